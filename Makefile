@@ -1,0 +1,51 @@
+# Everything that people run. Each target sets up what it needs; `make` alone tells what there is.
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check format lab bench lock clean
+
+help: ## Show these targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: $(VENV)/.ready ## Create the environment in .venv from the hash-locked file
+
+$(VENV)/.ready: requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+run: setup ## The main job, end to end, on the embedded services and the sample data
+	$(RUN)/python -m toolkit demo --out reports
+
+test: setup ## All tests
+	$(RUN)/python -m pytest -n 2
+
+check: setup ## Format, lint, types, imports, notebooks stripped
+	$(RUN)/ruff format --check .
+	$(RUN)/ruff check .
+	$(RUN)/mypy
+	$(RUN)/lint-imports
+	$(RUN)/nbstripout --verify notebooks/*.ipynb
+
+format: setup ## Rewrite the files as `make check` wants them
+	$(RUN)/ruff format .
+	$(RUN)/ruff check --fix .
+	$(RUN)/nbstripout notebooks/*.ipynb
+
+lab: setup ## JupyterLab on the notebooks, on this machine only
+	$(RUN)/jupyter lab --ip=127.0.0.1 --notebook-dir=notebooks
+
+bench: setup ## Speed and memory, against a floor and a peer in the same run
+	$(RUN)/python -m tests.benchmarks
+
+lock: ## Renew requirements.lock (needs uv)
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --extra dev \
+		pyproject.toml --output-file requirements.lock
+
+clean: ## Remove the environment and the caches; data under TOOLKIT_HOME stays
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build *.egg-info

@@ -1,0 +1,1 @@
+"""Which sales lack the evidence that the contract demands, and why?"""

@@ -1,0 +1,1 @@
+"""What the contract says, without I/O, clock or environment."""

@@ -1,0 +1,125 @@
+"""Evidence: its types, their file kinds, the upload request, and where its object lies."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any, Final
+from uuid import UUID
+
+from pydantic import BeforeValidator, ValidationInfo, field_validator
+
+from toolkit.domain.fields import RequiredText, invalid, required_text
+from toolkit.domain.requests import RequestModel
+
+
+class FileKind(StrEnum):
+    """What a file is, judged by its declared type or by its bytes."""
+
+    AUDIO = "audio"
+    PDF = "pdf"
+    OTHER = "other"
+
+
+class EvidenceType(StrEnum):
+    """The contract's evidence types, in the order of its table."""
+
+    POV = "POV"
+    AUT = "AUT"
+    DOC_CONTRATANTE = "DOC_CONTRATANTE"
+    DOC_RESPONSAVEL_FINANCEIRO = "DOC_RESPONSAVEL_FINANCEIRO"
+    DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO = "DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO"
+    KYC = "KYC"
+
+
+class UtilityGroup(StrEnum):
+    """The four utility groups that the contract lists."""
+
+    A = "A"
+    B = "B"
+    C = "C"
+    D = "D"
+
+
+KIND_OF: Final = {
+    EvidenceType.POV: FileKind.AUDIO,
+    EvidenceType.AUT: FileKind.AUDIO,
+    EvidenceType.DOC_CONTRATANTE: FileKind.PDF,
+    EvidenceType.DOC_RESPONSAVEL_FINANCEIRO: FileKind.PDF,
+    EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO: FileKind.PDF,
+    EvidenceType.KYC: FileKind.PDF,
+}
+"""The kind of file that each type demands (contract, "Allowed evidenceType values")."""
+
+SALE_ID_MAX: Final = 100
+"""Characters in a sale id; the contract leaves its form open."""
+
+FILE_NAME_MAX_BYTES: Final = 255
+"""UTF-8 bytes in a file name: what common file systems hold, and far below the 1,024 of an S3 key."""
+
+KEY_PREFIX: Final = "evidences/"
+
+_AUDIO_TYPE = re.compile(r"audio/[a-z0-9][a-z0-9!#$&^_.+-]*")
+_NO_FILE_NAME = re.compile("[/\\\\\u202a-\u202e\u2066-\u2069\ufffe\uffff]|\\$\\{")
+
+
+def kind_of_media_type(media_type: str) -> FileKind:
+    """The file kind that a media type such as ``audio/mpeg`` stands for."""
+    lowered = media_type.lower()
+    if lowered == "application/pdf":
+        return FileKind.PDF
+    return FileKind.AUDIO if _AUDIO_TYPE.fullmatch(lowered) else FileKind.OTHER
+
+
+def _check_file_name(value: Any) -> str:
+    name = required_text(value)
+    if _NO_FILE_NAME.search(name) or name in {".", ".."}:
+        raise invalid("file_name", "Must be a plain file name, without path, ${ or text-direction characters")
+    if len(name.encode()) > FILE_NAME_MAX_BYTES:
+        raise invalid("file_name_length", f"Must have at most {FILE_NAME_MAX_BYTES} bytes in UTF-8")
+    return name
+
+
+def _check_evidence_type(value: Any) -> EvidenceType:
+    try:
+        return EvidenceType(required_text(value))
+    except ValueError:
+        raise invalid("evidence_type", f"Must be one of {', '.join(EvidenceType)}") from None
+
+
+FileName = Annotated[str, BeforeValidator(_check_file_name)]
+
+
+class EvidenceRequest(RequestModel):
+    """What a caller says about the file that it is going to upload (contract, "Evidence upload request").
+
+    ``fileFormat`` and ``type`` must both be of the kind that ``evidenceType`` demands; they need not be equal.
+    """
+
+    evidence_type: Annotated[EvidenceType, BeforeValidator(_check_evidence_type)]
+    file_name: FileName
+    file_format: RequiredText
+    type: RequiredText
+
+    @field_validator("file_format", "type", mode="after")
+    @classmethod
+    def _fits_evidence_type(cls, media_type: str, info: ValidationInfo) -> str:
+        evidence_type = info.data.get("evidence_type")
+        if evidence_type is None:
+            return media_type
+        wanted = KIND_OF[evidence_type]
+        if kind_of_media_type(media_type) is not wanted:
+            example = "application/pdf" if wanted is FileKind.PDF else "an audio type such as audio/mpeg"
+            raise invalid("file_kind", f"Must be {example} for {evidence_type}")
+        return media_type
+
+
+def object_key(evidence_id: UUID, file_name: str, requested_at: datetime) -> str:
+    """Where the file of one evidence record lies in the bucket.
+
+    ``evidences/YYYY/MM/DD/<evidence id>/<file name>``, by the day (UTC) on which it was requested: a listing
+    of the days since the last one finds all that can be new. The sale is not named, because sale ids are
+    free text that belongs to another system.
+    """
+    return f"{KEY_PREFIX}{requested_at.astimezone(UTC):%Y/%m/%d}/{evidence_id}/{file_name}"

@@ -1,0 +1,145 @@
+"""The rules for single fields, each written once, as types that pydantic models are made of.
+
+Text is trimmed before it is judged. The reasons are written for the person who has to correct the
+value; they never repeat the value itself, which may be personal data.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import Annotated, Any, Final
+
+from email_validator import EmailNotValidError, validate_email
+from pydantic import BeforeValidator
+from pydantic_core import PydanticCustomError
+from validate_docbr import CPF
+
+TRIMMED: Final = (
+    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u200b"
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
+"""Characters cut from both ends of a text: Unicode white space, zero-width space, byte order mark."""
+
+UNSTORABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Control characters and unpaired surrogates: never valid inside a text."""
+
+CPF_SHAPE: Final = re.compile(r"[0-9]{11}|[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}")
+CEP_SHAPE: Final = re.compile(r"[0-9]{5}-?[0-9]{3}")
+PHONE_SHAPE: Final = re.compile(r"[0-9]{11}")
+DATE_SHAPE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+LOWEST_CEP: Final = "01000000"
+NEIGHBORHOOD_MIN: Final = 3
+INSTALLATION_MIN: Final = 7
+INSTALLATION_MAX: Final = 11
+
+REQUIRED: Final = "Required"
+"""The contract's reason for a missing required field."""
+
+_cpf = CPF()
+
+
+def invalid(kind: str, reason: str) -> PydanticCustomError:
+    """A validation error whose text is ``reason``; ``kind`` is its stable name in counts and tables."""
+    return PydanticCustomError(kind, reason)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        raise invalid("missing", REQUIRED)
+    if not isinstance(value, str):
+        raise invalid("not_text", "Must be a string")
+    trimmed = value.strip(TRIMMED)
+    if UNSTORABLE.search(trimmed):
+        raise invalid("control_character", "Must not contain control characters")
+    return trimmed
+
+
+def required_text(value: Any) -> str:
+    """The trimmed text of a required field, or the reason why it is none."""
+    trimmed = _text(value)
+    if not trimmed:
+        raise invalid("empty", "Must not be empty")
+    return trimmed
+
+
+def optional_text(value: Any) -> str | None:
+    """The trimmed text of an optional field; blank is absent."""
+    return None if value is None else _text(value) or None
+
+
+def _check_cpf(value: Any) -> str:
+    text = required_text(value)
+    if not CPF_SHAPE.fullmatch(text):
+        raise invalid("cpf_shape", "Must be a CPF: 11 digits, or 000.000.000-00")
+    digits = text.replace(".", "").replace("-", "")
+    if not _cpf.validate(digits):
+        raise invalid("cpf_digits", "Must be a valid CPF: the check digits do not fit")
+    return digits
+
+
+def _check_cep(value: Any) -> str:
+    text = required_text(value)
+    if not CEP_SHAPE.fullmatch(text):
+        raise invalid("cep_shape", "Must be a postal code (CEP): 8 digits, or 00000-000")
+    digits = text.replace("-", "")
+    if digits < LOWEST_CEP:
+        raise invalid("cep_range", "Must be a valid postal code (CEP): none is below 01000-000")
+    return digits
+
+
+def _check_phone(value: Any) -> str | None:
+    text = optional_text(value)
+    if text is not None and not PHONE_SHAPE.fullmatch(text):
+        raise invalid("phone_shape", "Must have 11 digits: area code (2) and number (9)")
+    return text
+
+
+def _check_email(value: Any) -> str | None:
+    text = optional_text(value)
+    if text is None:
+        return None
+    try:
+        return validate_email(text, check_deliverability=False).normalized
+    except EmailNotValidError:
+        raise invalid("email", "Must be a valid e-mail address") from None
+
+
+def _check_date(value: Any) -> date:
+    if isinstance(value, date):
+        return value
+    text = required_text(value)
+    if not DATE_SHAPE.fullmatch(text):
+        raise invalid("date_shape", "Must be a date written YYYY-MM-DD")
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise invalid("date", "Must be a date that exists, written YYYY-MM-DD") from None
+
+
+def _check_neighborhood(value: Any) -> str:
+    text = required_text(value)
+    if len(text) < NEIGHBORHOOD_MIN:
+        raise invalid("too_short", f"Must have at least {NEIGHBORHOOD_MIN} characters")
+    return text
+
+
+def _check_installation(value: Any) -> str:
+    text = required_text(value)
+    if not INSTALLATION_MIN <= len(text) <= INSTALLATION_MAX:
+        raise invalid("length", f"Must have {INSTALLATION_MIN} to {INSTALLATION_MAX} characters, as on the bill")
+    return text
+
+
+RequiredText = Annotated[str, BeforeValidator(required_text)]
+OptionalText = Annotated[str | None, BeforeValidator(optional_text)]
+Cpf = Annotated[str, BeforeValidator(_check_cpf)]
+"""A valid CPF, kept as 11 digits."""
+Cep = Annotated[str, BeforeValidator(_check_cep)]
+"""A valid postal code, kept as 8 digits."""
+Phone = Annotated[str | None, BeforeValidator(_check_phone)]
+Email = Annotated[str | None, BeforeValidator(_check_email)]
+Birthdate = Annotated[date, BeforeValidator(_check_date)]
+Neighborhood = Annotated[str, BeforeValidator(_check_neighborhood)]
+InstallationNumber = Annotated[str, BeforeValidator(_check_installation)]

@@ -1,0 +1,15 @@
+"""How personal data is shown where people read: reports, logs, executed notebooks."""
+
+from __future__ import annotations
+
+
+def mask_cpf(cpf: str) -> str:
+    """``***.456.789-**``, the usual mask, for the 11 digits of a CPF; anything else is hidden whole."""
+    if len(cpf) != 11 or not (cpf.isascii() and cpf.isdigit()):
+        return "***"
+    return f"***.{cpf[3:6]}.{cpf[6:9]}-**"
+
+
+def mask_text(text: str) -> str:
+    """The first character and three dots, so that a person can tell rows apart and no more."""
+    return f"{text[:1]}..." if text else ""

@@ -1,0 +1,124 @@
+"""Data-quality warnings: what the contract accepts and a careful reader would still look at."""
+
+from __future__ import annotations
+
+from datetime import date
+from enum import StrEnum
+from typing import Final
+
+from toolkit.domain.clients import Client
+
+AREA_CODES: Final = frozenset(
+    [
+        "11",
+        "12",
+        "13",
+        "14",
+        "15",
+        "16",
+        "17",
+        "18",
+        "19",
+        "21",
+        "22",
+        "24",
+        "27",
+        "28",
+        "31",
+        "32",
+        "33",
+        "34",
+        "35",
+        "37",
+        "38",
+        "41",
+        "42",
+        "43",
+        "44",
+        "45",
+        "46",
+        "47",
+        "48",
+        "49",
+        "51",
+        "53",
+        "54",
+        "55",
+        "61",
+        "62",
+        "63",
+        "64",
+        "65",
+        "66",
+        "67",
+        "68",
+        "69",
+        "71",
+        "73",
+        "74",
+        "75",
+        "77",
+        "79",
+        "81",
+        "82",
+        "83",
+        "84",
+        "85",
+        "86",
+        "87",
+        "88",
+        "89",
+        "91",
+        "92",
+        "93",
+        "94",
+        "95",
+        "96",
+        "97",
+        "98",
+        "99",
+    ]
+)
+"""Area codes (DDD) in use in Brazil."""
+
+UNASSIGNED_CEP: Final = ("78900000", "78999999")
+"""The one gap in the public ranges of the states, both ends included."""
+
+OLDEST_YEARS: Final = 120
+
+
+class QualityWarning(StrEnum):
+    """A value that is valid and yet doubtful."""
+
+    AREA_CODE_UNKNOWN = "AREA_CODE_UNKNOWN"
+    CEP_UNASSIGNED = "CEP_UNASSIGNED"
+    BIRTHDATE_IN_FUTURE = "BIRTHDATE_IN_FUTURE"
+    BIRTHDATE_TOO_OLD = "BIRTHDATE_TOO_OLD"
+
+
+WARNING_TEXTS: Final = {
+    QualityWarning.AREA_CODE_UNKNOWN: "phoneNumber starts with an area code that is not in use",
+    QualityWarning.CEP_UNASSIGNED: "zipCode lies in a range that is not assigned",
+    QualityWarning.BIRTHDATE_IN_FUTURE: "birthdate lies in the future",
+    QualityWarning.BIRTHDATE_TOO_OLD: f"birthdate lies more than {OLDEST_YEARS} years ago",
+}
+
+
+def oldest_birthdate(today: date) -> date:
+    """The first day that is not more than ``OLDEST_YEARS`` ago."""
+    year = today.year - OLDEST_YEARS
+    return date(year, 2, 28) if (today.month, today.day) == (2, 29) else today.replace(year=year)
+
+
+def warnings_for(client: Client, today: date) -> list[QualityWarning]:
+    """What a careful reader would look at again in an accepted client, as of ``today``."""
+    found = []
+    if client.phone_number and client.phone_number[:2] not in AREA_CODES:
+        found.append(QualityWarning.AREA_CODE_UNKNOWN)
+    if UNASSIGNED_CEP[0] <= client.address.zip_code <= UNASSIGNED_CEP[1]:
+        found.append(QualityWarning.CEP_UNASSIGNED)
+    if client.birthdate > today:
+        found.append(QualityWarning.BIRTHDATE_IN_FUTURE)
+    if client.birthdate < oldest_birthdate(today):
+        found.append(QualityWarning.BIRTHDATE_TOO_OLD)
+    return found

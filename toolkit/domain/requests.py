@@ -1,0 +1,59 @@
+"""Turn a request body into a model, or into the contract's list of invalid fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.alias_generators import to_camel
+
+from toolkit.domain.fields import REQUIRED
+from toolkit.errors import InvalidField, InvalidFields
+
+M = TypeVar("M", bound="RequestModel")
+
+_REASONS = {
+    "missing": REQUIRED,
+    "model_type": "Must be an object",
+    "model_attributes_type": "Must be an object",
+    "dict_type": "Must be an object",
+}
+
+
+class RequestModel(BaseModel):
+    """A request body: contract names outside, Python names inside, unknown fields ignored."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="ignore",
+        frozen=True,
+        hide_input_in_errors=True,
+    )
+
+
+def parse(model: type[M], body: Mapping[str, Any]) -> M:
+    """Validate ``body`` (contract names) as ``model``.
+
+    Raises:
+        InvalidFields: with every invalid field at once, nested names dotted (``address.zipCode``).
+    """
+    try:
+        return model.model_validate(body, by_alias=True, by_name=False)
+    except ValidationError as error:
+        raise InvalidFields(invalid_fields(error)) from None
+
+
+def invalid_fields(error: ValidationError) -> list[InvalidField]:
+    """The contract's reading of a pydantic error: one entry per field, none with its value."""
+    found: dict[str, InvalidField] = {}
+    for detail in error.errors(include_url=False, include_context=False):
+        name = ".".join(str(part) for part in detail["loc"])
+        reason = REQUIRED if _is_null_object(detail) else _REASONS.get(detail["type"], detail["msg"])
+        found.setdefault(name, InvalidField(name, reason))
+    return list(found.values())
+
+
+def _is_null_object(detail: Mapping[str, Any]) -> bool:
+    return detail["type"] in {"model_type", "model_attributes_type"} and detail["input"] is None

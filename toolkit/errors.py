@@ -1,0 +1,124 @@
+"""Everything that stops the toolkit from doing its job, as one tree.
+
+::
+
+    ToolkitError                  the toolkit could not do its job
+    ├── SettingsError             an environment variable or option is wrong
+    ├── InvalidInput              what was handed in cannot be used at all
+    │   ├── InvalidFields         fields of a request break the contract; all of them, at once
+    │   └── UnreadableFile        a file is missing, of another kind, or lacks its headings
+    ├── SaleNotFound              no sale has this id
+    ├── EvidenceNotFound          no evidence record has this id
+    ├── WithdrawalRefused         the withdrawal breaks the four-eyes rule, or came before
+    ├── CredentialsExpired        the upload credentials ran out before the file was sent
+    ├── UploadRefused             the bucket answered no to an upload
+    ├── DatabaseError             the database refused or failed
+    │   ├── DatabaseUnavailable   nobody answers at the address; trying again later may help
+    │   └── SchemaMismatch        the schema is older or newer than this version, or not ours
+    ├── BucketError               the bucket refused or failed
+    │   └── BucketUnavailable     nobody answers at the address; trying again later may help
+    ├── EmbeddedServiceError      an embedded service cannot be started or stopped
+    ├── NotebookFailed            a notebook run ended with an error, or was started wrongly
+    └── ReportError               a report cannot be written, or is not what was written
+
+Broken business rules are values, not exceptions: a rejected row, a missing document, a conflict.
+
+The text of an error is shown to people as it is: it says what happened and what to do. It never holds
+personal data, secrets or upload credentials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class ToolkitError(Exception):
+    """The toolkit could not do its job."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or type(self).__doc__)
+
+
+class SettingsError(ToolkitError):
+    """A setting is wrong."""
+
+
+class InvalidInput(ToolkitError):
+    """The input cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidField:
+    """One field that breaks a rule: its dotted name in the request, and the reason for people."""
+
+    field: str
+    message: str
+
+
+class InvalidFields(InvalidInput):
+    """The request does not pass validation.
+
+    ``invalid`` lists every invalid field of the request in the contract's order; the values themselves
+    are left out on purpose.
+    """
+
+    def __init__(self, invalid: Sequence[InvalidField]) -> None:
+        self.invalid = tuple(invalid)
+        super().__init__("; ".join(f"{item.field}: {item.message}" for item in self.invalid))
+
+
+class UnreadableFile(InvalidInput):
+    """The file cannot be read."""
+
+
+class SaleNotFound(ToolkitError):
+    """No sale has this id."""
+
+
+class EvidenceNotFound(ToolkitError):
+    """No evidence record has this id."""
+
+
+class WithdrawalRefused(ToolkitError):
+    """The evidence record cannot be withdrawn."""
+
+
+class CredentialsExpired(ToolkitError):
+    """The upload credentials ran out; request new ones."""
+
+
+class UploadRefused(ToolkitError):
+    """The bucket refused the upload."""
+
+
+class DatabaseError(ToolkitError):
+    """The database refused or failed."""
+
+
+class DatabaseUnavailable(DatabaseError):
+    """The database does not answer."""
+
+
+class SchemaMismatch(DatabaseError):
+    """The database schema does not fit this version of the toolkit."""
+
+
+class BucketError(ToolkitError):
+    """The bucket refused or failed."""
+
+
+class BucketUnavailable(BucketError):
+    """The bucket does not answer."""
+
+
+class EmbeddedServiceError(ToolkitError):
+    """An embedded service cannot be started or stopped."""
+
+
+class NotebookFailed(ToolkitError):
+    """The notebook did not run to its end."""
+
+
+class ReportError(ToolkitError):
+    """The report cannot be written or verified."""

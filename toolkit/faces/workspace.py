@@ -1,0 +1,58 @@
+"""Assemble what operations are given: settings, database, bucket and clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+
+from toolkit.operations import Clock
+from toolkit.settings import Settings
+from toolkit.storage import embedded, schema
+from toolkit.storage.bucket import Bucket
+from toolkit.storage.database import Database
+
+
+def utc_now() -> datetime:
+    """The clock on the wall."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The database and the bucket of one user of the toolkit, each opened at its first use.
+
+    Where the environment names no shared one, the embedded service is started, and its schema or bucket is
+    made ready. A shared database is only checked.
+    """
+
+    settings: Settings
+    clock: Clock = utc_now
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> Workspace:
+        """The workspace that the environment describes; nothing is opened yet."""
+        return cls(Settings.from_environment(environ))
+
+    @cached_property
+    def database(self) -> Database:
+        """The database, with a schema that fits this toolkit."""
+        if self.settings.database_url is not None:
+            database = Database(self.settings.database_url)
+            schema.check(database)
+            return database
+        database = Database(embedded.database_url(self.settings.home), embedded=True)
+        if not schema.is_current(database):
+            schema.upgrade(database, service_tables=True)
+        return database
+
+    @cached_property
+    def bucket(self) -> Bucket:
+        """The bucket."""
+        return Bucket.open(self.settings)
+
+    def close(self) -> None:
+        """Close what was opened; embedded services keep running for the others."""
+        if "database" in self.__dict__:
+            self.database.dispose()

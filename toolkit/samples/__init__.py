@@ -1,0 +1,1 @@
+"""Sample data that a person would believe: synthetic, seeded, nobody real."""

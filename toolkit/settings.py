@@ -1,0 +1,110 @@
+"""The environment, read once into one frozen value."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import platformdirs
+
+from toolkit.errors import SettingsError
+
+ROOT_HOME: Final = Path("/var/lib/evidence-toolkit")
+"""Where root keeps the embedded services: its parents are open anyway, see ``toolkit.storage.embedded``."""
+
+DEFAULT_TIMEZONE: Final = "America/Sao_Paulo"
+DEFAULT_UPLOAD_TTL: Final = 3600
+DEFAULT_UPLOAD_MAX: Final = 100 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that the environment decides; secrets are left out of its ``repr``."""
+
+    home: Path
+    """Where the embedded services and their data live (``TOOLKIT_HOME``)."""
+    database_url: str | None = field(default=None, repr=False)
+    """The shared PostgreSQL; ``None`` stands for the embedded one (``DATABASE_URL``)."""
+    evidence_bucket: str | None = None
+    """The shared bucket; ``None`` stands for the embedded one (``EVIDENCE_BUCKET``)."""
+    evidence_role_arn: str | None = None
+    """The role that signs upload forms where the ambient credentials carry no token."""
+    timezone: ZoneInfo = field(default_factory=lambda: ZoneInfo(DEFAULT_TIMEZONE))
+    """The zone of times that are written without an offset (``TOOLKIT_TIMEZONE``)."""
+    upload_ttl: int = DEFAULT_UPLOAD_TTL
+    """Life of upload credentials in seconds (``TOOLKIT_UPLOAD_TTL``)."""
+    upload_max_bytes: int = DEFAULT_UPLOAD_MAX
+    """Largest evidence file in bytes (``TOOLKIT_UPLOAD_MAX_BYTES``)."""
+    jwt_secret: str | None = field(default=None, repr=False)
+    """The HS256 secret of bearer tokens (``TOOLKIT_JWT_SECRET``)."""
+    jwt_public_key: str | None = field(default=None, repr=False)
+    """The RS256 or ES256 public key of bearer tokens, PEM (``TOOLKIT_JWT_PUBLIC_KEY``)."""
+    jwt_audience: str | None = None
+    """The audience that tokens must name, where set (``TOOLKIT_JWT_AUDIENCE``)."""
+    jwt_issuer: str | None = None
+    """The issuer that tokens must name, where set (``TOOLKIT_JWT_ISSUER``)."""
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Settings:
+        """Read the settings; an empty variable counts as not set.
+
+        Raises:
+            SettingsError: naming the variable, what is wrong with it and an example of a good value.
+        """
+
+        def value(name: str) -> str | None:
+            return environ.get(name, "").strip() or None
+
+        return cls(
+            home=_home(value("TOOLKIT_HOME")),
+            database_url=_database_url(value("DATABASE_URL")),
+            evidence_bucket=value("EVIDENCE_BUCKET"),
+            evidence_role_arn=value("EVIDENCE_ROLE_ARN"),
+            timezone=_timezone(value("TOOLKIT_TIMEZONE") or DEFAULT_TIMEZONE),
+            upload_ttl=_between("TOOLKIT_UPLOAD_TTL", value("TOOLKIT_UPLOAD_TTL"), DEFAULT_UPLOAD_TTL, 1, 43200),
+            upload_max_bytes=_between(
+                "TOOLKIT_UPLOAD_MAX_BYTES", value("TOOLKIT_UPLOAD_MAX_BYTES"), DEFAULT_UPLOAD_MAX, 1, 5 * 1024**3
+            ),
+            jwt_secret=value("TOOLKIT_JWT_SECRET"),
+            jwt_public_key=value("TOOLKIT_JWT_PUBLIC_KEY"),
+            jwt_audience=value("TOOLKIT_JWT_AUDIENCE"),
+            jwt_issuer=value("TOOLKIT_JWT_ISSUER"),
+        )
+
+
+def _home(text: str | None) -> Path:
+    if text is not None:
+        return Path(text).expanduser().absolute()
+    if os.geteuid() == 0:
+        return ROOT_HOME
+    return Path(platformdirs.user_data_dir("evidence-toolkit"))
+
+
+def _database_url(text: str | None) -> str | None:
+    if text is None:
+        return None
+    scheme, separator, rest = text.partition("://")
+    if not separator or scheme not in {"postgres", "postgresql", "postgresql+psycopg"}:
+        raise SettingsError("DATABASE_URL must look like postgresql://user:password@host:5432/database")
+    return f"postgresql+psycopg://{rest}"
+
+
+def _timezone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise SettingsError(
+            f"TOOLKIT_TIMEZONE {name!r} is no known zone; write one like America/Sao_Paulo"
+        ) from None
+
+
+def _between(name: str, text: str | None, default: int, lowest: int, highest: int) -> int:
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit() and lowest <= int(text) <= highest):
+        raise SettingsError(f"{name} must be a whole number from {lowest} to {highest}")
+    return int(text)

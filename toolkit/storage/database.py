@@ -1,0 +1,126 @@
+"""The database: one engine, transactions, and the one boundary where its errors become ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import sqlalchemy as sa
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from toolkit.errors import DatabaseError, DatabaseUnavailable, SchemaMismatch
+
+CONNECT_TIMEOUT = 10
+"""Seconds until an address that does not answer counts as unavailable."""
+
+
+class Database:
+    """A PostgreSQL database; cheap to keep for a whole process, safe to share between threads.
+
+    ``embedded`` tells whether it is the one that the toolkit started itself.
+    """
+
+    def __init__(self, url: str, *, embedded: bool = False, pool_size: int = 5) -> None:
+        self.embedded = embedded
+        self.engine: Engine = sa.create_engine(
+            url,
+            hide_parameters=True,
+            pool_pre_ping=True,
+            pool_size=pool_size,
+            max_overflow=pool_size,
+            pool_timeout=CONNECT_TIMEOUT,
+            connect_args={"connect_timeout": CONNECT_TIMEOUT, "application_name": "toolkit"},
+        )
+
+    @property
+    def address(self) -> str:
+        """Where the database is, without user and password."""
+        if self.embedded:
+            return "embedded PostgreSQL"
+        url = self.engine.url
+        return f"{url.host or 'local socket'}:{url.port or 5432}/{url.database or ''}"
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """A connection whose work is committed at the end, or rolled back when an exception leaves.
+
+        Raises:
+            DatabaseUnavailable: nobody answers, or the connection broke.
+            DatabaseError: the database refused a statement.
+        """
+        with self._translated(), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """A repeatable-read transaction: every statement in it sees the same moment."""
+        with self._translated(), self.engine.connect() as connection:
+            connection = connection.execution_options(isolation_level="REPEATABLE READ")
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def raw(self) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
+        """The psycopg connection of a pooled session, for COPY; commit and roll back as in ``transaction``."""
+        with self.transaction() as connection:
+            yield raw(connection)
+
+    def dispose(self) -> None:
+        """Close all idle connections."""
+        self.engine.dispose()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except SQLAlchemyError as error:
+            raise self._translate(error) from None
+        except psycopg.Error as error:
+            raise self._translate_driver(error) from None
+
+    def _translate(self, error: SQLAlchemyError) -> DatabaseError:
+        if isinstance(error, PoolTimeout):
+            return DatabaseUnavailable(f"The database at {self.address} has no free connection; try again later.")
+        if isinstance(error, DBAPIError):
+            if isinstance(error.orig, psycopg.Error):
+                lost = error.connection_invalidated or isinstance(error, InterfaceError)
+                return self._translate_driver(error.orig, lost=lost)
+            if isinstance(error, (OperationalError, InterfaceError)):
+                return self._unavailable()
+        return DatabaseError(f"The database at {self.address} failed: {type(error).__name__}.")
+
+    def _translate_driver(self, error: psycopg.Error, *, lost: bool = False) -> DatabaseError:
+        state = error.sqlstate or ""
+        if state in {"28P01", "28000"}:
+            return DatabaseError(f"The database at {self.address} refused the login; check DATABASE_URL.")
+        if state == "3D000":
+            return DatabaseError(f"There is no such database at {self.address}; check DATABASE_URL.")
+        if state == "42501":
+            return DatabaseError(f"The database at {self.address} denied a permission that the toolkit needs.")
+        if state in {"42P01", "3F000", "42703"}:
+            return SchemaMismatch(
+                f"The database at {self.address} lacks a table or column; run: toolkit db upgrade"
+            )
+        if lost or not state or state.startswith(("08", "57P", "53")):
+            return self._unavailable(_first_line(error) if state.startswith("53") else "")
+        # The primary message names tables and constraints; the detail, which may quote a row, is left out.
+        return DatabaseError(f"The database at {self.address} refused: {error.diag.message_primary} [{state}]")
+
+    def _unavailable(self, detail: str = "") -> DatabaseUnavailable:
+        hint = "Run: toolkit status" if self.embedded else "Check DATABASE_URL and that the server is up."
+        reason = f" ({detail})" if detail else ""
+        return DatabaseUnavailable(f"The database at {self.address} does not answer{reason}. {hint}")
+
+
+def raw(connection: Connection) -> psycopg.Connection[tuple[object, ...]]:
+    """The psycopg connection beneath an SQLAlchemy one, inside the same transaction."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, psycopg.Connection)
+    return driver
+
+
+def _first_line(error: psycopg.Error) -> str:
+    return (error.diag.message_primary or "").splitlines()[0] if error.diag.message_primary else ""

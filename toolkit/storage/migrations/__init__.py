@@ -1,0 +1,1 @@
+"""The history of schema ``audit``, oldest first in ``versions``."""

@@ -1,0 +1,1 @@
+"""One module a change; a change that was released is never edited."""

@@ -1,0 +1,147 @@
+"""Create, upgrade and check the schema of a database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
+
+from toolkit.errors import SchemaMismatch
+from toolkit.storage import tables
+from toolkit.storage.database import Database
+
+_LOCK: Final = 0x65766964
+"""Advisory lock under which schemas change, so that two upgrades at once become one after the other."""
+
+_UPGRADE_HINT: Final = "Run: toolkit db upgrade"
+
+
+def upgrade(database: Database, *, service_tables: bool = False) -> None:
+    """Bring schema ``audit`` to this version; with ``service_tables``, create the service's where there are none.
+
+    All or nothing: a failure leaves the schema as it was.
+
+    Raises:
+        SchemaMismatch: the database is newer than this toolkit, or the service's tables differ from ours.
+    """
+    with database.transaction() as connection, _alone(connection):
+        _refuse_newer(connection)
+        if service_tables and not _present(connection, tables.service):
+            tables.service.create_all(connection)
+        _check_service_tables(connection)
+        connection.execute(sa.schema.CreateSchema(tables.AUDIT, if_not_exists=True))
+        config = _config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+def check(database: Database) -> None:
+    """Make sure that this version of the toolkit can work with the database as it is.
+
+    Raises:
+        SchemaMismatch: older, newer, or not the tables that we expect; the text says what to do.
+    """
+    with database.transaction() as connection:
+        current, head = revision(connection), newest_revision()
+        _refuse_newer(connection)
+        if current is None:
+            raise SchemaMismatch(f"The database at {database.address} has no toolkit schema yet. {_UPGRADE_HINT}")
+        if current != head:
+            raise SchemaMismatch(
+                f"The database at {database.address} has schema version {current}, older than {head}, which this "
+                f"toolkit needs. {_UPGRADE_HINT}"
+            )
+        _check_service_tables(connection)
+
+
+def is_current(database: Database) -> bool:
+    """Whether ``upgrade`` has nothing to do."""
+    with database.transaction() as connection:
+        return revision(connection) == newest_revision()
+
+
+def revision(connection: Connection) -> str | None:
+    """The version of schema ``audit`` in this database, ``None`` where there is none."""
+    context = MigrationContext.configure(connection, opts={"version_table_schema": tables.AUDIT})
+    return context.get_current_revision()
+
+
+def newest_revision() -> str:
+    """The version of schema ``audit`` that this toolkit was written for."""
+    head = _scripts().get_current_head()
+    assert head is not None
+    return head
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def _scripts() -> ScriptDirectory:
+    return ScriptDirectory.from_config(_config())
+
+
+@contextmanager
+def _alone(connection: Connection) -> Iterator[None]:
+    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+    yield
+
+
+def _refuse_newer(connection: Connection) -> None:
+    current = revision(connection)
+    known = {script.revision for script in _scripts().walk_revisions()}
+    if current is not None and current not in known:
+        raise SchemaMismatch(
+            f"The database has schema version {current}, which is newer than this toolkit "
+            f"({newest_revision()}). Install a newer toolkit; nothing was changed."
+        )
+
+
+def _present(connection: Connection, metadata: sa.MetaData) -> bool:
+    inspector = sa.inspect(connection)
+    return any(inspector.has_table(table.name, schema=table.schema) for table in metadata.sorted_tables)
+
+
+def _check_service_tables(connection: Connection) -> None:
+    inspector = sa.inspect(connection)
+    differences = []
+    for table in tables.service.sorted_tables:
+        if not inspector.has_table(table.name):
+            differences.append(f"table {table.name} is missing")
+            continue
+        found = {column["name"]: column["type"] for column in inspector.get_columns(table.name)}
+        for column in table.columns:
+            if column.name not in found:
+                differences.append(f"column {table.name}.{column.name} is missing")
+            elif not _alike(column.type, found[column.name]):
+                differences.append(
+                    f"column {table.name}.{column.name} is {found[column.name]}, expected {column.type}"
+                )
+    if differences:
+        raise SchemaMismatch(
+            "The service's tables differ from what this toolkit works with: "
+            + "; ".join(differences)
+            + ". They are never altered here. Where there are none yet: toolkit db upgrade --service-tables"
+        )
+
+
+def _alike(expected: sa.types.TypeEngine[object], found: sa.types.TypeEngine[object]) -> bool:
+    def family(kind: sa.types.TypeEngine[object]) -> str:
+        if isinstance(kind, sa.String):
+            return "text"
+        if isinstance(kind, sa.DateTime):
+            return "timestamptz" if kind.timezone else "timestamp"
+        return kind._type_affinity.__name__ if kind._type_affinity else type(kind).__name__
+
+    return family(expected) == family(found)

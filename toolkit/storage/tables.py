@@ -1,0 +1,177 @@
+"""The tables: the service's own in ``public``, the toolkit's in ``audit``.
+
+Nothing here creates anything. ``audit`` is built by the migrations; ``public`` is created only where the
+toolkit owns the database (``toolkit.storage.schema``).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import sqlalchemy as sa
+from sqlalchemy import Column, ForeignKey, Index, MetaData, Table, Text, Uuid, text
+from sqlalchemy.dialects.postgresql import TIMESTAMP
+
+AUDIT: Final = "audit"
+
+_names = {
+    "pk": "%(table_name)s_pkey",
+    "fk": "%(table_name)s_%(column_0_name)s_fkey",
+    "ix": "%(table_name)s_%(column_0_N_name)s_idx",
+    "uq": "%(table_name)s_%(column_0_N_name)s_key",
+}
+
+service = MetaData(naming_convention=_names)
+"""Tables of the sales service; on a shared database the toolkit only checks and uses them."""
+
+toolkit = MetaData(schema=AUDIT, naming_convention=_names)
+"""Tables of the toolkit."""
+
+_moment = TIMESTAMP(timezone=True)
+
+clients = Table(
+    "clients",
+    service,
+    Column("id", Uuid, primary_key=True),
+    Column("external_id", Text),
+    Column("cpf", Text, nullable=False),
+    Column("rg", Text),
+    Column("number_on_dealership", Text, nullable=False),
+    Column("enrollment", Text, nullable=False),
+    Column("first_name", Text, nullable=False),
+    Column("last_name", Text, nullable=False),
+    Column("email", Text),
+    Column("birthdate", sa.Date, nullable=False),
+    Column("phone_number", Text),
+    Column("created_at", _moment, nullable=False),
+    Index(None, "cpf"),
+)
+
+addresses = Table(
+    "addresses",
+    service,
+    Column("id", Uuid, primary_key=True),
+    Column("client_id", Uuid, ForeignKey(clients.c.id), nullable=False),
+    Column("neighborhood", Text, nullable=False),
+    Column("installation_number", Text, nullable=False),
+    Column("address", Text, nullable=False),
+    Column("address_number", Text, nullable=False),
+    Column("city", Text, nullable=False),
+    Column("zip_code", Text, nullable=False),
+    Index(None, "client_id"),
+)
+
+sales = Table(
+    "sales",
+    service,
+    Column("id", Text, primary_key=True),
+    Column("client_id", Uuid, ForeignKey(clients.c.id)),
+    Column("utility_group", Text, nullable=False),
+    Column("is_client_financial_responsible", sa.Boolean, nullable=False),
+    Column("partner", Text),
+    Column("created_at", _moment, nullable=False),
+    Column("completed_at", _moment),
+)
+
+evidences = Table(
+    "evidences",
+    service,
+    Column("id", Uuid, primary_key=True),
+    Column("sale_id", Text, ForeignKey(sales.c.id), nullable=False),
+    Column("file_name", Text, nullable=False),
+    Column("file_format", Text, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("evidence_type", Text, nullable=False),
+    Column("object_key", Text, nullable=False, unique=True),
+    Column("requested_by", Text, nullable=False),
+    Column("requested_at", _moment, nullable=False),
+    Column("expires_at", _moment, nullable=False),
+    Index(None, "sale_id"),
+)
+
+sale_observations = Table(
+    "sale_observations",
+    toolkit,
+    Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True),
+    Column("sale_id", Text, nullable=False),
+    Column("client_id", Uuid),
+    Column("utility_group", Text, nullable=False),
+    Column("is_client_financial_responsible", sa.Boolean, nullable=False),
+    Column("partner", Text),
+    Column("created_at", _moment, nullable=False),
+    Column("completed_at", _moment),
+    Column("seen_at", _moment, nullable=False),
+    Column("gone_at", _moment),
+    Index("sale_observations_current_idx", "sale_id", unique=True, postgresql_where=text("gone_at IS NULL")),
+)
+"""What the toolkit saw of each sale: a row holds from ``seen_at`` until ``gone_at`` (open: until now)."""
+
+object_observations = Table(
+    "object_observations",
+    toolkit,
+    Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True),
+    Column("key", Text, nullable=False),
+    Column("size", sa.BigInteger, nullable=False),
+    Column("etag", Text, nullable=False),
+    Column("last_modified", _moment, nullable=False),
+    Column("seen_at", _moment, nullable=False),
+    Column("gone_at", _moment),
+    Index("object_observations_current_idx", "key", unique=True, postgresql_where=text("gone_at IS NULL")),
+)
+"""What the toolkit saw under each key of the bucket; an overwritten object is a new row."""
+
+content_checks = Table(
+    "content_checks",
+    toolkit,
+    Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True),
+    Column("observation_id", sa.BigInteger, ForeignKey(object_observations.c.id), nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("problem", Text),
+    Column("checked_at", _moment, nullable=False),
+    Index(None, "observation_id"),
+)
+"""What the bytes of an observed object are: ``kind`` is a ``FileKind``; ``problem`` is why it is unusable."""
+
+withdrawals = Table(
+    "withdrawals",
+    toolkit,
+    Column("evidence_id", Uuid, primary_key=True),
+    Column("reason", Text, nullable=False),
+    Column("withdrawn_by", Text, nullable=False),
+    Column("approved_by", Text, nullable=False),
+    Column("withdrawn_at", _moment, nullable=False),
+)
+"""Evidence records taken out of the count, with the two people who decided it; the object stays."""
+
+bucket_syncs = Table(
+    "bucket_syncs",
+    toolkit,
+    Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True),
+    Column("started_at", _moment, nullable=False),
+    Column("finished_at", _moment, nullable=False),
+    Column("bucket", Text, nullable=False),
+    Column("full_listing", sa.Boolean, nullable=False),
+    Column("listed", sa.BigInteger, nullable=False),
+    Column("appeared", sa.BigInteger, nullable=False),
+    Column("vanished", sa.BigInteger, nullable=False),
+)
+"""Each finished reading of the bucket."""
+
+audit_runs = Table(
+    "audit_runs",
+    toolkit,
+    Column("id", Uuid, primary_key=True),
+    Column("as_of", _moment, nullable=False),
+    Column("ran_at", _moment, nullable=False),
+    Column("sales", sa.BigInteger, nullable=False),
+    Column("compliant", sa.BigInteger, nullable=False),
+    Column("incomplete", sa.BigInteger, nullable=False),
+    Column("conflict", sa.BigInteger, nullable=False),
+)
+"""Each audit that was made, with its totals."""
+
+APPEND_ONLY: Final = (content_checks, withdrawals, bucket_syncs, audit_runs)
+"""Rows of these tables are never changed or deleted; the database itself refuses it."""
+
+CLOSED_ONCE: Final = (sale_observations, object_observations)
+"""Rows of these tables are never deleted, and change once: when ``gone_at`` is set."""
