@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
+SCALE ?= 1
+NAMES ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check format lab bench lock clean
@@ -40,8 +42,8 @@ format: setup ## Rewrite the files as `make check` wants them
 lab: setup ## JupyterLab on the notebooks, on this machine only
 	$(RUN)/jupyter lab --ip=127.0.0.1 --notebook-dir=notebooks
 
-bench: setup ## Speed and memory, against a floor and a peer in the same run
-	$(RUN)/python -m tests.benchmarks
+bench: setup ## Speed and memory, against a floor and a peer in the same run (SCALE=0.1 NAMES=http)
+	$(RUN)/python -m tests.benchmarks --scale $(SCALE) $(NAMES)
 
 lock: ## Renew requirements.lock (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --extra dev \

@@ -1,0 +1,167 @@
+"""The minimum-evidence rules, read as a table: evidence on the left, verdict on the right.
+
+``POV`` stands for a counted file; ``POV?`` for one that is not uploaded yet, ``POV~`` for credentials that
+ran out, ``POV!`` for an unusable file. ``DC``, ``DR`` and ``DCR`` are the documents of the contracting
+party, of the financially responsible person, and of both.
+"""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.domain.evidence import EvidenceType, FileKind, UtilityGroup
+from toolkit.domain.findings import Problem, Reason, Status
+from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate, evidence_state
+
+SHORT = {
+    "DC": EvidenceType.DOC_CONTRATANTE,
+    "DR": EvidenceType.DOC_RESPONSAVEL_FINANCEIRO,
+    "DCR": EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO,
+}
+MARKS = {"!": EvidenceState.UNUSABLE, "?": EvidenceState.NOT_UPLOADED, "~": EvidenceState.EXPIRED}
+
+
+def evidences(text: str) -> list[Evidence]:
+    found = []
+    for word in text.split():
+        name, state = (word[:-1], MARKS[word[-1]]) if word[-1] in MARKS else (word, EvidenceState.COUNTED)
+        found.append(Evidence(SHORT.get(name) or EvidenceType(name), state))
+    return found
+
+
+def verdict(text: str, *, same_payer: bool, group: str = "A", completed: bool = False) -> str:
+    found = evaluate(Sale(group, same_payer, completed), evidences(text))
+    shorts = {kind: name for name, kind in SHORT.items()}
+    missing = [f"{shorts.get(p.evidence_type, p.evidence_type)}:{p.reason}" for p in found.missing]
+    return " ".join([found.status, *missing, *found.problems])
+
+
+SAME_PAYER = """
+                  | incomplete POV:NEVER_REQUESTED DC:NEVER_REQUESTED
+POV DC            | compliant
+POV DCR           | compliant
+POV DC AUT DR     | compliant
+POV DC DCR        | compliant DOCUMENT_REDUNDANT
+POV               | incomplete DC:NEVER_REQUESTED
+DC                | incomplete POV:NEVER_REQUESTED
+POV DR            | incomplete DC:NEVER_REQUESTED
+POV? DC~          | incomplete POV:NOT_UPLOADED DC:EXPIRED
+POV! POV? POV~ DC | incomplete POV:UNUSABLE
+POV? POV~ DC      | incomplete POV:NOT_UPLOADED
+POV DC~ DCR?      | incomplete DC:NOT_UPLOADED
+POV DC~ DCR!      | incomplete DC:UNUSABLE
+POV POV! DC       | compliant
+KYC               | compliant
+KYC?              | incomplete POV:NEVER_REQUESTED DC:NEVER_REQUESTED
+KYC POV? DC~      | compliant
+KYC POV           | conflict KYC_NOT_ALONE
+KYC KYC           | conflict KYC_REPEATED
+KYC KYC DC        | conflict KYC_NOT_ALONE KYC_REPEATED
+KYC DC DCR        | conflict KYC_NOT_ALONE DOCUMENT_REDUNDANT
+KYC KYC!          | compliant
+"""
+
+SEPARATE_PAYER = """
+POV DC            | incomplete AUT:NEVER_REQUESTED DR:NEVER_REQUESTED
+POV AUT DC DR     | compliant
+POV AUT DCR       | compliant
+POV AUT DCR DR    | compliant DOCUMENT_REDUNDANT
+POV AUT DC        | incomplete DR:NEVER_REQUESTED
+POV AUT DCR~      | incomplete DC:EXPIRED DR:EXPIRED
+POV AUT DC DCR?   | incomplete DR:NOT_UPLOADED
+KYC               | compliant
+"""
+
+
+def rows(table: str) -> list[tuple[str, str]]:
+    return [
+        (left.strip(), right.strip())
+        for left, right in (line.split("|") for line in table.strip("\n").split("\n"))
+    ]
+
+
+@pytest.mark.parametrize("group", list(UtilityGroup))
+@pytest.mark.parametrize(("given", "expected"), rows(SAME_PAYER))
+def test_the_contracting_party_pays(given: str, expected: str, group: str) -> None:
+    assert verdict(given, same_payer=True, group=group) == expected
+
+
+@pytest.mark.parametrize("group", list(UtilityGroup))
+@pytest.mark.parametrize(("given", "expected"), rows(SEPARATE_PAYER))
+def test_somebody_else_pays(given: str, expected: str, group: str) -> None:
+    assert verdict(given, same_payer=False, group=group) == expected
+
+
+@pytest.mark.parametrize("group", ["E", "a", "", "AB"])
+def test_a_group_without_a_rule_is_a_conflict(group: str) -> None:
+    assert verdict("POV DC", same_payer=True, group=group) == "conflict GROUP_UNKNOWN"
+    assert verdict("KYC POV", same_payer=True, group=group) == "conflict GROUP_UNKNOWN KYC_NOT_ALONE"
+
+
+def test_a_completed_sale_that_is_not_compliant_is_the_gravest_finding() -> None:
+    assert verdict("POV", same_payer=True, completed=True) == (
+        "incomplete DC:NEVER_REQUESTED COMPLETED_WITHOUT_EVIDENCE"
+    )
+    assert (
+        verdict("KYC KYC", same_payer=True, completed=True) == "conflict COMPLETED_WITHOUT_EVIDENCE KYC_REPEATED"
+    )
+    assert verdict("KYC", same_payer=True, completed=True) == "compliant"
+
+
+@pytest.mark.parametrize(
+    ("size", "kind", "damaged", "expired", "state"),
+    [
+        (None, None, False, False, EvidenceState.NOT_UPLOADED),
+        (None, None, False, True, EvidenceState.EXPIRED),
+        (1, None, False, True, EvidenceState.COUNTED),  # not examined yet: it counts
+        (1, FileKind.AUDIO, False, False, EvidenceState.COUNTED),
+        (1, FileKind.PDF, False, False, EvidenceState.UNUSABLE),
+        (1, FileKind.OTHER, False, False, EvidenceState.UNUSABLE),
+        (1, FileKind.AUDIO, True, False, EvidenceState.UNUSABLE),
+        (0, None, False, False, EvidenceState.UNUSABLE),
+    ],
+)
+def test_the_state_of_a_record(
+    size: int | None, kind: FileKind | None, damaged: bool, expired: bool, state: EvidenceState
+) -> None:
+    assert evidence_state(EvidenceType.POV, size=size, kind=kind, damaged=damaged, expired=expired) is state
+
+
+evidence_sets = st.lists(
+    st.builds(Evidence, st.sampled_from(EvidenceType), st.sampled_from(EvidenceState)), max_size=6
+)
+sales = st.builds(Sale, st.sampled_from([*UtilityGroup, "E"]), st.booleans(), st.booleans())
+
+
+@given(sales, evidence_sets)
+def test_missing_pieces_belong_to_incomplete_sales_alone(sale: Sale, records: list[Evidence]) -> None:
+    found = evaluate(sale, records)
+    assert bool(found.missing) is (found.status is Status.INCOMPLETE)
+    order = list(EvidenceType)
+    places = [order.index(piece.evidence_type) for piece in found.missing]
+    assert places == sorted(set(places))
+
+
+@given(sales, evidence_sets)
+def test_uploading_exactly_what_is_missing_makes_a_sale_compliant(sale: Sale, records: list[Evidence]) -> None:
+    found = evaluate(sale, records)
+    if found.status is Status.INCOMPLETE:
+        added = [Evidence(piece.evidence_type, EvidenceState.COUNTED) for piece in found.missing]
+        assert evaluate(sale, records + added).status is Status.COMPLIANT
+
+
+@given(sales, evidence_sets, st.randoms(use_true_random=False))
+def test_the_order_of_records_does_not_matter(sale: Sale, records: list[Evidence], random: object) -> None:
+    shuffled = list(records)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert evaluate(sale, shuffled) == evaluate(sale, records)
+
+
+@given(sales, evidence_sets)
+def test_kyc_alone_is_enough_whatever_else_was_only_requested(sale: Sale, records: list[Evidence]) -> None:
+    uncounted = [record for record in records if record.state is not EvidenceState.COUNTED]
+    kyc = Evidence(EvidenceType.KYC, EvidenceState.COUNTED)
+    expected = Status.COMPLIANT if sale.utility_group in set(UtilityGroup) else Status.CONFLICT
+    assert evaluate(sale, [*uncounted, kyc]).status is expected
+    assert (Problem.KYC_NOT_ALONE in evaluate(sale, [kyc]).problems) is False
+    assert all(piece.reason is not Reason.UNUSABLE for piece in evaluate(sale, []).missing)
