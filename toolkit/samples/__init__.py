@@ -1,1 +1,23 @@
 """Sample data that a person would believe: synthetic, seeded, nobody real."""
+
+from toolkit.samples.dataset import (
+    DEFAULT_CLIENTS,
+    DEFAULT_SALES,
+    DEFAULT_SEED,
+    Samples,
+    SampleSale,
+    make_samples,
+    write_sales,
+    write_samples,
+)
+
+__all__ = [
+    "DEFAULT_CLIENTS",
+    "DEFAULT_SALES",
+    "DEFAULT_SEED",
+    "SampleSale",
+    "Samples",
+    "make_samples",
+    "write_sales",
+    "write_samples",
+]

@@ -1,0 +1,166 @@
+"""The sample data: believable, reproducible, and telling every case of the rules."""
+
+import csv
+import io
+import re
+import zipfile
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from toolkit.domain.clients import Client
+from toolkit.domain.evidence import EvidenceRequest, EvidenceType
+from toolkit.domain.findings import Problem, Reason
+from toolkit.domain.requests import parse
+from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
+from toolkit.errors import InvalidInput
+from toolkit.samples import evidence_files, make_samples, write_samples
+from toolkit.samples.client_files import DEFECTS
+from toolkit.samples.scenarios import SCENARIOS, Fate, Scenario
+
+
+@pytest.fixture(scope="module")
+def samples():
+    return make_samples()
+
+
+@pytest.fixture(scope="module")
+def folder(samples, tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("samples") / "folder with a space"
+    write_samples(samples, out)
+    return out
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(path.read_text("utf-8"))))
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_each_scenario_deserves_the_verdict_that_is_written_beside_it(scenario: Scenario):
+    sale = Sale(scenario.utility_group or "A", not scenario.separate_payer, scenario.marked_completed)
+    counted = [attempt for attempt in scenario.attempts if attempt.fate is not Fate.WITHDRAWN]
+    evidences = [Evidence(attempt.evidence_type, attempt.fate.value) for attempt in counted]
+    assert evaluate(sale, evidences) == scenario.verdict
+
+
+def test_the_scenarios_hold_every_problem_and_every_missing_type_for_every_reason():
+    problems = {problem for scenario in SCENARIOS for problem in scenario.verdict.problems}
+    pieces = {(piece.evidence_type, piece.reason) for s in SCENARIOS for piece in s.verdict.missing}
+    single = [kind for kind in EvidenceType if kind is not EvidenceType.KYC and "_E_" not in kind]
+    assert problems == set(Problem)
+    assert pieces == {(kind, reason) for kind in single for reason in Reason}
+    assert {attempt.fate.value for s in SCENARIOS for attempt in s.attempts} == {*EvidenceState, None}
+
+
+def test_equal_seeds_give_equal_bytes_and_others_do_not(folder, tmp_path):
+    write_samples(make_samples(), tmp_path / "again")
+    write_samples(make_samples(seed=8), tmp_path / "other", seed=8)
+    assert contents(tmp_path / "again") == contents(folder)
+    assert contents(tmp_path / "other")["clients.csv"] != contents(folder)["clients.csv"]
+
+
+def test_every_client_is_valid_by_the_contract_and_has_a_cpf_of_its_own(samples):
+    people = [*samples.csv_clients, *samples.xlsx_clients]
+    for person in people:
+        fields = asdict(person)
+        body = {
+            **{to_camel(name): value for name, value in fields.items()},
+            "birthdate": person.birthdate.isoformat(),
+            "phoneNumber": person.phone,
+        }
+        parse(Client, {**body, "address": body})
+    assert len({person.cpf for person in people}) == len(people) == 180
+    assert any(person.cpf.startswith("0") for person in samples.xlsx_clients)
+    assert all(person.email in ("", person.email.split("@")[0] + "@example.com") for person in people)
+
+
+def to_camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+def test_the_csv_is_what_excel_writes_in_brazil(folder, samples):
+    lines = (folder / "clients.csv").read_bytes().decode("cp1252").split("\r\n")
+    assert lines[0].startswith("ID externo;CPF;RG;Número na distribuidora;Matrícula")
+    assert ";" * (lines[0].count(";")) in lines
+    for defect in DEFECTS:
+        assert any(f";{defect.value};" in line or line.endswith(f";{defect.value}") for line in lines)
+    filled = [line for line in lines[1:] if line.strip(";")]
+    assert len(filled) == len(samples.csv_clients) + 9 + 1  # the wrong rows, and one row that is there twice
+
+
+def test_the_xlsx_holds_cpfs_as_numbers(folder):
+    with zipfile.ZipFile(folder / "clients.xlsx") as parts:
+        sheet = parts.read("xl/worksheets/sheet1.xml").decode()
+    assert re.search(r'<c r="B2"( s="\d+")?><v>\d{8,11}</v></c>', sheet)
+
+
+def test_sales_and_manifest_fit_together(folder, samples):
+    sales = rows(folder / "sales.csv")
+    manifest = rows(folder / "manifest.csv")
+    assert ",".join(sales[0]) == "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt,partner"
+    assert {sale["utilityGroup"] for sale in sales} == {"A", "B", "C", "D", "E"}
+    assert {row["saleId"] for row in manifest} < {sale["saleId"] for sale in sales}
+    for row in manifest:
+        parse(EvidenceRequest, row)
+    absent = [row for row in manifest if not (folder / "files" / row["saleId"] / row["fileName"]).exists()]
+    waiting = [file for sale in samples.sales for file in sale.files if file.fate is Fate.WAITING]
+    assert len(absent) == len(waiting) == 5
+
+
+def test_no_two_files_have_the_same_content_but_the_recording_used_twice(samples):
+    files = [file for sale in samples.sales for file in sale.files]
+    by_content: dict[bytes, list[str]] = {}
+    for file in files:
+        by_content.setdefault(file.content, []).append(file.name)
+    assert [names for names in by_content.values() if len(names) > 1] == [["confirmacao-de-voz.mp3"] * 2]
+
+
+def test_documents_are_pdfs_whose_table_of_objects_is_true(folder):
+    documents = list((folder / "files").rglob("*.pdf"))
+    assert documents
+    for path in documents:
+        data = path.read_bytes()
+        assert data.startswith(b"%PDF-1.4")
+        assert data.endswith(b"%%EOF\n")
+        start = int(data.rsplit(b"startxref\n", 1)[1].split(b"\n")[0])
+        assert data[start:].startswith(b"xref\n0 6\n")
+        for number, offset in enumerate(re.findall(rb"(\d{10}) 00000 n", data), start=1):
+            assert data[int(offset) :].startswith(b"%d 0 obj" % number)
+        length = int(re.search(rb"/Length (\d+)", data)[1])
+        assert data.split(b"stream\n", 1)[1][length:].startswith(b"\nendstream")
+
+
+def test_recordings_are_mpeg_audio_from_the_first_frame_to_the_last(folder):
+    recordings = list((folder / "files").rglob("*.mp3"))
+    assert recordings
+    for path in recordings:
+        assert seconds_of_mp3(path.read_bytes()) > 3
+    assert seconds_of_mp3(evidence_files.mp3(evidence_files.SILENCE, "silence")) > 1
+
+
+def seconds_of_mp3(data: bytes) -> float:
+    """Walk the frames (MPEG-2, Layer III, 16 kHz): each header must stand where the one before said."""
+    assert data[:3] == b"ID3"
+    position = 10 + sum(byte << shift for byte, shift in zip(data[6:10], (21, 14, 7, 0), strict=True))
+    frames = 0
+    while position < len(data):
+        first, second, third = data[position : position + 3]
+        assert (first, second & 0xFE, third >> 2 & 3) == (0xFF, 0xF2, 2)
+        bitrate = (None, 8, 16, 24, 32)[third >> 4]
+        position += 72 * bitrate * 1000 // 16000 + (third >> 1 & 1)
+        frames += 1
+    assert position == len(data)
+    return frames * 576 / 16000
+
+
+def test_a_sample_too_small_for_every_case_is_refused():
+    with pytest.raises(InvalidInput, match="at least 30 sales"):
+        make_samples(sales=10)
+    with pytest.raises(InvalidInput, match="at least 10 clients"):
+        make_samples(clients=1)

@@ -1,0 +1,150 @@
+"""Client lists as partners send them: one CSV and one XLSX from Excel in Brazil, with some rows that are wrong."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import xlsxwriter
+
+from toolkit.samples.people import Person
+
+CSV_HEADINGS: Final = (
+    "ID externo", "CPF", "RG", "Número na distribuidora", "Matrícula", "Nome", "Sobrenome", "E-mail",
+    "Data de nascimento", "Telefone", "Bairro", "Número da instalação", "Endereço", "Número", "Cidade", "CEP",
+)  # fmt: skip
+XLSX_HEADINGS: Final = (
+    "ID Externo", "cpf", "RG", "Código do cliente", "Matrícula", "Nome", "Sobrenome", "Email",
+    "Nascimento", "Celular", "Bairro", "Instalação", "Logradouro", "Número", "Município", "Cep",
+)  # fmt: skip
+
+_BLANK_ROW_EVERY: Final = 25
+_XLSX_CREATED: Final = datetime(2026, 11, 2, 9, 0)  # noqa: DTZ001  # XLSX knows no zones; fixed for equal bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """One usual mistake: the heading of the cell, and what stands there instead; ``why`` is for people."""
+
+    heading: str
+    value: str
+    why: str
+
+
+DEFECTS: Final = (
+    Defect("CPF", "123.456.789-00", "the check digits do not fit"),
+    Defect("CPF", "3,45678E+10", "Excel turned the CPF into scientific notation; its digits are lost"),
+    Defect("Data de nascimento", "12/13/1987", "there is no month 13"),
+    Defect("Bairro", "Sé", "shorter than the three characters that the contract asks for"),
+    Defect("Sobrenome", "", "a required cell is empty"),
+    Defect("E-mail", "maria.example.com", "no @"),
+    Defect("Telefone", "(11) 3456-7890", "ten digits, where the contract asks for eleven"),
+    Defect("Número da instalação", "12345", "shorter than seven characters"),
+    Defect("CEP", "1310-100", "seven digits in a text cell"),
+)
+"""The rows of the CSV that must be rejected, one for each."""
+
+
+def write_csv(path: Path, people: Sequence[Person], wrong: Sequence[Person], random: Random) -> None:
+    """``;``, cp1252, masks, dates with slashes, blank rows, one row twice; ``wrong`` carry the defects in turn."""
+    rows = [_csv_cells(person, random) for person in people]
+    for number, person in enumerate(wrong):
+        defect = DEFECTS[number % len(DEFECTS)]
+        cells = _csv_cells(person, random)
+        cells[CSV_HEADINGS.index(defect.heading)] = defect.value
+        rows.insert((number + 1) * len(rows) // (len(wrong) + 1), cells)
+    rows.append(rows[0])
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, delimiter=";", lineterminator="\r\n")
+    writer.writerow(CSV_HEADINGS)
+    for number, cells in enumerate(rows, start=1):
+        writer.writerow(cells)
+        if number % _BLANK_ROW_EVERY == 0:
+            writer.writerow([""] * len(CSV_HEADINGS))
+    path.write_bytes(text.getvalue().encode("cp1252"))
+
+
+def _csv_cells(person: Person, random: Random) -> list[str]:
+    masked = random.random() < 0.7
+    spaces = "\u00a0" if random.random() < 0.05 else " " if random.random() < 0.05 else ""
+    return [
+        person.external_id,
+        _masked_cpf(person.cpf) if masked else person.cpf,
+        person.rg,
+        person.number_on_dealership,
+        person.enrollment,
+        person.first_name + spaces,
+        spaces + person.last_name,
+        person.email,
+        f"{person.birthdate:%d/%m/%Y}" if random.random() < 0.9 else person.birthdate.isoformat(),
+        _written_phone(person.phone, random),
+        person.neighborhood,
+        person.installation_number,
+        person.address,
+        person.address_number,
+        person.city,
+        f"{person.zip_code[:5]}-{person.zip_code[5:]}" if masked else person.zip_code,
+    ]
+
+
+def _masked_cpf(cpf: str) -> str:
+    return f"{cpf[:3]}.{cpf[3:6]}.{cpf[6:9]}-{cpf[9:]}"
+
+
+def _written_phone(phone: str, random: Random) -> str:
+    if not phone:
+        return ""
+    local = f"{phone[2:7]}-{phone[7:]}"
+    return random.choice([f"({phone[:2]}) {local}", f"({phone[:2]}) {local}", phone, f"+55 {phone[:2]} {local}"])
+
+
+def write_xlsx(path: Path, people: Sequence[Person], wrong: Sequence[Person]) -> None:
+    """Numbers where Excel made numbers of them, so that CPF and CEP lost their zeros; real dates.
+
+    The first of ``wrong`` has no CPF, the others have one that fits no check digits.
+    """
+    workbook = xlsxwriter.Workbook(path)
+    workbook.set_properties({"created": _XLSX_CREATED})
+    heading = workbook.add_format({"bold": True, "bg_color": "#D9E1F2"})
+    day = workbook.add_format({"num_format": "dd/mm/yyyy"})
+    sheet = workbook.add_worksheet("Clientes")
+    sheet.set_column(0, len(XLSX_HEADINGS) - 1, 16)
+    sheet.write_row(0, 0, XLSX_HEADINGS, heading)
+    broken = [replace(person, cpf="98765432100" if number else "") for number, person in enumerate(wrong)]
+    rows = [*people[: len(people) // 2], *broken, *people[len(people) // 2 :]]
+    for number, person in enumerate(rows, start=1):
+        for column, value in enumerate(_xlsx_cells(person)):
+            if isinstance(value, date):
+                sheet.write_datetime(number, column, datetime.combine(value, datetime.min.time()), day)
+            elif isinstance(value, int):
+                sheet.write_number(number, column, value)
+            else:
+                sheet.write_string(number, column, value)
+    workbook.close()
+
+
+def _xlsx_cells(person: Person) -> list[str | int | date]:
+    return [
+        person.external_id,
+        int(person.cpf) if person.cpf else "",
+        person.rg,
+        int(person.number_on_dealership),
+        int(person.enrollment),
+        person.first_name,
+        person.last_name,
+        person.email,
+        person.birthdate,
+        int(person.phone) if person.phone else "",
+        person.neighborhood,
+        int(person.installation_number),
+        person.address,
+        int(person.address_number),
+        person.city,
+        int(person.zip_code),
+    ]

@@ -1,0 +1,86 @@
+"""Evidence files made from nothing: genuine PDF and MPEG audio, and what people send by mistake instead.
+
+Each file carries its own mark (the sale and the type), so that no two have the same content unless that is
+wanted. Equal arguments give equal bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Sequence
+from importlib import resources
+from typing import Final
+
+RECORDINGS: Final = {"POV": ("pov-1.mp3", "pov-2.mp3", "pov-3.mp3"), "AUT": ("aut-1.mp3", "aut-2.mp3")}
+"""The recordings that a type can be made of; what they say is in ``recordings/README.md``."""
+
+SILENCE: Final = "silence.mp3"
+
+
+def pdf(title: str, lines: Sequence[str]) -> bytes:
+    """A PDF of one A4 page: ``title`` in large type, ``lines`` below it; Latin-1 text."""
+    drawn = [f"BT /F1 18 Tf 72 770 Td ({_escaped(title)}) Tj ET", "0.6 w 72 758 m 523 758 l S"]
+    drawn += [
+        f"BT /F1 11 Tf 72 {730 - 18 * number} Td ({_escaped(line)}) Tj ET" for number, line in enumerate(lines)
+    ]
+    content = "\n".join(drawn).encode("latin-1")
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R"
+        b" /Resources << /Font << /F1 5 0 R >> >> >>",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+    ]
+    body = bytearray(b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n")
+    offsets = []
+    for number, text in enumerate(objects, start=1):
+        offsets.append(len(body))
+        body += b"%d 0 obj\n%s\nendobj\n" % (number, text)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    size = len(objects) + 1
+    body += b"xref\n0 %d\n0000000000 65535 f \n%strailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (
+        size,
+        table,
+        size,
+        len(body),
+    )
+    return bytes(body)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
+
+
+def mp3(recording: str, title: str) -> bytes:
+    """A recording of ``recordings/`` with an ID3v2.3 tag that holds ``title`` (Latin-1) in front."""
+    text = b"\x00" + title.encode("latin-1")
+    frame = b"TIT2" + struct.pack(">IH", len(text), 0) + text
+    size = bytes(len(frame) >> shift & 0x7F for shift in (21, 14, 7, 0))
+    audio = resources.files(__package__).joinpath("recordings", recording).read_bytes()
+    return b"ID3\x03\x00\x00" + size + frame + audio
+
+
+def photo(shade: int) -> bytes:
+    """A small PNG, as somebody sends it under the name of a PDF; ``shade`` (0 to 255) tells two apart."""
+    width = height = 32
+    row = b"\x00" + bytes((shade + column * 4) % 256 for column in range(width))
+    chunks = (
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)),
+        (b"IDAT", zlib.compress(row * height, level=9)),
+        (b"IEND", b""),
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_png_chunk(name, data) for name, data in chunks)
+
+
+def _png_chunk(name: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def error_page(mark: str) -> bytes:
+    """What a failed download leaves under the name of a recording: the web page that told of the failure."""
+    return (
+        "<!DOCTYPE html>\n<html lang='pt-BR'><head><meta charset='utf-8'><title>502</title></head>\n"
+        f"<body><h1>Erro 502</h1><p>O arquivo não está disponível ({mark}).</p></body></html>\n"
+    ).encode()

@@ -1,0 +1,191 @@
+"""Every case of the minimum-evidence rules, each as the story of one sale and the verdict that it deserves.
+
+What happened to the evidence is written down here; ``toolkit.samples.dataset`` makes files of it, and
+``toolkit.faces.demo`` lets it happen on a real database and bucket.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from toolkit.domain.evidence import EvidenceType
+from toolkit.domain.findings import MissingPiece, Problem, Reason, Status, Verdict
+from toolkit.domain.rules import EvidenceState
+
+POV: Final = EvidenceType.POV
+AUT: Final = EvidenceType.AUT
+DOC: Final = EvidenceType.DOC_CONTRATANTE
+DOC_PAYER: Final = EvidenceType.DOC_RESPONSAVEL_FINANCEIRO
+COMBINED: Final = EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO
+KYC: Final = EvidenceType.KYC
+
+
+class Fate(Enum):
+    """What became of one piece of evidence."""
+
+    UPLOADED = EvidenceState.COUNTED
+    """Requested and uploaded."""
+    WAITING = EvidenceState.NOT_UPLOADED
+    """Requested just now; the file has not come in yet."""
+    LAPSED = EvidenceState.EXPIRED
+    """Requested, and never sent before the credentials ran out."""
+    UNUSABLE = EvidenceState.UNUSABLE
+    """Sent by a partner's own software, and not what its type demands."""
+    WITHDRAWN = None
+    """Sent by a partner's own software, then taken out of the count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One piece of evidence of a sale, and what became of it."""
+
+    evidence_type: EvidenceType
+    fate: Fate = Fate.UPLOADED
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """The story of one sale.
+
+    ``utility_group`` is ``None`` where any of the four will do; ``recording`` is shared by the sales that
+    have the same one: their voice files are equal, byte for byte.
+    """
+
+    name: str
+    attempts: tuple[Attempt, ...]
+    verdict: Verdict
+    separate_payer: bool = False
+    utility_group: str | None = None
+    marked_completed: bool = False
+    completable: bool = False
+    has_client: bool = True
+    recording: str | None = None
+
+
+def _sent(*types: EvidenceType) -> tuple[Attempt, ...]:
+    return tuple(Attempt(evidence_type) for evidence_type in types)
+
+
+def _incomplete(*missing: tuple[EvidenceType, Reason], problems: tuple[Problem, ...] = ()) -> Verdict:
+    return Verdict(Status.INCOMPLETE, tuple(MissingPiece(*piece) for piece in missing), problems)
+
+
+def _conflict(*problems: Problem) -> Verdict:
+    return Verdict(Status.CONFLICT, problems=problems)
+
+
+_COMPLIANT: Final = Verdict(Status.COMPLIANT)
+_NEVER: Final = Reason.NEVER_REQUESTED
+
+SCENARIOS: Final = (
+    Scenario("document and recording", _sent(DOC, POV), _COMPLIANT),
+    Scenario("separate payer", _sent(DOC, POV, AUT, DOC_PAYER), _COMPLIANT, separate_payer=True),
+    Scenario("combined document", _sent(COMBINED, POV), _COMPLIANT),
+    Scenario("combined document, separate payer", _sent(COMBINED, POV, AUT), _COMPLIANT, separate_payer=True),
+    Scenario("more than the rule asks", _sent(DOC, POV, AUT), _COMPLIANT),
+    Scenario("KYC alone", _sent(KYC), _COMPLIANT),
+    Scenario("KYC alone, separate payer", _sent(KYC), _COMPLIANT, separate_payer=True),
+    Scenario(
+        "combined document and a separate one",
+        _sent(COMBINED, DOC, POV),
+        Verdict(Status.COMPLIANT, problems=(Problem.DOCUMENT_REDUNDANT,)),
+    ),
+    Scenario("KYC with a recording", _sent(KYC, POV), _conflict(Problem.KYC_NOT_ALONE)),
+    Scenario("KYC twice", _sent(KYC, KYC), _conflict(Problem.KYC_REPEATED)),
+    Scenario(
+        "KYC twice, with documents",
+        _sent(KYC, KYC, DOC),
+        _conflict(Problem.KYC_NOT_ALONE, Problem.KYC_REPEATED),
+    ),
+    Scenario("nothing yet", (), _incomplete((POV, _NEVER), (DOC, _NEVER))),
+    Scenario(
+        "nothing yet, separate payer",
+        (),
+        _incomplete((POV, _NEVER), (AUT, _NEVER), (DOC, _NEVER), (DOC_PAYER, _NEVER)),
+        separate_payer=True,
+    ),
+    Scenario(
+        "recording on its way, document lapsed",
+        (Attempt(POV, Fate.WAITING), Attempt(DOC, Fate.LAPSED)),
+        _incomplete((POV, Reason.NOT_UPLOADED), (DOC, Reason.EXPIRED)),
+    ),
+    Scenario(
+        "document on its way, recording lapsed",
+        (Attempt(DOC, Fate.WAITING), Attempt(POV, Fate.LAPSED)),
+        _incomplete((POV, Reason.EXPIRED), (DOC, Reason.NOT_UPLOADED)),
+    ),
+    Scenario(
+        "payer's recording on its way, payer's document lapsed",
+        (*_sent(DOC, POV), Attempt(AUT, Fate.WAITING), Attempt(DOC_PAYER, Fate.LAPSED)),
+        _incomplete((AUT, Reason.NOT_UPLOADED), (DOC_PAYER, Reason.EXPIRED)),
+        separate_payer=True,
+    ),
+    Scenario(
+        "payer's document on its way, payer's recording lapsed",
+        (*_sent(DOC, POV), Attempt(AUT, Fate.LAPSED), Attempt(DOC_PAYER, Fate.WAITING)),
+        _incomplete((AUT, Reason.EXPIRED), (DOC_PAYER, Reason.NOT_UPLOADED)),
+        separate_payer=True,
+    ),
+    Scenario(
+        "lapsed, then requested again",
+        (Attempt(POV, Fate.LAPSED), Attempt(POV, Fate.WAITING), *_sent(DOC)),
+        _incomplete((POV, Reason.NOT_UPLOADED)),
+    ),
+    Scenario(
+        "web page sent as the recording",
+        (Attempt(POV, Fate.UNUSABLE), *_sent(DOC)),
+        _incomplete((POV, Reason.UNUSABLE)),
+    ),
+    Scenario(
+        "photo sent as the document",
+        (Attempt(DOC, Fate.UNUSABLE), *_sent(POV)),
+        _incomplete((DOC, Reason.UNUSABLE)),
+    ),
+    Scenario(
+        "the payer's files unusable",
+        (*_sent(DOC, POV), Attempt(AUT, Fate.UNUSABLE), Attempt(DOC_PAYER, Fate.UNUSABLE)),
+        _incomplete((AUT, Reason.UNUSABLE), (DOC_PAYER, Reason.UNUSABLE)),
+        separate_payer=True,
+    ),
+    Scenario(
+        "photo sent as the combined document",
+        (Attempt(COMBINED, Fate.UNUSABLE), *_sent(POV, AUT)),
+        _incomplete((DOC, Reason.UNUSABLE), (DOC_PAYER, Reason.UNUSABLE)),
+        separate_payer=True,
+    ),
+    Scenario("completed as it should be", _sent(DOC, POV), _COMPLIANT, completable=True),
+    Scenario(
+        "completed elsewhere without a recording",
+        _sent(DOC),
+        _incomplete((POV, _NEVER), problems=(Problem.COMPLETED_WITHOUT_EVIDENCE,)),
+        marked_completed=True,
+    ),
+    Scenario(
+        "conflict mended by a withdrawal",
+        (*_sent(KYC), Attempt(POV, Fate.WITHDRAWN)),
+        _COMPLIANT,
+    ),
+    Scenario(
+        "recording withdrawn",
+        (*_sent(DOC), Attempt(POV, Fate.WITHDRAWN)),
+        _incomplete((POV, _NEVER)),
+    ),
+    Scenario("unknown utility group", _sent(DOC, POV), _conflict(Problem.GROUP_UNKNOWN), utility_group="E"),
+    Scenario("sale without a client", _sent(DOC, POV), _COMPLIANT, has_client=False),
+    Scenario("a recording used twice, first sale", _sent(DOC, POV), _COMPLIANT, recording="reused"),
+    Scenario("a recording used twice, second sale", _sent(DOC, POV), _COMPLIANT, recording="reused"),
+)
+"""Each once; the verdict is what ``toolkit.domain.rules.evaluate`` says of the story (a test holds it to that)."""
+
+USUAL: Final = (
+    *(SCENARIOS[0],) * 8,
+    *(SCENARIOS[1],) * 3,
+    *(SCENARIOS[2],) * 2,
+    SCENARIOS[3],
+    *(SCENARIOS[5],) * 2,
+    *(SCENARIOS[11],) * 2,
+    SCENARIOS[12],
+)
+"""What fills up the sample beyond one sale for each scenario: mostly sales in good order, as one would hope."""
