@@ -12,8 +12,7 @@ from sqlalchemy import Connection, Row
 from toolkit.domain.evidence import EvidenceType, FileKind
 from toolkit.domain.findings import Status, Verdict
 from toolkit.domain.rules import Evidence, Sale, evaluate, evidence_state
-from toolkit.domain.signatures import HEAD_BYTES, kind_of_bytes
-from toolkit.domain.signatures import HEAD_BYTES, kind_of_bytes
+from toolkit.domain.signatures import SIGNATURE_BYTES, kind_of_bytes
 from toolkit.errors import SaleNotFound
 from toolkit.operations import Clock
 from toolkit.operations.observation import observe
@@ -101,7 +100,7 @@ def _examined(bucket: Bucket, record: Row[Any], now: datetime) -> Evidence:
     found = bucket.head(record.object_key)
     kind: FileKind | None = None
     if found is not None and found.size:
-        kind = kind_of_bytes(bucket.read(record.object_key, 0, HEAD_BYTES))
+        kind = kind_of_bytes(bucket.read(record.object_key, 0, SIGNATURE_BYTES))
     same_version = found is not None and (found.etag, found.size) == (record.etag, record.size)
     state = evidence_state(
         evidence_type,

@@ -53,9 +53,7 @@ def observe(connection: Connection, now: datetime, sale_id: str | None = None) -
     """
     connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
     seen = sale_observations
-    current = seen.c.gone_at.is_(None)
-    if sale_id is not None:
-        current &= seen.c.sale_id == sale_id
+    current = sa.and_(seen.c.gone_at.is_(None), _only(seen.c.sale_id, sale_id))
     gone = sa.update(seen).values(gone_at=now)
     vanished = connection.execute(
         gone.where(current, ~sa.select(sales.c.id).where(sales.c.id == seen.c.sale_id).exists())
@@ -68,8 +66,12 @@ def observe(connection: Connection, now: datetime, sale_id: str | None = None) -
         )
     )
     open_one = sa.select(seen.c.id).where(seen.c.gone_at.is_(None), seen.c.sale_id == sales.c.id).exists()
-    unseen = sa.select(sales.c.id, *(sales.c[name] for name in OBSERVED), sa.literal(now)).where(~open_one)
-    if sale_id is not None:
-        unseen = unseen.where(sales.c.id == sale_id)
+    unseen = sa.select(sales.c.id, *(sales.c[name] for name in OBSERVED), sa.literal(now)).where(
+        ~open_one, _only(sales.c.id, sale_id)
+    )
     opened = connection.execute(sa.insert(seen).from_select(["sale_id", *OBSERVED, "seen_at"], unseen))
     return Observed(opened.rowcount - changed.rowcount, changed.rowcount, vanished.rowcount)
+
+
+def _only(column: sa.ColumnElement[str], sale_id: str | None) -> sa.ColumnElement[bool]:
+    return sa.true() if sale_id is None else column == sale_id

@@ -158,7 +158,7 @@ def _merge(connection: Connection) -> tuple[int, int]:
     inserted = connection.execute(
         sa.insert(sales).from_select(names, sa.select(*(_staged_sales.c[name] for name in names)).where(~known))
     )
-    values = {name: _staged_sales.c[name] for name in OBSERVED}
+    values: dict[str, sa.ColumnElement[Any]] = {name: _staged_sales.c[name] for name in OBSERVED}
     values["completed_at"] = sa.func.coalesce(_staged_sales.c.completed_at, sales.c.completed_at)
     updated = connection.execute(
         sa.update(sales)
