@@ -12,6 +12,8 @@
     ├── WithdrawalRefused         the withdrawal breaks the four-eyes rule, or came before
     ├── CredentialsExpired        the upload credentials ran out before the file was sent
     ├── UploadRefused             the bucket answered no to an upload
+    ├── ServiceError              the sales service refused, or answered something else than the contract
+    │   └── ServiceUnavailable    it does not answer; trying again later may help
     ├── DatabaseError             the database refused or failed
     │   ├── DatabaseUnavailable   nobody answers at the address; trying again later may help
     │   └── SchemaMismatch        the schema is older or newer than this version, or not ours
@@ -90,6 +92,14 @@ class CredentialsExpired(ToolkitError):
 
 class UploadRefused(ToolkitError):
     """The bucket refused the upload."""
+
+
+class ServiceError(ToolkitError):
+    """The sales service refused or failed."""
+
+
+class ServiceUnavailable(ServiceError):
+    """The sales service does not answer."""
 
 
 class DatabaseError(ToolkitError):

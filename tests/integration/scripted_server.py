@@ -1,0 +1,88 @@
+"""An HTTP server that answers what a test tells it to, for faults that a real service does not have on demand."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email.message import Message
+from email.parser import BytesParser
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    body: bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+HANG_UP = Answer(0)
+"""Close the connection after the request, without an answer."""
+
+
+@dataclass(frozen=True)
+class Request:
+    method: str
+    path: str
+    headers: Message
+    body: bytes
+
+    @property
+    def parts(self) -> list[tuple[str, str | None, bytes]]:
+        """The parts of a multipart body: name, file name, content."""
+        head = f"Content-Type: {self.headers['Content-Type']}\r\n\r\n".encode()
+        return [
+            (
+                str(part.get_param("name", header="content-disposition")),
+                part.get_filename(),
+                part.get_payload(decode=True),
+            )
+            for part in BytesParser().parsebytes(head + self.body).get_payload()
+        ]
+
+
+@dataclass
+class ScriptedServer:
+    url: str
+    requests: list[Request]
+
+
+@contextmanager
+def scripted(*answers: Answer) -> Iterator[ScriptedServer]:
+    """Serve ``answers`` one after the other, the last one for ever, on loopback."""
+    script = list(answers)
+    requests: list[Request] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            requests.append(Request(self.command, self.path, self.headers, body))
+            answer = script.pop(0) if len(script) > 1 else script[0]
+            if answer is HANG_UP:
+                self.close_connection = True
+                return
+            self.send_response(answer.status)
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(answer.body)))
+            self.end_headers()
+            self.wfile.write(answer.body)
+
+        do_PUT = do_POST  # noqa: N815  # the name that http.server calls
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield ScriptedServer(f"http://127.0.0.1:{server.server_port}", requests)
+        finally:
+            server.shutdown()
+            thread.join()

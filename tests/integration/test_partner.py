@@ -1,0 +1,260 @@
+"""The partner client against a server that refuses, hangs up and answers late."""
+
+from __future__ import annotations
+
+import base64
+import json
+import socket
+import threading
+import tracemalloc
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from tests.integration.scripted_server import HANG_UP, Answer, scripted
+from toolkit.errors import (
+    BucketUnavailable,
+    CredentialsExpired,
+    InvalidField,
+    InvalidFields,
+    InvalidInput,
+    SaleNotFound,
+    ServiceError,
+    ServiceUnavailable,
+    UnreadableFile,
+    UploadRefused,
+)
+from toolkit.partner import FormPolicy, PartnerClient, client, post_file, posting
+
+TAKEN = Answer(204)
+SLOW_DOWN = Answer(503, b"<Error><Code>SlowDown</Code></Error>")
+EVIDENCE_ID = "0199aa00-0000-7000-8000-000000000001"
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(posting, "FIRST_WAIT", 0.001)
+    monkeypatch.setattr(client, "FIRST_WAIT", 0.001)
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    path = tmp_path / 'the "contract".pdf'
+    path.write_bytes(b"%PDF-1.4\n" + b"x" * 200_000)
+    return path
+
+
+def form(*, lives: timedelta = timedelta(hours=1), **policy: object) -> dict[str, str]:
+    document = {"expiration": (datetime.now(UTC) + lives).isoformat(), "conditions": [], **policy}
+    return {"key": "evidences/a/b.pdf", "Policy": base64.b64encode(json.dumps(document).encode()).decode()}
+
+
+def refusal(code: str, message: str = "") -> Answer:
+    return Answer(403, f"<Error><Code>{code}</Code><Message>{message}</Message></Error>".encode())
+
+
+def test_the_parts_are_those_of_the_contract_with_the_file_last(document: Path) -> None:
+    fields = form()
+    with scripted(TAKEN) as server:
+        post_file(server.url, fields, document)
+    [request] = server.requests
+    assert request.parts == [
+        ("key", None, fields["key"].encode()),
+        ("Policy", None, fields["Policy"].encode()),
+        ("acl", None, b"private"),
+        ("file", "the %22contract%22.pdf", document.read_bytes()),
+    ]
+    assert int(request.headers["Content-Length"]) == len(request.body)
+    assert request.headers["Transfer-Encoding"] is None
+
+
+def test_a_file_name_travels_as_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "doação.pdf"
+    path.write_bytes(b"%PDF-")
+    with scripted(TAKEN) as server:
+        post_file(server.url, form(), path)
+    assert 'filename="doação.pdf"'.encode() in server.requests[0].body
+
+
+@pytest.mark.parametrize("fault", [SLOW_DOWN, HANG_UP, Answer(500)], ids=["slow down", "hang up", "error"])
+def test_a_passing_fault_is_tried_again(document: Path, fault: Answer) -> None:
+    steps: list[int] = []
+    with scripted(fault, fault, TAKEN) as server:
+        post_file(server.url, form(), document, progress=steps.append)
+    assert len(server.requests) == 3
+    assert sum(steps) == document.stat().st_size
+
+
+def test_a_lasting_fault_ends_after_a_number_of_attempts(document: Path) -> None:
+    with scripted(SLOW_DOWN) as server, pytest.raises(BucketUnavailable):
+        post_file(server.url, form(), document)
+    assert len(server.requests) == posting.ATTEMPTS
+
+
+def test_nothing_is_sent_with_credentials_that_ran_out(document: Path) -> None:
+    with scripted(TAKEN) as server, pytest.raises(CredentialsExpired):
+        post_file(server.url, form(lives=-timedelta(seconds=1)), document)
+    assert server.requests == []
+
+
+def test_trying_again_ends_when_the_credentials_run_out(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(posting, "FIRST_WAIT", 60)
+    with scripted(SLOW_DOWN) as server, pytest.raises(CredentialsExpired):
+        post_file(server.url, form(lives=timedelta(seconds=0.3)), document)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "answer", [refusal("ExpiredToken"), refusal("AccessDenied", "Invalid according to Policy: Policy expired.")]
+)
+def test_the_bucket_may_be_the_one_that_says_that_credentials_ran_out(document: Path, answer: Answer) -> None:
+    with scripted(answer) as server, pytest.raises(CredentialsExpired):
+        post_file(server.url, form(), document)
+
+
+def test_a_refusal_is_told_with_its_code_and_without_any_field(document: Path) -> None:
+    fields = form() | {"X-Amz-Security-Token": "secret-token"}
+    answer = refusal("SignatureDoesNotMatch", fields["Policy"])
+    with scripted(answer) as server, pytest.raises(UploadRefused, match="403 SignatureDoesNotMatch") as refused:
+        post_file(server.url, fields, document)
+    assert len(server.requests) == 1
+    assert not any(value in str(refused.value) for value in fields.values())
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "long.wav"
+    with path.open("wb") as file:
+        file.truncate(64 * 1024 * 1024)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        received = _swallow(listener)
+        tracemalloc.start()
+        post_file(f"http://127.0.0.1:{listener.getsockname()[1]}", form(), path)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert received[0] > 64 * 1024 * 1024
+    assert peak < 4 * 1024 * 1024
+
+
+def _swallow(listener: socket.socket) -> list[int]:
+    """Accept one request in the background and count its bytes without keeping them."""
+    received = [0]
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection, connection.makefile("rb") as stream:
+            length = 0
+            while (line := stream.readline()) != b"\r\n":
+                name, _, value = line.partition(b":")
+                length = int(value) if name.lower() == b"content-length" else length
+            block = bytearray(65536)
+            while received[0] < length:
+                received[0] += stream.readinto(memoryview(block)[: length - received[0]])
+            connection.sendall(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+
+    threading.Thread(target=serve, daemon=True).start()
+    return received
+
+
+def test_a_file_that_grows_while_it_is_sent_is_never_sent_whole(document: Path) -> None:
+    def grow(sent: int) -> None:
+        with document.open("ab") as file:
+            file.write(b"more")
+
+    with scripted(TAKEN) as server, pytest.raises(UnreadableFile, match="changed"):
+        post_file(server.url, form(), document, progress=grow)
+
+
+def test_a_missing_file_is_told_without_sending(tmp_path: Path) -> None:
+    with scripted(TAKEN) as server, pytest.raises(UnreadableFile, match="No such file"):
+        post_file(server.url, form(), tmp_path / "gone.pdf")
+    assert server.requests == []
+
+
+def test_the_policy_tells_the_size_range_and_the_end() -> None:
+    fields = form(conditions=[{"bucket": "evidence"}, ["content-length-range", 1, 1000]])
+    policy = FormPolicy.of(fields)
+    assert (policy.min_bytes, policy.max_bytes) == (1, 1000)
+    assert policy.expires_at > datetime.now(UTC)
+
+
+@pytest.mark.parametrize("policy", ["", "%%%", base64.b64encode(b"[]").decode(), base64.b64encode(b"{}").decode()])
+def test_fields_without_a_readable_policy_are_invalid_input(policy: str) -> None:
+    with pytest.raises(InvalidInput):
+        FormPolicy.of({"Policy": policy})
+
+
+REGISTERED = Answer(
+    200, json.dumps({"message": "Client created", "clientId": EVIDENCE_ID, "addressId": EVIDENCE_ID}).encode()
+)
+UNAVAILABLE = Answer(503, b'{"message": "later"}', {"Retry-After": "1"})
+
+
+def test_a_registration_is_sent_with_the_bearer_token_and_read_back() -> None:
+    with scripted(REGISTERED) as server:
+        registration = PartnerClient(server.url, "the-token").register_client({"cpf": "1"})
+    [request] = server.requests
+    assert (request.method, request.path) == ("POST", "/clients")
+    assert request.headers["Authorization"] == "Bearer the-token"
+    assert json.loads(request.body) == {"cpf": "1"}
+    assert registration.client_id == UUID(EVIDENCE_ID)
+
+
+def test_a_registration_is_tried_again_after_503_only() -> None:
+    with scripted(UNAVAILABLE, UNAVAILABLE, REGISTERED) as server:
+        PartnerClient(server.url, "t").register_client({})
+    assert len(server.requests) == 3
+    with scripted(HANG_UP) as server, pytest.raises(ServiceUnavailable, match="may have been done"):
+        PartnerClient(server.url, "t").register_client({})
+    assert len(server.requests) == 1
+
+
+def test_a_service_that_nobody_answers_for_is_unavailable() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    with pytest.raises(ServiceUnavailable, match="does not answer"):
+        PartnerClient(url, "t").register_client({})
+
+
+def test_invalid_fields_come_back_as_the_service_names_them() -> None:
+    body = {"message": "no", "code": 400, "invalidFieldsErrors": [{"field": "cpf", "message": "Required"}]}
+    with scripted(Answer(400, json.dumps(body).encode())) as server, pytest.raises(InvalidFields) as refused:
+        PartnerClient(server.url, "t").register_client({})
+    assert refused.value.invalid == (InvalidField("cpf", "Required"),)
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (Answer(401, b'{"message": "no"}'), ServiceError),
+        (Answer(404, b'{"message": "no", "code": 404}'), SaleNotFound),
+        (Answer(400, b"not json"), ServiceError),
+        (Answer(200, b"not json"), ServiceError),
+        (Answer(200, b'{"id": 5, "url": "", "fields": {}}'), ServiceError),
+    ],
+)
+def test_other_answers_become_errors(answer: Answer, error: type[Exception]) -> None:
+    with scripted(answer) as server, pytest.raises(error):
+        PartnerClient(server.url, "t").request_upload("sale 1", {})
+
+
+@pytest.mark.parametrize(
+    ("sale_id", "path"),
+    [("sale 1/é", "/sales/sale%201%2F%C3%A9/evidences"), ("..", "/sales/%2E%2E/evidences")],
+)
+def test_a_sale_id_is_one_segment_of_the_path(sale_id: str, path: str) -> None:
+    with scripted(Answer(404)) as server, pytest.raises(SaleNotFound):
+        PartnerClient(server.url, "t").request_upload(sale_id, {})
+    assert server.requests[0].path == path
+
+
+def test_an_upload_asks_for_credentials_and_sends_the_file(document: Path) -> None:
+    with scripted(TAKEN) as bucket:
+        granted = {"id": EVIDENCE_ID, "url": bucket.url, "fields": form()}
+        with scripted(Answer(200, json.dumps(granted).encode())) as server:
+            evidence_id = PartnerClient(server.url, "t").upload(
+                "sale-1", document, evidence_type="DOC_CONTRATANTE", media_type="application/pdf"
+            )
+    assert evidence_id == UUID(EVIDENCE_ID)
+    assert bucket.requests[0].parts[-1][2] == document.read_bytes()

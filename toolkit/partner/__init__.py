@@ -1,0 +1,17 @@
+"""What a partner's software does: register clients, ask for upload credentials, send the files.
+
+::
+
+    client = PartnerClient("https://sales.example.com", token)
+    client.register_client({"cpf": ..., "address": {...}})
+    client.upload("sale-1", Path("contract.pdf"), evidence_type="DOC_CONTRATANTE", media_type="application/pdf")
+
+It knows the contract and nothing of the toolkit's database and bucket; ``toolkit evidence upload`` sends its
+files with ``post_file`` too.
+"""
+
+from toolkit.partner.client import Credentials, PartnerClient, Registration
+from toolkit.partner.forms import FormPolicy
+from toolkit.partner.posting import post_file
+
+__all__ = ["Credentials", "FormPolicy", "PartnerClient", "Registration", "post_file"]

@@ -1,0 +1,181 @@
+"""The two endpoints of the contract, called."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+from uuid import UUID
+
+import urllib3
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
+
+from toolkit.errors import (
+    InvalidField,
+    InvalidFields,
+    SaleNotFound,
+    ServiceError,
+    ServiceUnavailable,
+    SettingsError,
+)
+from toolkit.partner.posting import post_file
+
+ATTEMPTS: Final = 4
+FIRST_WAIT: Final = 0.5
+LONGEST_WAIT: Final = 10.0
+TIMEOUT: Final = urllib3.Timeout(connect=10, read=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """The answer to a registered client."""
+
+    message: str
+    client_id: UUID
+    address_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """The answer to a request for upload credentials."""
+
+    id: UUID
+    url: str
+    fields: Mapping[str, str] = field(repr=False)
+
+
+class PartnerClient:
+    """A partner's access to the service at ``base_url`` with a bearer token; safe to share between threads.
+
+    What certainly was not done (no connection, 429 or 503) is tried again. A request that broke off after it was
+    sent is not: it may have been done, and both endpoints make a new record each time.
+    """
+
+    def __init__(self, base_url: str, token: str) -> None:
+        if urlsplit(base_url).scheme not in {"http", "https"}:
+            raise SettingsError("The address of the service must look like https://sales.example.com")
+        self.base_url = base_url.rstrip("/")
+        self._token = token
+        self._pool = urllib3.PoolManager(maxsize=16)
+
+    def register_client(self, client: Mapping[str, Any]) -> Registration:
+        """Register a client with its address (contract names), anew each time.
+
+        Raises:
+            InvalidFields: every invalid field, as the service names them.
+            ServiceUnavailable, ServiceError: the service does not answer, or answers something else.
+        """
+        answer = self._call("POST", "/clients", client)
+        with self._understood():
+            return Registration(str(answer["message"]), UUID(answer["clientId"]), UUID(answer["addressId"]))
+
+    def request_upload(self, sale_id: str, request: Mapping[str, Any]) -> Credentials:
+        """Ask for credentials for one file: ``fileName``, ``fileFormat``, ``type``, ``evidenceType``.
+
+        Raises:
+            InvalidFields: every invalid field, as the service names them.
+            SaleNotFound: the service knows no such sale.
+            ServiceUnavailable, ServiceError: the service does not answer, or answers something else.
+        """
+        answer = self._call("PUT", f"/sales/{_segment(sale_id)}/evidences", request)
+        with self._understood():
+            fields = {str(name): str(value) for name, value in answer["fields"].items()}
+            return Credentials(UUID(answer["id"]), str(answer["url"]), fields)
+
+    def upload(
+        self,
+        sale_id: str,
+        path: Path,
+        *,
+        evidence_type: str,
+        media_type: str,
+        progress: Callable[[int], None] | None = None,
+    ) -> UUID:
+        """Ask for credentials for ``path`` and send it; the id of its evidence record.
+
+        Raises: as ``request_upload`` and ``post_file``.
+        """
+        request = {
+            "fileName": path.name,
+            "fileFormat": media_type,
+            "type": media_type,
+            "evidenceType": evidence_type,
+        }
+        credentials = self.request_upload(sale_id, request)
+        post_file(credentials.url, credentials.fields, path, progress=progress, pool=self._pool)
+        return credentials.id
+
+    def close(self) -> None:
+        """Close the connections that are kept open."""
+        self._pool.clear()
+
+    def _call(self, method: str, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        wait = FIRST_WAIT
+        for attempts_left in reversed(range(ATTEMPTS)):
+            response = self._send(method, path, body)
+            if response is not None and response.status not in {429, 503}:
+                return self._read(response)
+            if attempts_left:
+                time.sleep(wait * random.uniform(0.5, 1))  # noqa: S311  # spreads retries, no secret
+                wait = min(wait * 2, LONGEST_WAIT)
+        raise ServiceUnavailable(f"The service at {self.base_url} does not answer; try again later.")
+
+    def _send(self, method: str, path: str, body: Mapping[str, Any]) -> urllib3.BaseHTTPResponse | None:
+        """The answer, or ``None`` where the request never left."""
+        try:
+            return self._pool.request(
+                method,
+                self.base_url + path,
+                body=json.dumps(body, ensure_ascii=False).encode(),
+                headers={"Content-Type": "application/json", "Authorization": f"Bearer {self._token}"},
+                timeout=TIMEOUT,
+                retries=False,
+                redirect=False,
+            )
+        except (NewConnectionError, ConnectTimeoutError):
+            return None
+        except HTTPError:
+            raise ServiceUnavailable(
+                f"The connection to {self.base_url} broke after the request was sent: it may have been done."
+            ) from None
+
+    def _read(self, response: urllib3.BaseHTTPResponse) -> Mapping[str, Any]:
+        try:
+            answer = json.loads(response.data)
+        except ValueError:
+            answer = None
+        answer = answer if isinstance(answer, dict) else {}
+        if response.status == 200:
+            return answer
+        if response.status == 400:
+            invalid = answer.get("invalidFieldsErrors")
+            if isinstance(invalid, list) and invalid:
+                raise InvalidFields([_invalid_field(item) for item in invalid])
+        if response.status == 401:
+            raise ServiceError(f"The service at {self.base_url} did not accept the bearer token.")
+        if response.status == 404:
+            raise SaleNotFound
+        raise ServiceError(f"The service at {self.base_url} answered {response.status}, which was not expected.")
+
+    @contextmanager
+    def _understood(self) -> Iterator[None]:
+        try:
+            yield
+        except (KeyError, ValueError, TypeError, AttributeError):
+            raise ServiceError(f"The answer of the service at {self.base_url} is not the contract's.") from None
+
+
+def _segment(sale_id: str) -> str:
+    """The sale id as one segment of a path; dots alone would be taken for a step up or down."""
+    return quote(sale_id, safe="") if sale_id.strip(".") else "%2E" * len(sale_id)
+
+
+def _invalid_field(item: Any) -> InvalidField:
+    named = item if isinstance(item, dict) else {}
+    return InvalidField(str(named.get("field", "")), str(named.get("message", "")))
