@@ -1,0 +1,62 @@
+"""The public face: names, the drawn tree of errors, and help for every command."""
+
+import doctest
+import inspect
+import re
+
+import click
+import pytest
+
+import toolkit
+from toolkit import errors
+from toolkit.faces.cli import _toolkit, main
+
+
+def test_public_names_are_there_and_sorted() -> None:
+    assert toolkit.__all__ == sorted(toolkit.__all__)
+    assert all(hasattr(toolkit, name) for name in toolkit.__all__)
+
+
+def test_the_example_of_the_package_runs() -> None:
+    assert doctest.testmod(toolkit).failed == 0
+
+
+def test_the_drawn_tree_is_the_tree_of_errors() -> None:
+    drawn = {}
+    path: list[str] = []
+    for line in inspect.getdoc(errors).splitlines():  # type: ignore[union-attr]
+        found = re.match(r"^ {4}([│ ]*(?:[├└]── )?)([A-Z]\w+) {2,}\S", line)
+        if found:
+            depth = len(found[1]) // 4
+            path = [*path[:depth], found[2]]
+            drawn[found[2]] = path[-2] if depth else "Exception"
+    real = {
+        name: kind.__bases__[0].__name__
+        for name, kind in vars(errors).items()
+        if inspect.isclass(kind) and issubclass(kind, Exception)
+    }
+    assert drawn == real
+
+
+def commands(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    context = click.Context(group)
+    found = []
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        found.append((*path, name))
+        if isinstance(command, click.Group):
+            found += commands(command, (*path, name))
+    return found
+
+
+@pytest.mark.parametrize("path", commands(_toolkit), ids=" ".join)
+def test_every_command_has_help(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*path, "--help"], {}) == 0
+    shown = capsys.readouterr().out
+    assert "Usage: toolkit " + " ".join(path) in shown
+    assert len(shown.splitlines()) > 4
+
+
+def test_wrong_usage_ends_with_2_and_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["clents"], {}) == 2
+    assert "No such command 'clents'" in capsys.readouterr().err

@@ -1,0 +1,58 @@
+"""The environment: what is read, what is refused, and that secrets stay out of sight."""
+
+from pathlib import Path
+
+import pytest
+
+from toolkit.errors import SettingsError
+from toolkit.settings import Settings
+
+
+def test_an_empty_environment_stands_for_the_embedded_services() -> None:
+    settings = Settings.from_environment({})
+    assert settings.database_url is None
+    assert settings.evidence_bucket is None
+    assert str(settings.timezone) == "America/Sao_Paulo"
+
+
+def test_an_empty_variable_counts_as_not_set() -> None:
+    assert Settings.from_environment({"DATABASE_URL": " ", "EVIDENCE_BUCKET": ""}).database_url is None
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
+def test_the_usual_database_addresses_are_understood(scheme: str) -> None:
+    settings = Settings.from_environment({"DATABASE_URL": f"{scheme}://user:pw@host/db"})
+    assert settings.database_url == "postgresql+psycopg://user:pw@host/db"
+
+
+def test_the_home_is_where_the_environment_says() -> None:
+    assert Settings.from_environment({"TOOLKIT_HOME": "/srv/my data"}).home == Path("/srv/my data")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DATABASE_URL", "sqlite:///x.db"),
+        ("DATABASE_URL", "localhost"),
+        ("TOOLKIT_TIMEZONE", "Mars/Olympus"),
+        ("TOOLKIT_TIMEZONE", "../etc/passwd"),
+        ("TOOLKIT_UPLOAD_TTL", "0"),
+        ("TOOLKIT_UPLOAD_TTL", "1h"),
+        ("TOOLKIT_UPLOAD_MAX_BYTES", "-1"),
+    ],
+)
+def test_a_wrong_value_names_the_variable(name: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=name):
+        Settings.from_environment({name: value})
+
+
+def test_secrets_are_not_shown() -> None:
+    settings = Settings.from_environment(
+        {
+            "DATABASE_URL": "postgresql://u:pass-word@h/d",
+            "TOOLKIT_JWT_SECRET": "jwt-secret",
+            "AWS_SECRET_ACCESS_KEY": "aws",
+        }
+    )
+    for secret in ("pass-word", "jwt-secret", "aws'"):
+        assert secret not in repr(settings)
