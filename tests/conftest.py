@@ -1,0 +1,175 @@
+"""One PostgreSQL and one S3 server for all tests of a run, and for each test a fresh database and bucket.
+
+The process that pytest was started in owns both servers; workers of xdist use them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import boto3
+import pytest
+import sqlalchemy as sa
+from botocore.config import Config
+from filelock import FileLock
+
+from toolkit.settings import Settings
+from toolkit.storage import embedded, schema
+from toolkit.storage.bucket import Bucket
+from toolkit.storage.database import Database
+
+_HOME = pytest.StashKey[Path]()
+_TEMPLATE = "migrated"
+_OURS = ("TOOLKIT_", "AWS_", "EVIDENCE_", "DATABASE_URL", "PG")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Forget the caller's services, so that no test ever touches a shared one; choose the home of ours."""
+    for name in [name for name in os.environ if name.startswith(_OURS)]:
+        del os.environ[name]
+    workerinput: Mapping[str, str] | None = getattr(config, "workerinput", None)
+    if workerinput is not None:
+        home = Path(workerinput["home"])
+    else:
+        # pytest's own folders are closed to the system account that PostgreSQL runs under where we are root.
+        home = Path(tempfile.mkdtemp(prefix="toolkit-tests-", dir="/tmp"))
+    config.stash[_HOME] = home
+    os.environ["TOOLKIT_HOME"] = str(home)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of xdist where the servers are."""
+    node.workerinput["home"] = str(node.config.stash[_HOME])
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End the servers with the run, however it went."""
+    if hasattr(config, "workerinput") or _HOME not in config.stash:
+        return
+    embedded.stop(config.stash[_HOME])
+    shutil.rmtree(config.stash[_HOME])
+
+
+@pytest.fixture(scope="session")
+def home(pytestconfig: pytest.Config) -> Path:
+    """The ``TOOLKIT_HOME`` of this run."""
+    return pytestconfig.stash[_HOME]
+
+
+@dataclass
+class SettableClock:
+    """A clock that stands still until a test moves ``now``."""
+
+    now: datetime = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> SettableClock:
+    return SettableClock()
+
+
+@pytest.fixture(scope="session")
+def server(home: Path) -> Iterator[sa.Engine]:
+    """The PostgreSQL of this run, with a migrated database to clone."""
+    url = sa.make_url(embedded.database_url(home))
+    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with FileLock(home / "template.lock"), engine.connect() as connection:
+        known = sa.text("SELECT 1 FROM pg_database WHERE datname = :name")
+        if connection.scalar(known, {"name": _TEMPLATE}) is None:
+            connection.exec_driver_sql(f"CREATE DATABASE {_TEMPLATE}_draft")
+            draft = Database(_named(url, f"{_TEMPLATE}_draft"), embedded=True)
+            schema.upgrade(draft, service_tables=True)
+            draft.dispose()
+            connection.exec_driver_sql(f"ALTER DATABASE {_TEMPLATE}_draft RENAME TO {_TEMPLATE}")
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def empty_database(server: sa.Engine) -> Iterator[Database]:
+    """A database without any table."""
+    yield from _fresh(server, "template1")
+
+
+@pytest.fixture
+def database(server: sa.Engine) -> Iterator[Database]:
+    """A database with all tables and no rows."""
+    yield from _fresh(server, _TEMPLATE)
+
+
+def _fresh(server: sa.Engine, template: str) -> Iterator[Database]:
+    name = f"test_{uuid4().hex}"
+    with server.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {template}")
+    database = Database(_named(server.url, name))
+    yield database
+    database.dispose()
+    with server.connect() as connection:
+        connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _named(url: sa.URL, database: str) -> str:
+    return url.set(database=database).render_as_string(hide_password=False)
+
+
+@pytest.fixture(scope="session")
+def s3(home: Path) -> Iterator[Any]:
+    """A boto3 client with all rights on the S3 server of this run."""
+    access = embedded.bucket_access(home)
+    client = boto3.client(
+        "s3",
+        endpoint_url=access.endpoint_url,
+        region_name=access.region,
+        aws_access_key_id=access.access_key,
+        aws_secret_access_key=access.secret_key,
+        config=Config(signature_version="s3v4", s3={"addressing_style": "path"}),
+    )
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def bucket_environment(home: Path, s3: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The variables that point to a fresh bucket; also set for this test, since boto3 reads them itself."""
+    access = embedded.bucket_access(home)
+    name = f"test-{uuid4().hex}"
+    s3.create_bucket(Bucket=name)
+    environ = {
+        "EVIDENCE_BUCKET": name,
+        "AWS_ENDPOINT_URL": access.endpoint_url,
+        "AWS_REGION": access.region,
+        "AWS_DEFAULT_REGION": access.region,
+        "AWS_ACCESS_KEY_ID": access.access_key,
+        "AWS_SECRET_ACCESS_KEY": access.secret_key,
+    }
+    for variable, value in environ.items():
+        monkeypatch.setenv(variable, value)
+    return environ
+
+
+@pytest.fixture
+def bucket(bucket_environment: dict[str, str]) -> Bucket:
+    """A bucket without objects."""
+    return Bucket.open(Settings.from_environment({**os.environ, **bucket_environment}))
+
+
+@pytest.fixture
+def embedded_environment(home: Path, database: Database, bucket_environment: dict[str, str]) -> dict[str, str]:
+    """The environment for the command line: a fresh database and a fresh bucket."""
+    return {
+        **bucket_environment,
+        "TOOLKIT_HOME": str(home),
+        "DATABASE_URL": database.engine.url.render_as_string(hide_password=False),
+    }

@@ -1,0 +1,52 @@
+"""The PostgreSQL and the S3 server that the toolkit brings along, for trying out and for tests.
+
+Both live under one folder (``TOOLKIT_HOME``), start at their first use, are shared by every process that names
+the same folder, outlive the process that started them, and end with ``stop``. They are reached by their owner
+only: PostgreSQL by a Unix socket that asks the kernel who is calling, the S3 server on the loopback interface
+by keys that only the owner can read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from toolkit.storage.embedded import object_store, postgres
+from toolkit.storage.embedded.object_store import BucketAccess
+from toolkit.storage.embedded.status import ServiceStatus
+
+__all__ = ["BucketAccess", "ServiceStatus", "bucket_access", "database_url", "statuses", "stop"]
+
+
+def database_url(home: Path) -> str:
+    """The URL of the embedded database for SQLAlchemy; starts PostgreSQL where it does not run.
+
+    Raises:
+        EmbeddedServiceError: it cannot be started; the text says why and what to do.
+    """
+    return postgres.url(home)
+
+
+def bucket_access(home: Path) -> BucketAccess:
+    """How to reach the embedded bucket; starts the S3 server where it does not run.
+
+    Raises:
+        EmbeddedServiceError: it cannot be started; the text says why and what to do.
+    """
+    return object_store.access(home)
+
+
+def statuses(home: Path) -> Sequence[ServiceStatus]:
+    """What runs where, PostgreSQL first; starts nothing and creates nothing."""
+    return (postgres.status(home), object_store.status(home))
+
+
+def stop(home: Path) -> Sequence[str]:
+    """Stop what runs and return the names of the services that ran; the data stay.
+
+    Raises:
+        EmbeddedServiceError: a service does not end, or belongs to somebody else.
+    """
+    return [
+        name for name, stopped in (("PostgreSQL", postgres.stop(home)), ("S3", object_store.stop(home))) if stopped
+    ]

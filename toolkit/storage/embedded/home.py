@@ -1,0 +1,101 @@
+"""The folder of the embedded services: made, locked, and its troubles explained."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from filelock import FileLock, Timeout
+
+from toolkit.errors import EmbeddedServiceError
+
+PATIENCE: Final = 90
+"""Seconds that a start or stop waits for another one of the same service."""
+
+_HINT: Final = "set TOOLKIT_HOME to a folder on this machine that you may write to"
+
+
+def prepare(home: Path) -> None:
+    """Make the home where there is none. Root's may be crossed, not listed, by the account of the server."""
+    as_root = os.geteuid() == 0
+    missing = [folder for folder in (home, *home.parents) if not folder.exists()]
+    with explained(home):
+        for folder in reversed(missing):
+            folder.mkdir(exist_ok=True)
+            folder.chmod(0o755 if as_root else 0o700)
+        if not home.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "", str(home))
+        if as_root and not home.stat().st_mode & 0o001:
+            home.chmod(home.stat().st_mode | 0o011)
+
+
+def private_folder(folder: Path, *, owner: tuple[int, int] | None = None) -> None:
+    """Make a folder that only its owner (uid and gid; the caller, where ``None``) and root may enter."""
+    with explained(folder):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if owner is not None:
+            os.chown(folder, *owner)
+
+
+@contextmanager
+def alone(home: Path, service: str) -> Iterator[None]:
+    """Hold the lock under which ``service`` is started and stopped, one process at a time."""
+    lock = FileLock(home / f"{service}.lock", timeout=PATIENCE, mode=0o600)
+    with explained(home):
+        try:
+            lock.acquire()
+        except Timeout:
+            raise EmbeddedServiceError(
+                f"Another process has been starting or stopping {service} in {home} for {PATIENCE} seconds. "
+                "Try again; if it stays so, run: toolkit down"
+            ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn what the operating system refuses at ``path`` into words that say what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise EmbeddedServiceError(_words(error, path)) from None
+
+
+def _words(error: OSError, path: Path) -> str:
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return f"There is no space left at {path}. Free some, or {_HINT}."
+    if error.errno in {errno.EACCES, errno.EPERM}:
+        return f"The embedded services may not write to {path}. Change its permissions, or {_HINT}."
+    if error.errno == errno.EROFS:
+        return f"The embedded services cannot write to {path}: it is read-only. Please {_HINT}."
+    if error.errno in {errno.ENOTDIR, errno.EEXIST}:
+        return f"The embedded services need a folder, and {error.filename or path} is a file. Please {_HINT}."
+    return f"The embedded services cannot use {path}: {error.strerror or error}. Please {_HINT}."
+
+
+def folder_bytes(folder: Path) -> int:
+    """The size of all files below ``folder``, as far as they may be read."""
+    total = 0
+    for where, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += (Path(where) / name).lstat().st_size
+            except OSError:
+                continue  # the server removes files while we look
+    return total
+
+
+def tail(log: Path, lines: int = 3) -> str:
+    """The last lines of a log, for an error message."""
+    try:
+        text = log.read_text("utf-8", "replace")
+    except OSError:
+        return ""
+    return "\n".join(text.strip().splitlines()[-lines:])

@@ -1,0 +1,145 @@
+"""The embedded S3 server: started when nobody else did, found by its pid file."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import sys
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from toolkit.errors import EmbeddedServiceError
+from toolkit.storage.embedded import object_server, processes
+from toolkit.storage.embedded.home import alone, explained, folder_bytes, prepare, private_folder, tail
+from toolkit.storage.embedded.status import ServiceStatus
+
+NAME: Final = "S3"
+
+_START_SECONDS: Final = 60
+_STOP_SECONDS: Final = 15
+
+
+@dataclass(frozen=True, slots=True)
+class BucketAccess:
+    """What an S3 client needs to know; the secret is left out of its ``repr``."""
+
+    endpoint_url: str
+    region: str
+    access_key: str
+    secret_key: str = field(repr=False)
+    bucket: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    process: psutil.Process
+    port: int
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://{object_server.HOST}:{self.port}"
+
+
+def access(home: Path) -> BucketAccess:
+    """How to reach the bucket; starts the server where it does not run."""
+    running = _running(home)
+    if running is None:
+        prepare(home)
+        with alone(home, "objects"):
+            running = _running(home) or _start(home)
+    with explained(_keys(home)):
+        keys = json.loads(_keys(home).read_text("utf-8"))
+    return BucketAccess(
+        endpoint_url=running.endpoint,
+        region=object_server.REGION,
+        access_key=keys["access_key"],
+        secret_key=keys["secret_key"],
+        bucket=object_server.BUCKET,
+    )
+
+
+def status(home: Path) -> ServiceStatus:
+    """What runs; starts nothing."""
+    running = _running(home)
+    return ServiceStatus(
+        name=NAME,
+        version=f"ministack {version('ministack')}",
+        pid=running.process.pid if running else None,
+        address=running.endpoint if running else None,
+        url=running.endpoint if running else None,
+        data=_folder(home) / "data",
+        data_bytes=folder_bytes(_folder(home) / "data"),
+        log=_log(home),
+    )
+
+
+def stop(home: Path) -> bool:
+    """End the server, if it runs, after the requests that it is answering."""
+    if not _folder(home).exists():
+        return False
+    with alone(home, "objects"):
+        running = _running(home)
+        if running is not None:
+            with explained(_folder(home)):
+                processes.end(running.process, signal.SIGTERM, within=_STOP_SECONDS, firmly=signal.SIGKILL)
+            if running.process.is_running():
+                raise EmbeddedServiceError(f"The S3 server (process {running.process.pid}) does not end.")
+        _pid_file(home).unlink(missing_ok=True)
+        return running is not None
+
+
+def _folder(home: Path) -> Path:
+    return home / "objects"
+
+
+def _keys(home: Path) -> Path:
+    return _folder(home) / "keys.json"
+
+
+def _log(home: Path) -> Path:
+    return _folder(home) / "log"
+
+
+def _pid_file(home: Path) -> Path:
+    return _folder(home) / "server.pid"
+
+
+def _running(home: Path) -> _Running | None:
+    try:
+        pid, port = _pid_file(home).read_text("ascii").split()
+    except (OSError, ValueError):
+        return None
+    process = processes.serving(int(pid), _folder(home))
+    return None if process is None else _Running(process, int(port))
+
+
+def _start(home: Path) -> _Running:
+    folder = _folder(home)
+    private_folder(folder)
+    with explained(folder):
+        _pid_file(home).unlink(missing_ok=True)
+        if not _keys(home).exists():
+            _make_keys(_keys(home))
+        command: list[str | Path] = [sys.executable, "-I", object_server.__file__, folder]
+        processes.launch(command, _log(home))
+    processes.wait_until(lambda: _running(home) is not None, _START_SECONDS)
+    running = _running(home)
+    if running is None:
+        raise EmbeddedServiceError(
+            f"The S3 server did not start in {home}. The end of its log {_log(home)}:\n{tail(_log(home))}"
+        )
+    return running
+
+
+def _make_keys(path: Path) -> None:
+    keys = {"access_key": "AKIA" + secrets.token_hex(8).upper(), "secret_key": secrets.token_urlsafe(30)}
+    draft = path.with_suffix(".draft")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        json.dump(keys, file)
+    draft.replace(path)

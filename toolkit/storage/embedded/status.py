@@ -1,0 +1,29 @@
+"""What is told about an embedded service."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceStatus:
+    """One service of one home, as it is at this moment."""
+
+    name: str
+    version: str
+    """The version that this toolkit would start."""
+    pid: int | None
+    """The process that serves; ``None`` where none runs."""
+    address: str | None
+    """The socket folder or the endpoint, while it runs."""
+    url: str | None
+    """What a client connects to, while it runs; it holds no password."""
+    data: Path
+    data_bytes: int
+    log: Path
+
+    @property
+    def running(self) -> bool:
+        """Whether a process serves."""
+        return self.pid is not None
