@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -22,6 +25,23 @@ DEFAULT_UPLOAD_MAX: Final = 100 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
+class AwsSettings:
+    """The standard ``AWS_*`` variables that lead to a shared bucket; boto3 looks up what is not set here."""
+
+    access_key_id: str | None = None
+    secret_access_key: str | None = field(default=None, repr=False)
+    session_token: str | None = field(default=None, repr=False)
+    session_ends: datetime | None = None
+    """When the session of ``session_token`` ends, where it is known (``AWS_CREDENTIAL_EXPIRATION``)."""
+    profile: str | None = None
+    region: str | None = None
+    s3_endpoint: str | None = None
+    """Another server than Amazon's (``AWS_ENDPOINT_URL_S3``, else ``AWS_ENDPOINT_URL``)."""
+    sts_endpoint: str | None = None
+    """Who gives temporary credentials (``AWS_ENDPOINT_URL_STS``, else ``AWS_ENDPOINT_URL``)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that the environment decides; secrets are left out of its ``repr``."""
 
@@ -33,6 +53,8 @@ class Settings:
     """The shared bucket; ``None`` stands for the embedded one (``EVIDENCE_BUCKET``)."""
     evidence_role_arn: str | None = None
     """The role that signs upload forms where the ambient credentials carry no token."""
+    aws: AwsSettings = AwsSettings()
+    """How the shared bucket is reached."""
     timezone: ZoneInfo = field(default_factory=lambda: ZoneInfo(DEFAULT_TIMEZONE))
     """The zone of times that are written without an offset (``TOOLKIT_TIMEZONE``)."""
     upload_ttl: int = DEFAULT_UPLOAD_TTL
@@ -64,6 +86,7 @@ class Settings:
             database_url=_database_url(value("DATABASE_URL")),
             evidence_bucket=value("EVIDENCE_BUCKET"),
             evidence_role_arn=value("EVIDENCE_ROLE_ARN"),
+            aws=_aws(value),
             timezone=_timezone(value("TOOLKIT_TIMEZONE") or DEFAULT_TIMEZONE),
             upload_ttl=_between("TOOLKIT_UPLOAD_TTL", value("TOOLKIT_UPLOAD_TTL"), DEFAULT_UPLOAD_TTL, 1, 43200),
             upload_max_bytes=_between(
@@ -91,6 +114,40 @@ def _database_url(text: str | None) -> str | None:
     if not separator or scheme not in {"postgres", "postgresql", "postgresql+psycopg"}:
         raise SettingsError("DATABASE_URL must look like postgresql://user:password@host:5432/database")
     return f"postgresql+psycopg://{rest}"
+
+
+def _aws(value: Callable[[str], str | None]) -> AwsSettings:
+    if (value("AWS_ACCESS_KEY_ID") is None) != (value("AWS_SECRET_ACCESS_KEY") is None):
+        raise SettingsError("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set together")
+    return AwsSettings(
+        access_key_id=value("AWS_ACCESS_KEY_ID"),
+        secret_access_key=value("AWS_SECRET_ACCESS_KEY"),
+        session_token=value("AWS_SESSION_TOKEN"),
+        session_ends=_moment("AWS_CREDENTIAL_EXPIRATION", value("AWS_CREDENTIAL_EXPIRATION")),
+        profile=value("AWS_PROFILE"),
+        region=value("AWS_REGION") or value("AWS_DEFAULT_REGION"),
+        s3_endpoint=_endpoint(value, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
+        sts_endpoint=_endpoint(value, "AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL"),
+    )
+
+
+def _endpoint(value: Callable[[str], str | None], *names: str) -> str | None:
+    for name in names:
+        if (url := value(name)) is not None:
+            if not re.match(r"https?://[^/\s]", url):
+                raise SettingsError(f"{name} must look like https://s3.example.com")
+            return url
+    return None
+
+
+def _moment(name: str, text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    with suppress(ValueError):
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is not None:
+            return moment
+    raise SettingsError(f"{name} must be a time with its offset, such as 2026-11-20T18:00:00Z")
 
 
 def _timezone(name: str) -> ZoneInfo:

@@ -1,0 +1,150 @@
+"""The bucket: upload forms, listings and ranged reads, through boto3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+
+from botocore.exceptions import ClientError
+
+from toolkit.settings import AwsSettings, Settings
+from toolkit.storage import embedded as embedded_services
+from toolkit.storage.aws_errors import Server, status_of
+from toolkit.storage.aws_sessions import Access, SigningSessions
+from toolkit.storage.post_policy import signed_fields
+
+
+@dataclass(frozen=True, slots=True)
+class UploadForm:
+    """What lets a caller post one file: whoever holds ``fields`` may upload, so they are never shown."""
+
+    url: str
+    fields: dict[str, str] = field(repr=False)
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectSeen:
+    """An object as the bucket lists it; ``size`` in bytes, ``etag`` without quotes."""
+
+    key: str
+    size: int
+    etag: str
+    last_modified: datetime
+
+
+class Bucket:
+    """An S3 bucket; cheap to keep for a whole process, safe to share between threads.
+
+    ``embedded`` tells whether it is the one that the toolkit started itself; ``endpoint`` says to people where
+    it is. Every method may raise ``BucketUnavailable`` (trying again later may help) and ``BucketError``.
+    """
+
+    def __init__(
+        self, name: str, aws: AwsSettings, *, role_arn: str | None = None, embedded: bool = False
+    ) -> None:
+        self.name = name
+        self.embedded = embedded
+        self._server = _server(name, aws.s3_endpoint, embedded)
+        with self._server.translated():
+            access = Access(aws, embedded=embedded)
+            self._client = access.client("s3")
+        self.endpoint = "embedded bucket" if embedded else str(self._client.meta.endpoint_url)
+        self._server = _server(name, self.endpoint, embedded)
+        self._sessions = SigningSessions(access, self._server, role_arn)
+
+    @classmethod
+    def open(cls, settings: Settings) -> Bucket:
+        """The shared bucket where ``EVIDENCE_BUCKET`` names one, else the embedded one, started if need be.
+
+        Raises:
+            EmbeddedServiceError: the embedded one cannot be started.
+        """
+        if settings.evidence_bucket is not None:
+            return cls(settings.evidence_bucket, settings.aws, role_arn=settings.evidence_role_arn)
+        access = embedded_services.bucket_access(settings.home)
+        aws = AwsSettings(
+            access_key_id=access.access_key,
+            secret_access_key=access.secret_key,
+            region=access.region,
+            s3_endpoint=access.endpoint_url,
+            sts_endpoint=access.endpoint_url,
+        )
+        return cls(access.bucket, aws, embedded=True)
+
+    def presign_post(self, key: str, *, max_bytes: int, expires_at: datetime) -> UploadForm:
+        """A form that uploads one file of 1 to ``max_bytes`` bytes to ``key``, and nothing else.
+
+        The caller posts the fields, then ``acl=private``, then ``file`` (contract, section 3). A form lives to
+        the whole second, and never longer than the temporary session that signs it: its ``expires_at`` may be
+        earlier than asked for.
+        """
+        session = self._sessions.session(expires_at)
+        expires_at = min(expires_at, session.ends_at or expires_at).replace(microsecond=0)
+        fields = signed_fields(
+            session.credentials,
+            self._client.meta.region_name,
+            bucket=self.name,
+            key=key,
+            max_bytes=max_bytes,
+            signed_at=datetime.now(UTC),
+            expires_at=expires_at,
+        )
+        return UploadForm(self._form_url, fields, expires_at)
+
+    def seen(self, prefix: str = "") -> Iterator[list[ObjectSeen]]:
+        """The objects whose keys start with ``prefix``, in the order of keys, page by page."""
+        with self._server.translated():
+            pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=prefix)
+            for page in pages:
+                yield [
+                    ObjectSeen(item["Key"], item["Size"], item["ETag"].strip('"'), item["LastModified"])
+                    for item in page.get("Contents", ())
+                ]
+
+    def head(self, key: str) -> ObjectSeen | None:
+        """The object under ``key`` as it is now, ``None`` where there is none."""
+        with self._server.translated():
+            try:
+                item = self._client.head_object(Bucket=self.name, Key=key)
+            except ClientError as error:
+                if status_of(error) == 404:
+                    return None
+                raise
+        return ObjectSeen(key, item["ContentLength"], item["ETag"].strip('"'), item["LastModified"])
+
+    def read(self, key: str, start: int, length: int) -> bytes:
+        """``length`` bytes of the object from ``start``, fewer where it ends before.
+
+        Raises:
+            BucketError: there is no such object.
+        """
+        with self._server.translated():
+            try:
+                answer = self._client.get_object(
+                    Bucket=self.name, Key=key, Range=f"bytes={start}-{start + length - 1}"
+                )
+            except ClientError as error:
+                if status_of(error) == 416:
+                    return b""
+                raise
+            return bytes(answer["Body"].read())
+
+    def check(self) -> None:
+        """Make sure that the bucket is there and answers."""
+        with self._server.translated():
+            self._client.head_bucket(Bucket=self.name)
+
+    @cached_property
+    def _form_url(self) -> str:
+        """Where forms are posted to: boto3 knows when the bucket is named in the host and when in the path."""
+        with self._server.translated():
+            return str(self._client.generate_presigned_post(self.name, "any")["url"])
+
+
+def _server(name: str, endpoint: str | None, embedded: bool) -> Server:
+    if embedded:
+        return Server("embedded bucket", embedded=True)
+    return Server(f"bucket {name} at {endpoint or 'Amazon S3'}")
