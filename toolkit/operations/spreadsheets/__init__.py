@@ -1,0 +1,70 @@
+"""Read spreadsheets as people send them: delimited text in any usual encoding, and workbooks.
+
+Whatever the file, a table has the headings as written, every cell as text and for every row its line in the
+file. ``read_table`` is for files that fit into memory; ``open_table`` reads in chunks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from toolkit.errors import UnreadableFile
+from toolkit.operations.spreadsheets.chunks import CellKind, Chunk, Layout, Lines, Reading
+from toolkit.operations.spreadsheets.delimited import DelimitedText
+from toolkit.operations.spreadsheets.sources import Source, find_sources
+from toolkit.operations.spreadsheets.workbook import Workbook
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["CellKind", "Chunk", "Layout", "Reading", "Source", "Table", "find_sources", "open_table", "read_table"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A whole table: ``rows`` are strings under the headings of the file; ``lines`` are their lines in it."""
+
+    rows: pd.DataFrame
+    lines: Lines
+    layout: Layout
+
+
+def open_table(source: Source, reading: Reading | None = None) -> DelimitedText | Workbook:
+    """Find out how ``source`` is written, and make ready to read it.
+
+    Raises:
+        UnreadableFile: it is missing, damaged, protected, empty, or of another kind.
+    """
+    return (Workbook if source.workbook else DelimitedText)(source, reading or Reading())
+
+
+def read_table(path: Path, reading: Reading | None = None) -> Table:
+    """Read one table into memory; blank rows and columns without a heading are left out.
+
+    Raises:
+        UnreadableFile: it cannot be read, has a row that does not fit its headings, or has a heading twice.
+    """
+    import pandas as pd
+
+    sources = find_sources([path])
+    if len(sources) > 1:
+        raise UnreadableFile(f"{path}: holds {len(sources)} tables; name one file.")
+    table = open_table(sources[0], reading)
+    chunks = list(table.chunks())
+    headings = table.layout.headings
+    named = {heading: position for position, heading in enumerate(headings) if heading}
+    if len(named) < sum(1 for heading in headings if heading):
+        raise UnreadableFile(f"{path}: a heading stands there twice; the headings are {', '.join(headings)}.")
+    for chunk in chunks:
+        for row, reason in chunk.faults.items():
+            raise UnreadableFile(f"{path}, line {chunk.lines[row]}: {reason}.")
+    cells = {
+        heading: np.concatenate([[], *(chunk.columns[position].to_pylist() for chunk in chunks)]).tolist()
+        for heading, position in named.items()
+    }
+    lines = np.concatenate([np.empty(0, np.int64), *(chunk.lines for chunk in chunks)])
+    return Table(pd.DataFrame(cells, columns=list(named), dtype="str"), lines, table.layout)

@@ -1,0 +1,146 @@
+"""Find the tables that a person means by files, folders and archives."""
+
+from __future__ import annotations
+
+import gzip
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, Final, cast
+
+from toolkit.errors import UnreadableFile
+
+TEXT_SUFFIXES: Final = frozenset({".csv", ".txt", ".tsv", ".tab", ".psv"})
+WORKBOOK_SUFFIXES: Final = frozenset({".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"})
+OWN_SUFFIXES: Final = (".rejected.csv", ".rejected.xlsx", ".skipped.csv")
+"""What a load writes; a folder is read without them, by name they are read like any other."""
+
+_ZIP: Final = b"PK\x03\x04"
+_GZIP: Final = b"\x1f\x8b"
+_OLE: Final = b"\xd0\xcf\x11\xe0"
+_WORKBOOK_PARTS: Final = ("xl/workbook.xml", "xl/workbook.bin", "content.xml")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One table: a file, what a gzip file holds, or a member of a zip archive."""
+
+    path: Path
+    member: str | None = None
+    gzipped: bool = False
+    workbook: bool = False
+
+    @property
+    def name(self) -> str:
+        """How people are told of it: the file name, with the member of an archive behind a slash."""
+        return self.path.name if self.member is None else f"{self.path.name}/{self.member}"
+
+    @property
+    def flat_name(self) -> str:
+        """A file name of its own for what is written about it."""
+        return self.name.replace("/", ".").replace("\\", ".")
+
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        """The uncompressed bytes.
+
+        Raises:
+            UnreadableFile: the file cannot be opened or its compression is damaged.
+        """
+        try:
+            if self.member is not None:
+                with zipfile.ZipFile(self.path) as archive, archive.open(self.member) as stream:
+                    yield stream
+            elif self.gzipped:
+                with gzip.open(self.path, "rb") as unpacked:
+                    yield cast("IO[bytes]", unpacked)
+            else:
+                with self.path.open("rb") as stream:
+                    yield stream
+        except (zipfile.BadZipFile, gzip.BadGzipFile, EOFError, NotImplementedError) as error:
+            raise UnreadableFile(f"{self.name}: the archive is damaged ({error}); ask for it again.") from None
+        except RuntimeError as error:  # how zipfile says that a member is encrypted
+            if "password" not in str(error):
+                raise
+            raise UnreadableFile(f"{self.name}: protected by a password; save it without one.") from None
+
+
+def find_sources(paths: Iterable[Path]) -> list[Source]:
+    """The tables that ``paths`` stand for, each once, in the order given; folders and archives by name.
+
+    A folder stands for every spreadsheet in and below it, without hidden files and what a load has written.
+
+    Raises:
+        UnreadableFile: nothing is there, or nothing in it is a spreadsheet.
+    """
+    found: dict[tuple[Path, str | None], Source] = {}
+    for path in paths:
+        for source in _sources(path):
+            found.setdefault((source.path.resolve(), source.member), source)
+    return list(found.values())
+
+
+def _sources(path: Path) -> list[Source]:
+    if path.is_dir():
+        found = [source for file in sorted(path.rglob("*")) if _wanted(file, path) for source in _of_file(file)]
+        if not found:
+            raise UnreadableFile(
+                f"{path}: no spreadsheet in this folder; expected .csv, .xlsx, .gz or .zip files."
+            )
+        return found
+    return _of_file(path)
+
+
+def _wanted(file: Path, folder: Path) -> bool:
+    hidden = any(part.startswith((".", "~$", "__MACOSX")) for part in file.relative_to(folder).parts)
+    suffixes = TEXT_SUFFIXES | WORKBOOK_SUFFIXES | {".gz", ".zip"}
+    return (
+        file.is_file()
+        and not hidden
+        and file.suffix.lower() in suffixes
+        and not file.name.lower().endswith(OWN_SUFFIXES)
+    )
+
+
+def _of_file(path: Path) -> list[Source]:
+    head = _head(path)
+    if head.startswith(_GZIP):
+        return [Source(path, gzipped=True)]
+    if head.startswith(_OLE):
+        return [Source(path, workbook=True)]
+    if head.startswith(_ZIP):
+        return _of_zip(path)
+    return [Source(path)]
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            return stream.read(4)
+    except FileNotFoundError:
+        raise UnreadableFile(f"{path}: no such file.") from None
+    except OSError as error:
+        raise UnreadableFile(f"{path}: cannot be read: {error.strerror}.") from None
+
+
+def _of_zip(path: Path) -> list[Source]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except zipfile.BadZipFile:
+        raise UnreadableFile(f"{path}: the file is damaged or incomplete; ask for it again.") from None
+    if any(part in names for part in _WORKBOOK_PARTS):
+        return [Source(path, workbook=True)]
+    members = [name for name in sorted(names) if _is_table(PurePosixPath(name))]
+    if not members:
+        raise UnreadableFile(f"{path}: no spreadsheet in this archive; expected .csv or .xlsx files.")
+    return [
+        Source(path, name, workbook=PurePosixPath(name).suffix.lower() in WORKBOOK_SUFFIXES) for name in members
+    ]
+
+
+def _is_table(member: PurePosixPath) -> bool:
+    hidden = any(part.startswith((".", "~$", "__MACOSX")) for part in member.parts)
+    return not hidden and member.suffix.lower() in TEXT_SUFFIXES | WORKBOOK_SUFFIXES

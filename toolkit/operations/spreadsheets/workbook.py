@@ -1,0 +1,177 @@
+"""Workbooks (XLSX and its kin): every cell as text, with what the workbook says of its type."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import io
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError, load_workbook
+
+from toolkit.errors import UnreadableFile
+from toolkit.operations.spreadsheets.chunks import HEADING_ROWS, CellKind, Chunk, Layout, Reading, any_cell
+from toolkit.operations.spreadsheets.sources import Source
+
+ROWS: Final = 50_000
+"""Rows of a chunk."""
+EXACT: Final = 10**15
+"""Workbooks keep 15 digits of a number; from here on the last ones are lost."""
+
+
+class Workbook:
+    """A workbook whose layout is understood: one sheet of it holds the table."""
+
+    def __init__(self, source: Source, reading: Reading) -> None:
+        self.source = source
+        contents = _contents(source)
+        self._book: CalamineWorkbook | None = _open(source, contents)
+        self._sheet: CalamineSheet | None
+        self._sheet, name, row, headings = _find_sheet(source, self._book, reading)
+        self.layout = Layout(
+            kind="workbook",
+            headings=headings,
+            heading_line=row + 1,
+            sha256=hashlib.sha256(contents).hexdigest(),
+            size=self._sheet.total_height - row - 1,
+            sheet=name,
+        )
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The rows below the headings."""
+        assert self.layout.sheet is not None
+        sheet = self._sheet or _sheet(self.source, _open(self.source, _contents(self.source)), self.layout.sheet)
+        rows = _rows(sheet)
+        line = self.layout.heading_line + 1
+        width = len(self.layout.headings)
+        for _ in islice(rows, self.layout.heading_line):
+            pass
+        while stretch := list(islice(rows, ROWS)):
+            yield _chunk(stretch, line, width)
+            line += len(stretch)
+
+    def release(self) -> None:
+        """Give up the cells that are held between two readings."""
+        self._book = self._sheet = None
+
+
+def _contents(source: Source) -> bytes:
+    with source.open() as stream:
+        return stream.read()
+
+
+def _open(source: Source, contents: bytes) -> CalamineWorkbook:
+    try:
+        return load_workbook(io.BytesIO(contents))
+    except PasswordError:
+        raise UnreadableFile(f"{source.name}: protected by a password; save it without one.") from None
+    except (CalamineError, OSError, ValueError):
+        raise UnreadableFile(
+            f"{source.name}: is no workbook that can be read, or is damaged; save it again as XLSX."
+        ) from None
+
+
+def _sheet(source: Source, book: CalamineWorkbook, name: str) -> CalamineSheet:
+    try:
+        return book.get_sheet_by_name(name)
+    except CalamineError:
+        raise UnreadableFile(f"{source.name}: the sheet “{name}” is damaged; save it again as XLSX.") from None
+
+
+def _find_sheet(
+    source: Source, book: CalamineWorkbook, reading: Reading
+) -> tuple[CalamineSheet, str, int, tuple[str, ...]]:
+    """The one sheet that has the headings, the row they are in, and the headings."""
+    names = book.sheet_names
+    if reading.sheet is not None:
+        if reading.sheet not in names:
+            listed = ", ".join(f"“{name}”" for name in names)
+            raise UnreadableFile(f"{source.name}: has no sheet “{reading.sheet}”; there are {listed}.")
+        names = [reading.sheet]
+    sheets = [(name, _sheet(source, book, name)) for name in names]
+    for recognises in (reading.recognises, any_cell):
+        found = []
+        for name, sheet in sheets:
+            for number, row in enumerate(islice(_rows(sheet), HEADING_ROWS)):
+                cells = [_text(cell) for cell in row]
+                if recognises(cells):
+                    found.append((sheet, name, number, tuple(cell.strip() for cell in cells)))
+                    break
+        if len(found) > 1 and recognises is not any_cell:
+            listed = ", ".join(f"“{name}”" for _, name, _, _ in found)
+            raise UnreadableFile(
+                f"{source.name}: the sheets {listed} all have the headings; choose one by --sheet."
+            )
+        if found:
+            return found[0]
+    raise UnreadableFile(f"{source.name}: the workbook is empty.")
+
+
+def _rows(sheet: CalamineSheet) -> Iterator[list[Any]]:
+    """The rows from the first row and column of the sheet on; calamine leaves out what is empty before."""
+    if sheet.start is None:
+        return iter(())
+    above, before = sheet.start
+    empty: list[Any] = [""] * before
+    rows = sheet.iter_rows()
+    if not above and not before:
+        return rows
+    return _padded(rows, above, empty)
+
+
+def _padded(rows: Iterator[list[Any]], above: int, before: list[Any]) -> Iterator[list[Any]]:
+    for _ in range(above):
+        yield list(before)
+    for row in rows:
+        yield before + row
+
+
+def _chunk(rows: Sequence[list[Any]], first_line: int, width: int) -> Chunk:
+    kept = [number for number, row in enumerate(rows) if any(cell != "" for cell in row)]
+    if len(kept) < len(rows):
+        rows_kept: Sequence[list[Any]] = [rows[number] for number in kept]
+    else:
+        rows_kept = rows
+    columns, kinds = [], {}
+    for index, cells in enumerate(islice(zip(*rows_kept, strict=True), width)):
+        column, kind = _column(cells)
+        columns.append(column)
+        if kind is not None:
+            kinds[index] = kind
+    if not columns:
+        columns = [pa.array([], pa.string()) for _ in range(width)]
+    return Chunk(columns, np.asarray(kept, dtype=np.int64) + first_line, len(rows), kinds=kinds)
+
+
+def _column(cells: Sequence[Any]) -> tuple[pa.StringArray, npt.NDArray[np.uint8] | None]:
+    try:
+        return pa.array(cells, pa.string()), None  # by far the quickest, and true of most columns
+    except pa.ArrowException:
+        kinds = np.fromiter((_kind(cell) for cell in cells), np.uint8, len(cells))
+        return pa.array([_text(cell) for cell in cells], pa.string()), kinds
+
+
+def _kind(cell: Any) -> CellKind:
+    if isinstance(cell, str):
+        return CellKind.TEXT
+    if isinstance(cell, (int, float)) and not isinstance(cell, bool):
+        return CellKind.NUMBER
+    return CellKind.DATE if isinstance(cell, datetime.date) else CellKind.OTHER
+
+
+def _text(cell: Any) -> str:
+    """A cell as people see it: whole numbers without a point, dates as YYYY-MM-DD."""
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, float):
+        return str(int(cell)) if cell.is_integer() and abs(cell) < EXACT else repr(cell)
+    if isinstance(cell, datetime.datetime):
+        return cell.date().isoformat() if cell.time() == datetime.time() else cell.isoformat(" ")
+    if isinstance(cell, bool):
+        return str(cell).upper()
+    return str(cell)
