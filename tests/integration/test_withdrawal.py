@@ -1,0 +1,100 @@
+"""Withdrawal of evidence records."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+import sqlalchemy as sa
+
+from tests.integration.custody import add_record, add_sale, rows
+from toolkit.errors import EvidenceNotFound, WithdrawalRefused
+from toolkit.faces.cli import main
+from toolkit.operations.withdrawal import withdraw
+from toolkit.storage.database import Database
+from toolkit.storage.tables import sales
+
+
+@pytest.fixture
+def evidence_id(database: Database) -> UUID:
+    add_sale(database)
+    return add_record(database)[0]
+
+
+def ask(database: Database, clock: Any, evidence_id: UUID, **changes: str) -> Any:
+    people = {"reason": "sent twice", "withdrawn_by": "Ana", "approved_by": "Rui"}
+    return withdraw(database, evidence_id, clock=clock, **{**people, **changes})
+
+
+def test_a_withdrawal_is_kept_with_both_people(database: Database, clock: Any, evidence_id: UUID) -> None:
+    done = ask(database, clock, evidence_id)
+    assert done.sale_id == "sale-1"
+    assert rows(
+        database, "SELECT evidence_id, reason, withdrawn_by, approved_by, withdrawn_at FROM audit.withdrawals"
+    ) == [(evidence_id, "sent twice", "Ana", "Rui", clock.now)]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"reason": "  "},
+        {"withdrawn_by": ""},
+        {"approved_by": "\u00a0"},
+        {"approved_by": "Ana"},
+        {"approved_by": "  ANA "},
+        {"withdrawn_by": "Ana  Sá", "approved_by": "ana sa\u0301"},
+    ],
+)
+def test_it_needs_a_reason_and_two_people(
+    database: Database, clock: Any, evidence_id: UUID, changes: dict[str, str]
+) -> None:
+    with pytest.raises(WithdrawalRefused):
+        ask(database, clock, evidence_id, **changes)
+    assert rows(database, "SELECT count(*) FROM audit.withdrawals") == [(0,)]
+
+
+def test_an_unknown_record_and_a_second_withdrawal_are_refused(
+    database: Database, clock: Any, evidence_id: UUID
+) -> None:
+    with pytest.raises(EvidenceNotFound):
+        ask(database, clock, uuid4())
+    ask(database, clock, evidence_id)
+    with pytest.raises(WithdrawalRefused, match="before, at 2026-03-02T12:00:00"):
+        ask(database, clock, evidence_id)
+
+
+def test_of_two_at_once_one_is_refused(database: Database, clock: Any, evidence_id: UUID) -> None:
+    def attempt(_: int) -> str:
+        try:
+            ask(database, clock, evidence_id)
+        except WithdrawalRefused:
+            return "refused"
+        return "done"
+
+    with ThreadPoolExecutor(4) as threads:
+        assert sorted(threads.map(attempt, range(4))) == ["done", "refused", "refused", "refused"]
+
+
+def test_it_waits_for_whoever_holds_the_sale(database: Database, clock: Any, evidence_id: UUID) -> None:
+    with ThreadPoolExecutor(1) as thread:
+        with database.transaction() as connection:
+            connection.execute(sa.select(sales).where(sales.c.id == "sale-1").with_for_update())
+            waiting = thread.submit(ask, database, clock, evidence_id)
+            clock.now += timedelta(minutes=1)
+            with pytest.raises(TimeoutError):
+                waiting.result(timeout=0.2)
+        assert waiting.result(timeout=5).withdrawn_at == clock.now
+
+
+def test_the_command_withdraws_and_says_what_it_refuses(
+    embedded_environment: dict[str, str], evidence_id: UUID, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["evidence", "withdraw", str(evidence_id), "--reason", "twice", "--by", "Ana", "--json"]
+    assert main([*arguments, "--approved-by", "ana"], embedded_environment) == 1
+    assert "somebody else" in capsys.readouterr().err
+    assert main([*arguments, "--approved-by", "Rui"], embedded_environment) == 0
+    assert json.loads(capsys.readouterr().out)["saleId"] == "sale-1"

@@ -1,0 +1,123 @@
+"""``toolkit evidence``: upload files, and withdraw records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import UUID
+
+import click
+
+from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json
+from toolkit.operations.uploads import Failure, upload_files
+from toolkit.operations.uploads.sending import CONCURRENCY
+from toolkit.operations.withdrawal import withdraw as withdraw_record
+
+_SHOWN = 20
+
+
+@click.group()
+def evidence() -> None:
+    """Upload evidence files, and take records out of the count."""
+
+
+@evidence.command()
+@click.argument("credentials", type=click.Path(path_type=Path))
+@click.option(
+    "--from",
+    "folder",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Holds the files: saleId/fileName, or fileName where only one line has that name.",
+)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 64),
+    default=CONCURRENCY,
+    show_default=True,
+    help="Files that are sent at the same time.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def upload(ctx: Context, credentials: Path, folder: Path, concurrency: int, as_json: bool) -> int:
+    r"""Send the files that CREDENTIALS (JSON Lines) is for into the bucket.
+
+    \b
+    Each file is checked first: it exists, its size is within the form's range, and by its
+    bytes it is of the kind that its evidenceType demands. One that fails does not stop the
+    others. What was sent is noted in CREDENTIALS.done, so the same command goes on after an
+    interruption. Neither the database nor the bucket's own credentials are needed.
+
+    \b
+    Example:
+      toolkit credentials request manifest.csv --out credentials.jsonl
+      toolkit evidence upload credentials.jsonl --from files
+      toolkit bucket sync
+
+    Exit status 3: some files were not uploaded; each is named with the reason.
+    """
+    uploaded = upload_files(credentials, folder, concurrency=concurrency, progress=ctx.progress)
+    if as_json:
+        print_json(
+            {
+                "files": uploaded.files,
+                "sent": uploaded.sent,
+                "skipped": uploaded.skipped,
+                "failed": len(uploaded.failures),
+                "failures": [_failure_as_json(failure) for failure in uploaded.failures],
+            }
+        )
+    else:
+        click.echo(
+            f"{credentials.name}: {uploaded.files} files: {uploaded.sent} sent, "
+            f"{uploaded.skipped} sent before, {len(uploaded.failures)} failed"
+        )
+        for failure in uploaded.failures[:_SHOWN]:
+            note(f"{credentials.name}, line {failure.line}: {failure.problem}: {failure.message}")
+        if len(uploaded.failures) > _SHOWN:
+            note(f"... and {len(uploaded.failures) - _SHOWN} more; --json lists all of them")
+    return NEEDS_ATTENTION if uploaded.failures else DONE
+
+
+@evidence.command()
+@click.argument("evidence_id", type=click.UUID)
+@click.option("--reason", required=True, help="Why the record must not count.")
+@click.option("--by", "withdrawn_by", required=True, help="Who asks for it.")
+@click.option("--approved-by", required=True, help="Who approves it: somebody else.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def withdraw(
+    ctx: Context, evidence_id: UUID, reason: str, withdrawn_by: str, approved_by: str, as_json: bool
+) -> int:
+    r"""Take the evidence record EVIDENCE_ID out of the count, once and for all.
+
+    \b
+    That is how a conflict is mended. The file stays in the bucket.
+
+    \b
+    Example:
+      toolkit evidence withdraw 0199c0de-0000-7000-8000-000000000001 \
+        --reason "KYC of another client" --by ana@example.com --approved-by rui@example.com
+    """
+    done = withdraw_record(
+        ctx.workspace.database,
+        evidence_id,
+        reason=reason,
+        withdrawn_by=withdrawn_by,
+        approved_by=approved_by,
+        clock=ctx.workspace.clock,
+    )
+    if as_json:
+        print_json({"id": done.evidence_id, "saleId": done.sale_id, "withdrawnAt": done.withdrawn_at})
+    else:
+        click.echo(f"{done.evidence_id}: withdrawn from sale {done.sale_id}")
+    return DONE
+
+
+def _failure_as_json(failure: Failure) -> dict[str, object]:
+    return {
+        "line": failure.line,
+        "saleId": failure.sale_id,
+        "fileName": failure.file_name,
+        "problem": failure.problem,
+        "message": failure.message,
+    }

@@ -1,0 +1,15 @@
+"""Send the files of a credentials file into the bucket: check each, send it, note that it is there.
+
+::
+
+    credentials_file    the lines of the file, each checked before anything is sent
+    local_files         where the file of a line is, and whether it may be sent at all
+    journal             what was sent already, so that a killed upload goes on where it was
+    sending             many files at once
+"""
+
+from toolkit.operations.uploads.credentials_file import CredentialsLine, read_credentials
+from toolkit.operations.uploads.local_files import UploadProblem
+from toolkit.operations.uploads.sending import Failure, Uploaded, upload_files
+
+__all__ = ["CredentialsLine", "Failure", "UploadProblem", "Uploaded", "read_credentials", "upload_files"]

@@ -1,0 +1,90 @@
+"""Read a credentials file: JSON Lines, one upload form a line, as ``toolkit credentials request`` writes it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+from uuid import UUID
+
+from toolkit.domain.evidence import EvidenceType
+from toolkit.errors import InvalidInput, UnreadableFile
+from toolkit.partner import FormPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialsLine:
+    """One upload form and the file that it is for; ``line`` counts from 1 in the credentials file."""
+
+    line: int
+    id: UUID
+    sale_id: str
+    file_name: str
+    evidence_type: EvidenceType | None
+    url: str
+    fields: Mapping[str, str] = field(repr=False)
+    policy: FormPolicy
+
+
+def read_credentials(path: Path) -> Iterator[CredentialsLine]:
+    """Read the lines of a credentials file one after the other; blank ones are passed over.
+
+    Raises:
+        UnreadableFile: the file is missing, or a line is not what it should be; the text names the line.
+    """
+    try:
+        with path.open("rb") as file:
+            for number, text in enumerate(file, start=1):
+                if text.strip():
+                    yield _line(path, number, text)
+    except OSError as error:
+        raise UnreadableFile(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def _line(path: Path, number: int, text: bytes) -> CredentialsLine:
+    def refuse(reason: str) -> NoReturn:
+        raise UnreadableFile(f"{path}, line {number}: {reason}")
+
+    try:
+        document = json.loads(text)
+    except ValueError:
+        refuse("this is not JSON; the file holds one JSON object a line, see: toolkit credentials request")
+    if not isinstance(document, dict):
+        refuse("this is not a JSON object.")
+
+    def required(name: str) -> str:
+        value = document.get(name)
+        if not isinstance(value, str) or not value:
+            refuse(f"{name} is missing or not a text.")
+        return value
+
+    fields = _fields(document.get("fields"))
+    if fields is None:
+        refuse("fields is missing or not an object of texts.")
+    try:
+        policy = FormPolicy.of(fields)
+        evidence_id = UUID(required("id"))
+        named = document.get("evidenceType")
+        evidence_type = EvidenceType(named) if named is not None else None
+    except InvalidInput as error:
+        refuse(str(error))
+    except ValueError:
+        refuse("id is not a UUID, or evidenceType is none of the contract's.")
+    return CredentialsLine(
+        number,
+        evidence_id,
+        required("saleId"),
+        required("fileName"),
+        evidence_type,
+        required("url"),
+        fields,
+        policy,
+    )
+
+
+def _fields(value: Any) -> dict[str, str] | None:
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+        return None
+    return value

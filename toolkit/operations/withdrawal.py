@@ -1,0 +1,99 @@
+"""Take an evidence record out of the count: how a conflict is mended. Its object stays where it is."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolkit.domain.fields import TRIMMED
+from toolkit.errors import EvidenceNotFound, WithdrawalRefused
+from toolkit.operations import Clock
+from toolkit.storage.database import Database
+from toolkit.storage.tables import evidences, sales, withdrawals
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """An evidence record that counts no longer, and the two people who decided it."""
+
+    evidence_id: UUID
+    sale_id: str
+    reason: str
+    withdrawn_by: str
+    approved_by: str
+    withdrawn_at: datetime
+
+
+def withdraw(
+    database: Database,
+    evidence_id: UUID,
+    *,
+    reason: str,
+    withdrawn_by: str,
+    approved_by: str,
+    clock: Clock,
+) -> Withdrawal:
+    """Withdraw one evidence record, once and for all.
+
+    The sale is locked meanwhile, so that its completion comes wholly before or wholly after.
+
+    Raises:
+        EvidenceNotFound: no evidence record has this id.
+        WithdrawalRefused: a text is missing, the approver is the same person, or it was withdrawn before.
+    """
+    reason, withdrawn_by, approved_by = (text.strip(TRIMMED) for text in (reason, withdrawn_by, approved_by))
+    _check_people(reason, withdrawn_by, approved_by)
+    with database.transaction() as connection:
+        sale_id = _lock_sale(connection, evidence_id)
+        _check_first_time(connection, evidence_id)
+        withdrawn_at = clock()
+        connection.execute(
+            sa.insert(withdrawals),
+            {
+                "evidence_id": evidence_id,
+                "reason": reason,
+                "withdrawn_by": withdrawn_by,
+                "approved_by": approved_by,
+                "withdrawn_at": withdrawn_at,
+            },
+        )
+    return Withdrawal(evidence_id, sale_id, reason, withdrawn_by, approved_by, withdrawn_at)
+
+
+def _check_people(reason: str, withdrawn_by: str, approved_by: str) -> None:
+    if not reason:
+        raise WithdrawalRefused("A withdrawal needs a reason.")
+    if not withdrawn_by or not approved_by:
+        raise WithdrawalRefused("A withdrawal needs who asked for it and who approved it.")
+    if _person(withdrawn_by) == _person(approved_by):
+        raise WithdrawalRefused("A withdrawal is approved by somebody else than who asked for it.")
+
+
+def _person(name: str) -> str:
+    """The name without what two spellings of it may differ in: case, white space, ways to write a character."""
+    return "".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def _lock_sale(connection: Connection, evidence_id: UUID) -> str:
+    query = (
+        sa.select(sales.c.id)
+        .join(evidences, evidences.c.sale_id == sales.c.id)
+        .where(evidences.c.id == evidence_id)
+        .with_for_update(of=sales)
+    )
+    sale_id: str | None = connection.execute(query).scalar_one_or_none()
+    if sale_id is None:
+        raise EvidenceNotFound(f"There is no evidence record with the id {evidence_id}.")
+    return sale_id
+
+
+def _check_first_time(connection: Connection, evidence_id: UUID) -> None:
+    query = sa.select(withdrawals.c.withdrawn_at).where(withdrawals.c.evidence_id == evidence_id)
+    before: datetime | None = connection.execute(query).scalar_one_or_none()
+    if before is not None:
+        raise WithdrawalRefused(f"The record was withdrawn before, at {before.isoformat(timespec='seconds')}.")
