@@ -1,0 +1,219 @@
+"""Uploads with a credentials file, into a bucket that checks policies and signatures."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.custody import MP3, PDF, credentials_line, write_credentials
+from tests.integration.scripted_server import Answer, scripted
+from toolkit.errors import InvalidInput, UnreadableFile
+from toolkit.faces.cli import main
+from toolkit.operations.uploads import UploadProblem, upload_files
+from toolkit.operations.uploads.journal import Journal
+from toolkit.partner import posting
+from toolkit.storage.bucket import Bucket
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "files"
+    path.mkdir()
+    return path
+
+
+def put(folder: Path, name: str, content: bytes = PDF) -> Path:
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def keys(bucket: Bucket) -> set[str]:
+    return {item.key for page in bucket.seen() for item in page}
+
+
+def test_files_are_found_by_sale_or_by_a_name_that_is_unique(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
+    lines = [
+        credentials_line(bucket, "sale-1", "contract.pdf"),
+        credentials_line(bucket, "sale-2", "contract.pdf"),
+        credentials_line(bucket, "sale-2", "voice ção.mp3", "POV"),
+    ]
+    put(folder, "sale-1/contract.pdf", PDF + b"1")
+    put(folder, "sale-2/contract.pdf", PDF + b"2")
+    put(folder, "voice ção.mp3", MP3)
+    uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder)
+    assert (uploaded.files, uploaded.sent, uploaded.skipped, uploaded.failures) == (3, 3, 0, ())
+    assert bucket.read(lines[0]["fields"]["key"], 0, 1000) == PDF + b"1"
+    assert bucket.read(lines[1]["fields"]["key"], 0, 1000) == PDF + b"2"
+    assert bucket.read(lines[2]["fields"]["key"], 0, 10_000) == MP3
+
+
+def test_what_was_sent_is_not_sent_again(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
+    lines = [credentials_line(bucket, "s", name) for name in ("a.pdf", "b.pdf")]
+    credentials = write_credentials(tmp_path / "c.jsonl", lines)
+    put(folder, "a.pdf")
+    first = upload_files(credentials, folder)
+    assert (first.sent, first.skipped, [failure.problem for failure in first.failures]) == (1, 0, ["NOT_FOUND"])
+    put(folder, "b.pdf")
+    second = upload_files(credentials, folder)
+    assert (second.sent, second.skipped, second.failures) == (1, 1, ())
+    assert keys(bucket) == {line["fields"]["key"] for line in lines}
+
+
+def test_each_reason_not_to_send_is_told_and_the_others_are_sent(
+    bucket: Bucket, folder: Path, tmp_path: Path
+) -> None:
+    lines = [
+        credentials_line(bucket, "s", "good.pdf"),
+        credentials_line(bucket, "s", "missing.pdf"),
+        credentials_line(bucket, "s", "empty.pdf"),
+        credentials_line(bucket, "s", "large.pdf", max_bytes=10),
+        credentials_line(bucket, "s", "photo.pdf"),
+        credentials_line(bucket, "s", "text.mp3", "POV"),
+        credentials_line(bucket, "s", "secret.pdf"),
+        credentials_line(bucket, "s", "twin.pdf"),
+        credentials_line(bucket, "t", "twin.pdf"),
+        {**credentials_line(bucket, "s", "x.pdf"), "fileName": "../outside.pdf"},
+    ]
+    for name in ("good.pdf", "large.pdf", "twin.pdf"):
+        put(folder, name)
+    put(folder, "empty.pdf", b"")
+    put(folder, "photo.pdf", b"\xff\xd8\xff\xe0 a photograph")
+    put(folder, "text.mp3", b"hello")
+    put(tmp_path, "outside.pdf")
+    (folder / "secret.pdf").symlink_to(tmp_path / "outside.pdf")
+    uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder)
+    assert uploaded.sent == 1
+    assert {failure.line: failure.problem for failure in uploaded.failures} == {
+        2: UploadProblem.NOT_FOUND,
+        3: UploadProblem.EMPTY,
+        4: UploadProblem.TOO_LARGE,
+        5: UploadProblem.WRONG_KIND,
+        6: UploadProblem.WRONG_KIND,
+        7: UploadProblem.OUTSIDE,
+        8: UploadProblem.AMBIGUOUS,
+        9: UploadProblem.AMBIGUOUS,
+        10: UploadProblem.OUTSIDE,
+    }
+    assert keys(bucket) == {lines[0]["fields"]["key"]}
+
+
+def test_a_sale_id_that_is_a_path_leads_nowhere(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
+    put(tmp_path, "a.pdf")
+    credentials = write_credentials(tmp_path / "c.jsonl", [credentials_line(bucket, "..", "a.pdf")])
+    [failure] = upload_files(credentials, folder).failures
+    assert failure.problem == UploadProblem.NOT_FOUND
+
+
+def test_expired_and_changed_credentials_fail_alone(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
+    expired = credentials_line(bucket, "s", "a.pdf", lives=timedelta(seconds=1.5))
+    changed = credentials_line(bucket, "s", "b.pdf")
+    changed["fields"]["key"] += ".other"
+    for name in ("a.pdf", "b.pdf", "c.pdf"):
+        put(folder, name)
+    lines = [expired, changed, credentials_line(bucket, "s", "c.pdf")]
+    time.sleep(1.6)
+    uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder)
+    assert uploaded.sent == 1
+    assert [failure.problem for failure in uploaded.failures] == [UploadProblem.EXPIRED, UploadProblem.REFUSED]
+    assert expired["fields"]["X-Amz-Signature"] not in str(uploaded)
+
+
+def test_a_bucket_that_stays_away_is_given_up_soon(
+    bucket: Bucket, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(posting, "FIRST_WAIT", 0.001)
+    lines = [credentials_line(bucket, "s", f"{number}.pdf") for number in range(20)]
+    for number in range(20):
+        put(folder, f"{number}.pdf")
+    with scripted(Answer(503)) as server:
+        for line in lines:
+            line["url"] = server.url
+        uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder, concurrency=2)
+    assert {failure.problem for failure in uploaded.failures} == {UploadProblem.UNAVAILABLE}
+    assert len(uploaded.failures) == 20
+    assert len(server.requests) <= 4 * posting.ATTEMPTS
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("not json", "line 2: this is not JSON"),
+        ("[]", "line 2: this is not a JSON object"),
+        ("{}", "line 2: fields is missing"),
+        ('{"fields": {"Policy": "?"}}', "line 2: The Policy among the upload fields cannot be read"),
+    ],
+)
+def test_a_bad_credentials_file_names_the_line_and_sends_nothing(
+    bucket: Bucket, folder: Path, tmp_path: Path, text: str, reason: str
+) -> None:
+    credentials = write_credentials(tmp_path / "c.jsonl", [credentials_line(bucket, "s", "a.pdf")])
+    put(folder, "a.pdf")
+    with credentials.open("a", encoding="utf-8") as file:
+        file.write(text + "\n")
+    with pytest.raises(UnreadableFile, match=reason):
+        upload_files(credentials, folder)
+    assert keys(bucket) == set()
+
+
+def test_one_upload_at_a_time(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
+    credentials = write_credentials(tmp_path / "c.jsonl", [credentials_line(bucket, "s", "a.pdf")])
+    with Journal(credentials), pytest.raises(InvalidInput, match="under way"):
+        upload_files(credentials, folder)
+
+
+def test_a_killed_upload_goes_on_where_it_was(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
+    lines = [credentials_line(bucket, "s", f"{number}.pdf") for number in range(150)]
+    for number in range(150):
+        put(folder, f"{number}.pdf", PDF + str(number).encode())
+    credentials = write_credentials(tmp_path / "c.jsonl", lines)
+    journal = credentials.with_name("c.jsonl.done")
+    command = [sys.executable, "-m", "toolkit", "evidence", "upload", str(credentials), "--from", str(folder)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not journal.exists() or journal.stat().st_size < 37 * 20:
+        assert process.poll() is None
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    noted = len(journal.read_bytes()) // 37
+    assert noted < 150
+    with journal.open("ab") as file:
+        file.write(b"0199c0de-torn")
+    resumed = upload_files(credentials, folder)
+    assert (resumed.skipped, resumed.sent, resumed.failures) == (noted, 150 - noted, ())
+    assert keys(bucket) == {line["fields"]["key"] for line in lines}
+    assert upload_files(credentials, folder).skipped == 150
+
+
+def test_the_command_tells_what_failed(
+    bucket: Bucket, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [credentials_line(bucket, "s", "a.pdf"), credentials_line(bucket, "s", "b.pdf")]
+    credentials = write_credentials(tmp_path / "c.jsonl", lines)
+    put(folder, "a.pdf")
+    arguments = ["evidence", "upload", str(credentials), "--from", str(folder)]
+    assert main([*arguments, "--json"], {}) == 3
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert (document["files"], document["sent"], document["failed"]) == (2, 1, 1)
+    assert document["failures"][0] | {"message": ""} == {
+        "line": 2,
+        "saleId": "s",
+        "fileName": "b.pdf",
+        "problem": "NOT_FOUND",
+        "message": "",
+    }
+    put(folder, "b.pdf")
+    assert main(arguments, {}) == 0
+    assert "1 sent, 1 sent before, 0 failed" in capsys.readouterr().out
+    assert main(["evidence", "upload", str(tmp_path / "none"), "--from", str(folder)], {}) == 1
+    assert main(["evidence", "upload", str(credentials), "--from", str(tmp_path / "none")], {}) == 1
