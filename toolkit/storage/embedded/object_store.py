@@ -19,7 +19,7 @@ from toolkit.storage.embedded import object_server, processes
 from toolkit.storage.embedded.home import alone, explained, folder_bytes, prepare, private_folder, tail
 from toolkit.storage.embedded.status import ServiceStatus
 
-NAME: Final = "S3"
+NAME: Final = "S3 server"
 
 _START_SECONDS: Final = 60
 _STOP_SECONDS: Final = 15
@@ -87,8 +87,8 @@ def stop(home: Path) -> bool:
         running = _running(home)
         if running is not None:
             with explained(_folder(home)):
-                processes.end(running.process, signal.SIGTERM, within=_STOP_SECONDS, firmly=signal.SIGKILL)
-            if running.process.is_running():
+                ended = processes.end(running.process, signal.SIGTERM, within=_STOP_SECONDS, firmly=signal.SIGKILL)
+            if not ended:
                 raise EmbeddedServiceError(f"The S3 server (process {running.process.pid}) does not end.")
         _pid_file(home).unlink(missing_ok=True)
         return running is not None

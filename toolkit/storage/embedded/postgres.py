@@ -8,7 +8,6 @@ import shutil
 import signal
 import sys
 import tempfile
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -96,8 +95,8 @@ def stop(home: Path) -> bool:
         running = _running(home)
         if running is not None:
             with explained(_folder(home)):
-                processes.end(running.process, signal.SIGINT, within=_STOP_SECONDS, firmly=signal.SIGQUIT)
-            if running.process.is_running():
+                ended = processes.end(running.process, signal.SIGINT, within=_STOP_SECONDS, firmly=signal.SIGQUIT)
+            if not ended:
                 raise EmbeddedServiceError(
                     f"PostgreSQL (process {running.process.pid}) does not end; see {_log(home)}"
                 )
@@ -258,9 +257,7 @@ def _clear(home: Path) -> None:
         return
     processes.wait_until(lambda: not processes.inside(_data(home)), _STRAY_SECONDS)
     for stray in processes.inside(_data(home)):
-        with suppress(psutil.Error):
-            stray.kill()
-            stray.wait(_STRAY_SECONDS)
+        processes.end(stray, signal.SIGQUIT, within=_STRAY_SECONDS, firmly=signal.SIGKILL)
     with explained(_data(home)):
         lines = _pid_file(home).read_text("utf-8").splitlines()
         if len(lines) > 4 and Path(lines[4]).name.startswith(_SHORT):

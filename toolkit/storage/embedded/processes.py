@@ -10,6 +10,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -70,18 +71,22 @@ def inside(folder: Path) -> list[psutil.Process]:
     return found
 
 
-def end(process: psutil.Process, gently: int, *, within: float, firmly: int) -> None:
-    """Ask ``process`` to end by the signal ``gently``; after ``within`` seconds send ``firmly``."""
+def end(process: psutil.Process, gently: int, *, within: float, firmly: int) -> bool:
+    """Ask ``process`` to end by signal ``gently``, after ``within`` seconds by ``firmly``; whether it did."""
     for number in (gently, firmly):
-        try:
+        with suppress(psutil.NoSuchProcess):
             process.send_signal(number)
-            process.wait(within)
-        except psutil.NoSuchProcess:
-            return
-        except psutil.TimeoutExpired:
-            continue
-        else:
-            return
+        if wait_until(lambda: not _lives(process), within):
+            return True
+    return False
+
+
+def _lives(process: psutil.Process) -> bool:
+    # A process that ended stays in the table until init asks for its result, which may take seconds.
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def wait_until(done: Callable[[], bool], seconds: float) -> bool:

@@ -1,0 +1,120 @@
+"""How the database and the bucket are: where, whether they answer, whether they fit. Starts nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from toolkit.errors import BucketError, DatabaseError, SchemaMismatch
+from toolkit.settings import Settings
+from toolkit.storage import embedded, schema
+from toolkit.storage.bucket import Bucket
+from toolkit.storage.database import Database
+from toolkit.storage.embedded import ServiceStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """How one service is. What only an embedded one has is ``None`` for a shared one, and the other way round."""
+
+    service: str
+    """``database`` or ``bucket``."""
+    embedded: bool
+    name: str
+    version: str | None = None
+    """Of the server, where it tells."""
+    answers: bool
+    """For an embedded one: whether it runs. It starts at its first use, so this is no trouble."""
+    address: str | None
+    """Where it is, without user and password; ``None`` for an embedded one that does not run."""
+    problem: str | None = None
+    """What keeps the toolkit from working with it, and what to do."""
+    pid: int | None = None
+    data: Path | None = None
+    data_bytes: int | None = None
+    log: Path | None = None
+    schema: str | None = None
+    """The version of the toolkit's schema in the database, where there is one."""
+    newest_schema: str | None = None
+    """The version that this toolkit needs; ``None`` for a bucket."""
+
+
+def conditions(settings: Settings) -> Sequence[Condition]:
+    """The database and the bucket that ``settings`` name, each asked once."""
+    postgres, s3 = embedded.statuses(settings.home)
+    return (
+        _embedded_database(postgres) if settings.database_url is None else _shared_database(settings.database_url),
+        _embedded("bucket", s3) if settings.evidence_bucket is None else _shared_bucket(settings),
+    )
+
+
+def _embedded(service: str, status: ServiceStatus) -> Condition:
+    return Condition(
+        service=service,
+        embedded=True,
+        name=status.name,
+        version=status.version,
+        answers=status.running,
+        address=status.address,
+        pid=status.pid,
+        data=status.data,
+        data_bytes=status.data_bytes,
+        log=status.log,
+    )
+
+
+def _embedded_database(status: ServiceStatus) -> Condition:
+    condition = replace(_embedded("database", status), newest_schema=schema.newest_revision())
+    if status.url is None:
+        return condition
+    return _asked(condition, Database(status.url, embedded=True))
+
+
+def _shared_database(url: str) -> Condition:
+    database = Database(url)
+    condition = Condition(
+        service="database",
+        embedded=False,
+        name="PostgreSQL",
+        answers=False,
+        address=database.address,
+        newest_schema=schema.newest_revision(),
+    )
+    return _asked(condition, database)
+
+
+def _asked(condition: Condition, database: Database) -> Condition:
+    """The condition with what the database itself says."""
+    found: str | None = None
+    try:
+        with database.transaction() as connection:
+            found = schema.revision(connection)
+            server = connection.dialect.server_version_info or ()
+        schema.check(database)
+    except SchemaMismatch as error:
+        condition = replace(condition, problem=str(error))
+    except DatabaseError as error:
+        return replace(condition, answers=False, problem=str(error))
+    finally:
+        database.dispose()
+    return replace(condition, answers=True, version=".".join(map(str, server)), schema=found)
+
+
+def _shared_bucket(settings: Settings) -> Condition:
+    assert settings.evidence_bucket is not None
+    address, problem = settings.evidence_bucket, None
+    try:
+        bucket = Bucket.open(settings)
+        address = f"{bucket.name} at {bucket.endpoint}"
+        bucket.check()
+    except BucketError as error:
+        problem = str(error)
+    return Condition(
+        service="bucket",
+        embedded=False,
+        name="S3 server",
+        answers=problem is None,
+        address=address,
+        problem=problem,
+    )
