@@ -1,0 +1,109 @@
+"""`toolkit run`: a notebook runs to its end, or leaves nothing at its place."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+import psutil
+import pytest
+
+from toolkit.errors import NotebookFailed, SettingsError
+from toolkit.faces.cli import main
+from toolkit.faces.notebook_runs import run_notebook
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    folder = tmp_path / "odd {name} with spaces"
+    folder.mkdir()
+    return folder
+
+
+def write(folder: Path, *sources: str) -> Path:
+    cells = [nbformat.v4.new_code_cell('cpf = "0"  # whose\nfiles = []', metadata={"tags": ["parameters"]})]
+    cells += [nbformat.v4.new_code_cell(source) for source in sources]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    path = folder / "job.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), path)
+    return path
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_values_reach_the_notebook_as_they_were_written(folder):
+    path = write(folder, "print(repr(cpf), files)", "import os; print(sorted(os.environ.get('MARK')))")
+    out = folder / "done" / "out.ipynb"
+    given = [("cpf", "00123456789"), ("files", "a.csv"), ("files", "b.csv")]
+    run = run_notebook(path, given, out, environ={"MARK": "x"})
+    outputs = [cell.outputs[0].text for cell in nbformat.read(out, 4).cells if cell.get("outputs")]
+    assert outputs == ["'00123456789' ['a.csv', 'b.csv']\n", "['x']\n"]
+    assert (run.path, names(out.parent)) == (out, {"out.ipynb"})
+
+
+def test_a_failed_run_leaves_what_was_there_and_quotes_no_data(folder):
+    path = write(
+        folder, "print('before')", "def load(row):\n    raise ValueError(row.upper())", "load('m' + 'aria')"
+    )
+    out = folder / "out.ipynb"
+    out.write_text("yesterday's")
+    with pytest.raises(NotebookFailed, match=r"failed at In \[5\]: ValueError: \(its text is left out"):
+        run_notebook(path, [("cpf", "1")], out)
+    assert out.read_text() == "yesterday's"
+    assert names(folder) == {"job.ipynb", "out.ipynb", "out.failed.ipynb"}
+    failed = (folder / "out.failed.ipynb").read_text()
+    assert "before" in failed
+    assert "Cell In[4], line 2" in failed
+    assert "MARIA" not in failed
+
+
+def test_leaving_early_is_a_failure(folder):
+    with pytest.raises(NotebookFailed, match=r"left at In \[2\], before its end"):
+        run_notebook(write(folder, "import sys; sys.exit(0)", "print(1)"), out=folder / "out.ipynb")
+    assert "out.ipynb" not in names(folder)
+
+
+def test_a_run_that_takes_too_long_is_stopped_with_its_kernel(folder):
+    path = write(folder, "import os; print(os.getpid())", "while True: pass")
+    with pytest.raises(NotebookFailed, match="took longer than 3 seconds"):
+        run_notebook(path, out=folder / "out.ipynb", timeout=3)
+    assert names(folder) == {"job.ipynb", "out.failed.ipynb"}
+    [kernel] = [cell.outputs[0].text for cell in nbformat.read(folder / "out.failed.ipynb", 4).cells[1:2]]
+    assert not psutil.pid_exists(int(kernel))
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_stops_the_run_with_its_kernel(folder, number, status):
+    path = write(folder, "import os, time; open('kernel', 'w').write(str(os.getpid())); time.sleep(600)")
+    command = [sys.executable, "-m", "toolkit", "run", str(path), "--out", "out.ipynb"]
+    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (folder / "kernel").exists() or not (folder / "kernel").read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    kernel = psutil.Process(int((folder / "kernel").read_text()))
+    os.kill(process.pid, number)
+    _, printed = process.communicate(timeout=30)
+    assert process.returncode == status
+    assert "Traceback" not in printed
+    assert names(folder) == {"job.ipynb", "kernel"}
+    assert not kernel.is_running()
+
+
+def test_wrong_usage_runs_nothing(folder, capsys):
+    path = write(folder, "print(1)")
+    assert main(["run", str(path), "-p", "cfp", "1"], {}) == 2
+    assert "cpf = '0'   whose" in capsys.readouterr().err
+    assert main(["run", str(folder / "other.ipynb")], {}) == 2
+    assert main(["run", str(path), "--out", str(folder / "out.txt")], {}) == 2
+    with pytest.raises(SettingsError, match="replace the notebook itself"):
+        run_notebook(path, out=path)
+    (folder / "text.ipynb").write_text(json.dumps({"cells": "none"}))
+    assert main(["run", str(folder / "text.ipynb")], {}) == 1
+    assert names(folder) == {"job.ipynb", "text.ipynb"}

@@ -1,0 +1,46 @@
+"""What is told of a notebook's errors: where, and of which kind; their texts only where these are ours.
+
+The texts of the toolkit's own errors never hold personal data or secrets. Those of any other error may quote
+the row or the address that it stumbled over.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import nbformat
+from papermill.exceptions import PapermillExecutionError, strip_color
+
+from toolkit import errors
+
+_OURS: Final = {
+    name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, errors.ToolkitError)
+}
+_LEFT_OUT: Final = (
+    "(its text is left out here, because it may quote data; run the notebook in JupyterLab to see it)"
+)
+_FRAME: Final = re.compile(r"^(?:File .+?:\d+, in \w+|Cell In\[\d+\], line \d+)", re.MULTILINE)
+
+
+def described_failure(error: PapermillExecutionError) -> str:
+    """Where the notebook failed and why, in one line."""
+    return f"failed at In [{error.exec_count}]: {error.ename}: {_text(error.ename, error.evalue)}"
+
+
+def cut_errors(notebook: nbformat.NotebookNode) -> None:
+    """Leave of each error in the outputs its kind and the places it came through, and no foreign text."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            if output.output_type == "error":
+                _cut(output)
+
+
+def _cut(output: Any) -> None:
+    places = _FRAME.findall(strip_color("\n".join(output.traceback)))
+    output.evalue = _text(output.ename, output.evalue)
+    output.traceback = [*places, f"{output.ename}: {output.evalue}"]
+
+
+def _text(name: str, text: str) -> str:
+    return text if name in _OURS else _LEFT_OUT

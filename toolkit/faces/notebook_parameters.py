@@ -1,0 +1,182 @@
+"""The parameters of a notebook, read strictly: known names only, and each value of its default's type.
+
+papermill alone would take an unknown name with a warning, turn the text ``00123456789`` into a number, and
+keep every value in the executed notebook, secrets too.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import re
+import tokenize
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any, Final
+
+import nbformat
+
+from toolkit.errors import NotebookFailed, SettingsError
+
+Value = str | bool | int | float | list[Any] | dict[str, Any] | None
+
+_SECRET_NAME: Final = re.compile(
+    r"(?:^|_)(?:passwords?|passwd|senhas?|secrets?|tokens?|jwt|api_?keys?|access_?keys?|private_?keys?)(?:_|$)",
+    re.IGNORECASE,
+)
+_SECRET_VALUE: Final = re.compile(
+    r"://[^/@\s]+:[^/@\s]+@"  # an address with user and password
+    r"|\beyJ[\w-]+\.[\w-]+\.[\w-]*"  # a bearer token
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY"
+    r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One assignment of the cell tagged ``parameters``: its name, default, and the comment beside it."""
+
+    name: str
+    default: Value
+    comment: str
+
+    @property
+    def described(self) -> str:
+        """One line for people: ``name = default   comment``."""
+        return f"{self.name} = {self.default!r}" + (f"   {self.comment}" if self.comment else "")
+
+
+def read_parameters(notebook: nbformat.NotebookNode) -> dict[str, Parameter]:
+    """The parameters of a notebook, by name, in the order of its cell; none where no cell has the tag.
+
+    Raises:
+        NotebookFailed: the cell holds something else than names with literal values.
+    """
+    for cell in notebook.cells:
+        if "parameters" in cell.get("metadata", {}).get("tags", []):
+            return {parameter.name: parameter for parameter in _parameters(cell.source)}
+    return {}
+
+
+def _parameters(source: str) -> Iterable[Parameter]:
+    try:
+        statements = ast.parse(source).body
+        comments = _comments(source)
+    except (SyntaxError, tokenize.TokenError):
+        raise NotebookFailed("The parameters cell of the notebook is not valid Python.") from None
+    for statement in statements:
+        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+        value = getattr(statement, "value", None)
+        if len(targets) != 1 or not isinstance(targets[0], ast.Name) or value is None:
+            raise _no_literal(statement)
+        try:
+            default = ast.literal_eval(value)
+        except ValueError:
+            raise _no_literal(statement) from None
+        yield Parameter(targets[0].id, default, comments.get(statement.end_lineno or 0, ""))
+
+
+def _no_literal(statement: ast.stmt) -> NotebookFailed:
+    return NotebookFailed(
+        f"Line {statement.lineno} of the parameters cell is no plain `name = value`: "
+        "a value computed there would not follow the value that a run sets."
+    )
+
+
+def _comments(source: str) -> dict[int, str]:
+    tokens = tokenize.generate_tokens(StringIO(source).readline)
+    return {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT}
+
+
+def chosen_values(
+    parameters: Mapping[str, Parameter], given: Iterable[tuple[str, str]], notebook: str
+) -> dict[str, Value]:
+    """The texts of ``-p NAME VALUE`` as values of the right types; a list may be given item by item.
+
+    Raises:
+        SettingsError: an unknown name, a text that is no value of the type, a value given twice, a secret.
+    """
+    texts: dict[str, list[str]] = {}
+    for name, text in given:
+        if name not in parameters:
+            raise SettingsError(_unknown(name, parameters, notebook))
+        _refuse_secret(name, text)
+        texts.setdefault(name, []).append(text)
+    return {name: _value(parameters[name], written) for name, written in texts.items()}
+
+
+def _unknown(name: str, parameters: Mapping[str, Parameter], notebook: str) -> str:
+    if not parameters:
+        return f"{notebook} takes no parameters: no cell of it has the tag `parameters`."
+    known = "\n".join(f"  {parameter.described}" for parameter in parameters.values())
+    return f"{notebook} has no parameter {name!r}. It has:\n{known}"
+
+
+def _refuse_secret(name: str, text: str) -> None:
+    if _SECRET_NAME.search(name) or _SECRET_VALUE.search(text):
+        raise SettingsError(
+            f"The value of {name!r} looks like a secret, and the executed notebook would keep it. "
+            "Hand secrets over in the environment."
+        )
+
+
+def _value(parameter: Parameter, texts: list[str]) -> Value:
+    if isinstance(parameter.default, list):
+        if len(texts) == 1 and texts[0].lstrip().startswith("["):
+            return _items(parameter, _json(parameter, texts[0], list))
+        return [_one(parameter, _item_type(parameter), text) for text in texts]
+    if len(texts) > 1:
+        raise SettingsError(f"{parameter.name} was given {len(texts)} times; it takes one value.")
+    return _one(parameter, type(parameter.default), texts[0])
+
+
+def _one(parameter: Parameter, wanted: type, text: str) -> Value:
+    if wanted is bool:
+        if text.lower() in {"true", "false"}:
+            return text.lower() == "true"
+        raise _unfit(parameter, "true or false")
+    if wanted is int:
+        if re.fullmatch(r"[+-]?[0-9]+", text):
+            return int(text)
+        raise _unfit(parameter, "a whole number")
+    if wanted is float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if math.isfinite(number) and "_" not in text:
+            return number
+        raise _unfit(parameter, "a number such as 0.5")
+    if wanted is dict:
+        found: dict[str, Any] = _json(parameter, text, dict)
+        return found
+    return text
+
+
+def _json(parameter: Parameter, text: str, wanted: type) -> Any:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, wanted):
+        raise _unfit(parameter, "a JSON list" if wanted is list else "a JSON object")
+    return found
+
+
+def _items(parameter: Parameter, items: list[Any]) -> list[Any]:
+    wanted = _item_type(parameter)
+    if any(type(item) is not wanted for item in items):
+        raise _unfit(parameter, f"a list of {wanted.__name__} values")
+    return items
+
+
+def _item_type(parameter: Parameter) -> type:
+    """The type of the items of a list parameter; those of an empty default are texts."""
+    assert isinstance(parameter.default, list)
+    return type(parameter.default[0]) if parameter.default else str
+
+
+def _unfit(parameter: Parameter, wanted: str) -> SettingsError:
+    return SettingsError(f"{parameter.name} must be {wanted}. In the notebook: {parameter.described}")

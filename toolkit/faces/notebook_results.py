@@ -1,0 +1,23 @@
+"""What a notebook tells a program: small results in its outputs, under a media type of our own.
+
+A display of the toolkit puts its counts beside the table that people see; ``toolkit run --fail-on`` and
+schedulers read them from the executed notebook.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import nbformat
+
+RESULT_TYPE: Final = "application/vnd.evidence-toolkit+json"
+
+
+def results_of(notebook: nbformat.NotebookNode) -> tuple[dict[str, Any], ...]:
+    """The results that an executed notebook holds, in the order of its cells."""
+    return tuple(
+        dict(output.data[RESULT_TYPE])
+        for cell in notebook.cells
+        for output in cell.get("outputs", ())
+        if RESULT_TYPE in output.get("data", {})
+    )
