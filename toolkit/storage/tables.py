@@ -10,7 +10,7 @@ from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy import Column, ForeignKey, Index, MetaData, Table, Text, Uuid, text
-from sqlalchemy.dialects.postgresql import TIMESTAMP
+from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 
 AUDIT: Final = "audit"
 
@@ -88,6 +88,25 @@ evidences = Table(
     Column("expires_at", _moment, nullable=False),
     Index(None, "sale_id"),
 )
+
+load_batches = Table(
+    "load_batches",
+    toolkit,
+    Column("id", Uuid, primary_key=True),
+    Column("fingerprint", Text, nullable=False, unique=True),
+    Column("sha256", Text, nullable=False),
+    Column("options", JSONB, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("accepted", sa.BigInteger, nullable=False),
+    Column("rejected", sa.BigInteger, nullable=False),
+    Column("skipped", sa.BigInteger, nullable=False),
+    Column("loaded_at", _moment, nullable=False),
+)
+"""Each file of clients that was loaded, written in the same transaction as its rows.
+
+``fingerprint`` stands for the contents (``sha256``) together with the ``options`` that change what becomes of
+them. The clients of a batch have its ``loaded_at`` as their ``created_at``.
+"""
 
 sale_observations = Table(
     "sale_observations",
@@ -170,7 +189,7 @@ audit_runs = Table(
 )
 """Each audit that was made, with its totals."""
 
-APPEND_ONLY: Final = (content_checks, withdrawals, bucket_syncs, audit_runs)
+APPEND_ONLY: Final = (load_batches, content_checks, withdrawals, bucket_syncs, audit_runs)
 """Rows of these tables are never changed or deleted; the database itself refuses it."""
 
 CLOSED_ONCE: Final = (sale_observations, object_observations)
