@@ -69,7 +69,11 @@ def observe(connection: Connection, now: datetime, sale_id: str | None = None) -
     unseen = sa.select(sales.c.id, *(sales.c[name] for name in OBSERVED), sa.literal(now)).where(
         ~open_one, _only(sales.c.id, sale_id)
     )
-    opened = connection.execute(sa.insert(seen).from_select(["sale_id", *OBSERVED, "seen_at"], unseen))
+    opened = connection.execute(
+        sa.insert(seen)
+        .from_select(["sale_id", *OBSERVED, "seen_at"], unseen)
+        .execution_options(preserve_rowcount=True)
+    )
     return Observed(opened.rowcount - changed.rowcount, changed.rowcount, vanished.rowcount)
 
 

@@ -156,7 +156,9 @@ def _merge(connection: Connection) -> tuple[int, int]:
     known = sa.select(sales.c.id).where(sales.c.id == _staged_sales.c.id).exists()
     names = [column.name for column in sales.columns]
     inserted = connection.execute(
-        sa.insert(sales).from_select(names, sa.select(*(_staged_sales.c[name] for name in names)).where(~known))
+        sa.insert(sales)
+        .from_select(names, sa.select(*(_staged_sales.c[name] for name in names)).where(~known))
+        .execution_options(preserve_rowcount=True)
     )
     values: dict[str, sa.ColumnElement[Any]] = {name: _staged_sales.c[name] for name in OBSERVED}
     values["completed_at"] = sa.func.coalesce(_staged_sales.c.completed_at, sales.c.completed_at)

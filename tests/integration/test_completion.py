@@ -1,0 +1,143 @@
+"""A sale is completed only when the files that lie in the bucket at that moment satisfy the rules."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+import sqlalchemy as sa
+
+from tests.conftest import SettableClock
+from toolkit.domain.evidence import KIND_OF, EvidenceType, FileKind, object_key
+from toolkit.errors import SaleNotFound
+from toolkit.faces.cli import main
+from toolkit.operations.completion import complete_sale
+from toolkit.storage.bucket import Bucket
+from toolkit.storage.database import Database
+from toolkit.storage.identifiers import new_id
+from toolkit.storage.tables import evidences, sale_observations, sales, withdrawals
+
+CONTENT = {FileKind.PDF: b"%PDF-1.7\n", FileKind.AUDIO: b"ID3\x04\x00\x00\x00\x00\x00\x00"}
+ISSUED = datetime(2026, 3, 2, 11, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def sale(database: Database) -> str:
+    with database.transaction() as connection:
+        connection.execute(
+            sa.insert(sales).values(
+                id="S-1", utility_group="A", is_client_financial_responsible=True, created_at=ISSUED
+            )
+        )
+    return "S-1"
+
+
+def record(database: Database, sale_id: str, evidence_type: EvidenceType) -> tuple[UUID, str]:
+    evidence_id = new_id()
+    key = object_key(evidence_id, "file", ISSUED)
+    with database.transaction() as connection:
+        connection.execute(
+            sa.insert(evidences).values(
+                id=evidence_id,
+                sale_id=sale_id,
+                file_name="file",
+                file_format="x",
+                type="x",
+                evidence_type=evidence_type,
+                object_key=key,
+                requested_by="tests",
+                requested_at=ISSUED,
+                expires_at=ISSUED + timedelta(minutes=15),
+            )
+        )
+    return evidence_id, key
+
+
+def upload(
+    s3: Any, bucket: Bucket, database: Database, sale: str, kind: EvidenceType, content: bytes = b""
+) -> UUID:
+    evidence_id, key = record(database, sale, kind)
+    s3.put_object(Bucket=bucket.name, Key=key, Body=content or CONTENT[KIND_OF[kind]])
+    return evidence_id
+
+
+def test_a_sale_with_its_evidence_is_completed_and_seen_as_completed(
+    database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock
+) -> None:
+    upload(s3, bucket, database, sale, EvidenceType.POV)
+    upload(s3, bucket, database, sale, EvidenceType.DOC_CONTRATANTE)
+    assert complete_sale(database, bucket, sale, clock).completed_at == clock.now
+    with database.transaction() as connection:
+        assert connection.scalar(sa.select(sales.c.completed_at)) == clock.now
+        assert connection.scalar(sa.select(sale_observations.c.completed_at)) == clock.now
+
+
+def test_a_record_without_its_object_does_not_count(
+    database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock
+) -> None:
+    upload(s3, bucket, database, sale, EvidenceType.POV)
+    record(database, sale, EvidenceType.DOC_CONTRATANTE)
+    refused = complete_sale(database, bucket, sale, clock)
+    assert refused.completed_at is None
+    assert refused.verdict is not None
+    assert [(piece.evidence_type, piece.reason) for piece in refused.verdict.missing] == [
+        ("DOC_CONTRATANTE", "EXPIRED")
+    ]
+    with database.transaction() as connection:
+        assert connection.scalar(sa.select(sales.c.completed_at)) is None
+
+
+@pytest.mark.parametrize("content", [b"%PDF-1.7\n", b"\xff\xd8\xff\xe0 a picture"])
+def test_a_file_of_another_kind_does_not_count(
+    content: bytes, database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock
+) -> None:
+    upload(s3, bucket, database, sale, EvidenceType.DOC_CONTRATANTE)
+    upload(s3, bucket, database, sale, EvidenceType.POV, content)
+    refused = complete_sale(database, bucket, sale, clock)
+    assert refused.verdict is not None
+    assert [(piece.evidence_type, piece.reason) for piece in refused.verdict.missing] == [("POV", "UNUSABLE")]
+
+
+def test_a_withdrawn_record_does_not_count_and_mends_a_conflict(
+    database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock
+) -> None:
+    upload(s3, bucket, database, sale, EvidenceType.KYC)
+    beside = upload(s3, bucket, database, sale, EvidenceType.POV)
+    refused = complete_sale(database, bucket, sale, clock)
+    assert refused.verdict is not None
+    assert refused.verdict.problems == ("KYC_NOT_ALONE",)
+    with database.transaction() as connection:
+        connection.execute(
+            sa.insert(withdrawals).values(
+                evidence_id=beside, reason="sent twice", withdrawn_by="a", approved_by="b", withdrawn_at=clock.now
+            )
+        )
+    assert complete_sale(database, bucket, sale, clock).completed_at == clock.now
+
+
+def test_two_callers_at_once_complete_a_sale_once(
+    database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock
+) -> None:
+    upload(s3, bucket, database, sale, EvidenceType.KYC)
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: complete_sale(database, bucket, sale, clock), range(4)))
+    assert sorted(answer.already for answer in answers) == [False, True, True, True]
+    with database.transaction() as connection:
+        assert connection.scalar(sa.select(sa.func.count()).select_from(sale_observations)) == 1
+
+
+def test_an_unknown_sale_is_named(database: Database, bucket: Bucket, clock: SettableClock) -> None:
+    with pytest.raises(SaleNotFound, match="S-9"):
+        complete_sale(database, bucket, "S-9", clock)
+
+
+def test_the_command_says_what_stands_in_the_way(
+    embedded_environment: dict[str, str], sale: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sales", "complete", sale], embedded_environment) == 1
+    assert capsys.readouterr().err == (
+        "toolkit: S-1 cannot be completed, it is incomplete\n"
+        "  POV is missing: NEVER_REQUESTED\n"
+        "  DOC_CONTRATANTE is missing: NEVER_REQUESTED\n"
+    )

@@ -1,0 +1,189 @@
+"""Taking sales over: new, updated, unchanged, rejected; and what is kept of each state that was seen."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+import sqlalchemy as sa
+
+from tests.conftest import SettableClock
+from tests.unit.test_fields import body
+from toolkit.errors import UnreadableFile
+from toolkit.faces.cli import main
+from toolkit.operations.observation import observe_sales
+from toolkit.operations.registration import register_client
+from toolkit.operations.sales import SalesLoaded, load_sales
+from toolkit.storage.database import Database
+from toolkit.storage.tables import sale_observations, sales
+
+HEADINGS = "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt,partner"
+
+
+def load(
+    database: Database, folder: Path, clock: SettableClock, *rows: str, headings: str = HEADINGS
+) -> SalesLoaded:
+    path = folder / "sales.csv"
+    path.write_text("\n".join([headings, *rows]), encoding="utf-8")
+    return load_sales(database, path, timezone=ZoneInfo("America/Sao_Paulo"), clock=clock)
+
+
+def observations(database: Database) -> list[tuple[str, str, datetime, datetime | None]]:
+    seen = sale_observations.c
+    with database.transaction() as connection:
+        rows = connection.execute(
+            sa.select(seen.sale_id, seen.utility_group, seen.seen_at, seen.gone_at).order_by(seen.sale_id, seen.id)
+        )
+        return [tuple(row) for row in rows]  # type: ignore[misc]
+
+
+def test_a_sale_is_taken_over_with_its_client_and_partner(
+    database: Database, tmp_path: Path, clock: SettableClock
+) -> None:
+    client = register_client(database, body(), clock).client_id
+    loaded = load(database, tmp_path, clock, f"S-1,{client},B,false,2026-02-28T09:30:00,Luz do Vale")
+    assert (loaded.rows, loaded.inserted, loaded.rejected) == (1, 1, ())
+    with database.transaction() as connection:
+        sale = connection.execute(sa.select(sales)).one()
+    assert (sale.id, sale.client_id, sale.utility_group, sale.partner) == ("S-1", client, "B", "Luz do Vale")
+    assert sale.is_client_financial_responsible is False
+    assert sale.created_at == datetime(2026, 2, 28, 12, 30, tzinfo=UTC)  # a bare time is in São Paulo
+
+
+@pytest.mark.parametrize(
+    ("text", "flag"), [("true", True), ("FALSE", False), ("Sim", True), ("não", False), ("1", True), ("0", False)]
+)
+def test_the_flag_is_read_as_people_write_it(
+    text: str, flag: bool, database: Database, tmp_path: Path, clock: SettableClock
+) -> None:
+    load(database, tmp_path, clock, f"S-1,,A,{text},2026-02-28T09:30:00Z,")
+    with database.transaction() as connection:
+        assert connection.scalar(sa.select(sales.c.is_client_financial_responsible)) is flag
+
+
+def test_a_second_load_tells_new_updated_and_unchanged_apart(
+    database: Database, tmp_path: Path, clock: SettableClock
+) -> None:
+    first = clock.now
+    load(database, tmp_path, clock, "S-1,,A,true,2026-02-28T09:30:00Z,", "S-2,,A,true,2026-02-28T09:30:00Z,")
+    clock.now += timedelta(days=1)
+    again = load(
+        database,
+        tmp_path,
+        clock,
+        "S-1,,A,true,2026-02-28T06:30:00-03:00,",  # the same moment
+        "S-2,,B,true,2026-02-28T09:30:00Z,",
+        "S-3,,C,true,2026-02-28T09:30:00Z,",
+    )
+    assert (again.inserted, again.updated, again.unchanged) == (1, 1, 1)
+    assert observations(database) == [
+        ("S-1", "A", first, None),
+        ("S-2", "A", first, clock.now),
+        ("S-2", "B", clock.now, None),
+        ("S-3", "C", clock.now, None),
+    ]
+
+
+def test_rejected_rows_are_named_by_line_with_every_reason_and_the_others_are_taken(
+    database: Database, tmp_path: Path, clock: SettableClock
+) -> None:
+    loaded = load(
+        database,
+        tmp_path,
+        clock,
+        "S-1,,A,true,2026-02-28T09:30:00Z,",
+        ",,A,perhaps,yesterday,",
+        "",
+        "S-1,,A,true,2026-02-28T09:30:00Z,",
+        "S-2,00000000-0000-7000-8000-000000000000,A,true,2026-02-28,",
+        "S-3,4711,A,true,2026-02-28,",
+        f"{'9' * 101},,A,true,2026-02-28,",
+    )
+    assert loaded.inserted == 1
+    assert {row.line: [f"{item.field}: {item.message}" for item in row.invalid] for row in loaded.rejected} == {
+        3: [
+            "saleId: Required",
+            "isClientFinancialResponsible: Must be true or false",
+            "createdAt: Must be a time such as 2026-11-20T18:00:00-03:00",
+        ],
+        5: ["saleId: Stands in line 2 already"],
+        6: ["clientId: No client is registered under this id"],
+        7: ["clientId: Must be the UUID that the registration answered, or empty"],
+        8: ["saleId: Must have at most 100 characters"],
+    }
+
+
+def test_dates_with_slashes_are_day_first(database: Database, tmp_path: Path, clock: SettableClock) -> None:
+    load(database, tmp_path, clock, "S-1,,A,true,02/01/2026 10:00,")
+    with database.transaction() as connection:
+        assert connection.scalar(sa.select(sales.c.created_at)) == datetime(2026, 1, 2, 13, tzinfo=UTC)
+
+
+def test_a_file_never_takes_a_completion_back(database: Database, tmp_path: Path, clock: SettableClock) -> None:
+    row = "S-1,,A,true,2026-02-28T09:30:00Z,"
+    load(database, tmp_path, clock, f"{row},2026-03-01T09:00:00Z", headings=f"{HEADINGS},completedAt")
+    assert load(database, tmp_path, clock, row).unchanged == 1
+    with database.transaction() as connection:
+        assert connection.scalar(sa.select(sales.c.completed_at)) == datetime(2026, 3, 1, 9, tzinfo=UTC)
+
+
+def test_a_file_without_the_headings_changes_nothing_and_says_what_is_missing(
+    database: Database, tmp_path: Path, clock: SettableClock
+) -> None:
+    with pytest.raises(
+        UnreadableFile, match=r"sales\.csv: the columns clientId, createdAt are missing\. Found: saleId"
+    ):
+        load(database, tmp_path, clock, "S-1,A,true", headings="saleId,utilityGroup,isClientFinancialResponsible")
+    assert observations(database) == []
+
+
+def test_changes_by_the_other_system_are_observed(
+    database: Database, tmp_path: Path, clock: SettableClock
+) -> None:
+    load(database, tmp_path, clock, *(f"S-{n},,A,true,2026-02-28T09:30:00Z," for n in range(3)))
+    clock.now += timedelta(hours=1)
+    with database.transaction() as connection:
+        connection.execute(sa.update(sales).where(sales.c.id == "S-0").values(utility_group="D"))
+        connection.execute(sa.delete(sales).where(sales.c.id == "S-1"))
+    seen = observe_sales(database, clock)
+    assert (seen.appeared, seen.changed, seen.vanished) == (0, 1, 1)
+    assert observe_sales(database, clock).changed == 0
+
+
+def test_observations_cannot_be_rewritten(database: Database, tmp_path: Path, clock: SettableClock) -> None:
+    load(database, tmp_path, clock, "S-1,,A,true,2026-02-28T09:30:00Z,")
+    for statement in (
+        "UPDATE audit.sale_observations SET utility_group = 'B'",
+        "UPDATE audit.sale_observations SET utility_group = 'B', gone_at = now()",
+        "DELETE FROM audit.sale_observations",
+    ):
+        with (
+            pytest.raises(Exception, match=r"never changed or deleted|change only once"),
+            database.transaction() as it,
+        ):
+            it.execute(sa.text(statement))
+
+
+def test_the_command_prints_what_became_of_the_rows(
+    embedded_environment: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "sales.csv"
+    path.write_text(f"{HEADINGS}\nS-1,,A,true,2026-02-28,\nS-2,,A,maybe,2026-02-28,\n")
+    assert main(["sales", "load", str(path), "--json"], embedded_environment) == 3
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == {
+        "rows": 2,
+        "inserted": 1,
+        "updated": 0,
+        "unchanged": 0,
+        "rejected": 1,
+        "rejectedRows": [
+            {"line": 3, "errors": [{"field": "isClientFinancialResponsible", "message": "Must be true or false"}]}
+        ],
+    }
+
+
+def test_a_missing_file_is_named(embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sales", "load", "nowhere.csv"], embedded_environment) == 1
+    assert "nowhere.csv" in capsys.readouterr().err
