@@ -59,7 +59,7 @@ def test_the_scenarios_hold_every_problem_and_every_missing_type_for_every_reaso
 
 def test_equal_seeds_give_equal_bytes_and_others_do_not(folder, tmp_path):
     write_samples(make_samples(), tmp_path / "again")
-    write_samples(make_samples(seed=8), tmp_path / "other", seed=8)
+    write_samples(make_samples(seed=8), tmp_path / "other")
     assert contents(tmp_path / "again") == contents(folder)
     assert contents(tmp_path / "other")["clients.csv"] != contents(folder)["clients.csv"]
 
@@ -103,7 +103,9 @@ def test_the_xlsx_holds_cpfs_as_numbers(folder):
 def test_sales_and_manifest_fit_together(folder, samples):
     sales = rows(folder / "sales.csv")
     manifest = rows(folder / "manifest.csv")
-    assert ",".join(sales[0]) == "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt,partner"
+    assert ",".join(sales[0]) == (
+        "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt,partner,completedAt"
+    )
     assert {sale["utilityGroup"] for sale in sales} == {"A", "B", "C", "D", "E"}
     assert {row["saleId"] for row in manifest} < {sale["saleId"] for sale in sales}
     for row in manifest:

@@ -7,9 +7,8 @@ from toolkit.samples.dataset import (
     Samples,
     SampleSale,
     make_samples,
-    write_sales,
-    write_samples,
 )
+from toolkit.samples.folder import write_sales, write_samples
 
 __all__ = [
     "DEFAULT_CLIENTS",

@@ -1,27 +1,11 @@
-"""The folder of sample files: who bought what, what was sent, and what went wrong.
-
-::
-
-    clients.csv                  clients of one partner: `;`, cp1252, masks, some rows that are wrong
-    clients.xlsx                 clients of another one: numbers that lost their zeros
-    sales.csv                    the sales; clientId is filled in where the ids are known
-    manifest.csv                 evidence to request and upload; a few of its files are not there yet
-    files/<saleId>/<fileName>    those files
-    partner/manifest.csv         evidence that a partner's own software sends, without looking at it
-    partner/files/...            those files: some are not what they claim to be
-    partner/lapsed.csv           evidence that was requested and never sent
-
-Equal arguments give equal bytes.
-"""
+"""Invent the sample: who bought what, what was sent, and what went wrong. Equal arguments give equal values."""
 
 from __future__ import annotations
 
-import csv
 import random as random_module
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 from random import Random
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -36,16 +20,6 @@ DEFAULT_SEED: Final = 7
 DEFAULT_CLIENTS: Final = 180
 DEFAULT_SALES: Final = 90
 
-MANIFEST_COLUMNS: Final = ("saleId", "fileName", "fileFormat", "type", "evidenceType")
-SALE_COLUMNS: Final = (
-    "saleId",
-    "clientId",
-    "utilityGroup",
-    "isClientFinancialResponsible",
-    "createdAt",
-    "partner",
-)
-
 _LAST_DAY: Final = datetime(2026, 11, 20, 18, 0, tzinfo=ZoneInfo("America/Sao_Paulo"))
 _SPAN: Final = timedelta(days=60)
 _PARTNERS: Final = ("Energia Certa", "Luz do Vale", "Parceiro Norte")
@@ -57,7 +31,6 @@ _FILE_NAMES: Final = {
     EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO: "identidades.pdf",
     EvidenceType.KYC: "biometria-facial.pdf",
 }
-_MEDIA_TYPE: Final = {FileKind.PDF: "application/pdf", FileKind.AUDIO: "audio/mpeg"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +59,13 @@ class SampleSale:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Everything that is in the folder; ``rejected`` are the clients whose rows are wrong."""
+    """Everything that the sample holds; the ``wrong`` clients are those whose rows get a mistake."""
 
+    seed: int
     csv_clients: tuple[Person, ...]
+    csv_wrong: tuple[Person, ...]
     xlsx_clients: tuple[Person, ...]
-    rejected: tuple[Person, ...]
+    xlsx_wrong: tuple[Person, ...]
     sales: tuple[SampleSale, ...]
 
 
@@ -112,11 +87,9 @@ def make_samples(
     xlsx_clients = make_people(in_xlsx, "LV", random)
     csv_wrong = make_people(max(len(client_files.DEFECTS), clients // 20), "EC-X", random)
     xlsx_wrong = make_people(2, "LV-X", random)
+    made_sales = _make_sales(sales, [*csv_clients, *xlsx_clients], random)
     return Samples(
-        tuple(csv_clients),
-        tuple(xlsx_clients),
-        (*csv_wrong, *xlsx_wrong),
-        tuple(_make_sales(sales, [*csv_clients, *xlsx_clients], random)),
+        seed, tuple(csv_clients), tuple(csv_wrong), tuple(xlsx_clients), tuple(xlsx_wrong), tuple(made_sales)
     )
 
 
@@ -182,60 +155,3 @@ def _document(sale_id: str, evidence_type: EvidenceType, client: Person | None, 
             "Documento de amostra, sem valor. Pessoa fictícia.",
         ],
     )
-
-
-def write_samples(samples: Samples, out: Path, *, seed: int = DEFAULT_SEED) -> None:
-    """Write the folder; files of an earlier writing are replaced, others are left alone."""
-    random = random_module.Random(seed)  # noqa: S311  # how a row is written, not a secret
-    files = [file for sale in samples.sales for file in sale.files]
-    by_partner = [file for file in files if file.fate in {Fate.UNUSABLE, Fate.WITHDRAWN}]
-    requested = [file for file in files if file.fate in {Fate.UPLOADED, Fate.WAITING}]
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "partner").mkdir(exist_ok=True)
-    csv_wrong = [person for person in samples.rejected if person.external_id.startswith("EC")]
-    xlsx_wrong = [person for person in samples.rejected if person.external_id.startswith("LV")]
-    client_files.write_csv(out / "clients.csv", samples.csv_clients, csv_wrong, random)
-    client_files.write_xlsx(out / "clients.xlsx", samples.xlsx_clients, xlsx_wrong)
-    write_sales(samples.sales, out / "sales.csv", {})
-    _write_manifest(out / "manifest.csv", requested)
-    _write_manifest(out / "partner" / "manifest.csv", by_partner)
-    _write_manifest(out / "partner" / "lapsed.csv", [file for file in files if file.fate is Fate.LAPSED])
-    _write_files(out / "files", (file for file in requested if file.fate is Fate.UPLOADED))
-    _write_files(out / "partner" / "files", by_partner)
-
-
-def write_sales(sales: Iterable[SampleSale], path: Path, client_ids: Mapping[str, object]) -> None:
-    """Write ``sales.csv``; ``client_ids`` maps a client's ``externalId`` to the id from its registration."""
-    rows = [
-        (
-            sale.id,
-            client_ids.get(sale.client.external_id, "") if sale.client else "",
-            sale.utility_group,
-            "false" if sale.scenario.separate_payer else "true",
-            sale.created_at.isoformat(),
-            sale.partner,
-        )
-        for sale in sales
-    ]
-    _write_csv(path, SALE_COLUMNS, rows)
-
-
-def _write_manifest(path: Path, files: Iterable[SampleFile]) -> None:
-    rows = []
-    for file in files:
-        media_type = _MEDIA_TYPE[KIND_OF[file.evidence_type]]
-        rows.append((file.sale_id, file.name, media_type, media_type, str(file.evidence_type)))
-    _write_csv(path, MANIFEST_COLUMNS, rows)
-
-
-def _write_files(folder: Path, files: Iterable[SampleFile]) -> None:
-    for file in files:
-        (folder / file.sale_id).mkdir(parents=True, exist_ok=True)
-        (folder / file.sale_id / file.name).write_bytes(file.content)
-
-
-def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(columns)
-        writer.writerows(rows)

@@ -1,0 +1,132 @@
+"""What happens around the sample files: what the sales system, partners' software and compliance do.
+
+The demo lets it happen on a real database and bucket. Each part looks first at what is there already, so that
+a second telling adds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from toolkit.operations import Clock
+from toolkit.operations.completion import complete_sale
+from toolkit.operations.credentials import UploadLimits, request_upload
+from toolkit.operations.withdrawal import withdraw
+from toolkit.partner import post_file
+from toolkit.samples.dataset import SampleFile, Samples
+from toolkit.samples.folder import PARTNER_FILES, manifest_row
+from toolkit.samples.scenarios import Fate
+from toolkit.storage.bucket import Bucket
+from toolkit.storage.database import Database
+from toolkit.storage.tables import clients, evidences, withdrawals
+
+PARTNER: Final = "partner-software"
+WITHDRAWN_BY: Final = "analyst@example.com"
+APPROVED_BY: Final = "compliance-lead@example.com"
+
+_MAX_BYTES: Final = 10_000_000
+_PARTNER_LIMITS: Final = UploadLimits(ttl_seconds=600, max_bytes=_MAX_BYTES)
+_SHORT_LIMITS: Final = UploadLimits(ttl_seconds=1, max_bytes=_MAX_BYTES)
+
+
+def registered_clients(database: Database, samples: Samples) -> dict[str, UUID]:
+    """The ids of the sample's clients in the database, by ``externalId``; the oldest where one is there twice."""
+    names = [person.external_id for person in (*samples.csv_clients, *samples.xlsx_clients)]
+    query = (
+        sa.select(clients.c.external_id, clients.c.id)
+        .where(clients.c.external_id.in_(names))
+        .order_by(clients.c.created_at.desc(), clients.c.id.desc())
+    )
+    with database.transaction() as connection:
+        return {row.external_id: row.id for row in connection.execute(query)}
+
+
+def send_unchecked(database: Database, bucket: Bucket, samples: Samples, folder: Path, clock: Clock) -> int:
+    """A partner's own software asks for credentials and sends whatever it has; how many files it sent."""
+    known, sent = _records(database, samples), 0
+    for file in _files(samples, Fate.UNUSABLE, Fate.WITHDRAWN):
+        if _name(file) in known:
+            continue
+        credentials = request_upload(
+            database,
+            bucket,
+            file.sale_id,
+            manifest_row(file),
+            requested_by=PARTNER,
+            limits=_PARTNER_LIMITS,
+            clock=clock,
+        )
+        post_file(credentials.url, credentials.fields, folder / PARTNER_FILES / file.sale_id / file.name)
+        sent += 1
+    return sent
+
+
+def let_lapse(database: Database, bucket: Bucket, samples: Samples, clock: Clock) -> int:
+    """Somebody asks for credentials that live one second, and sends nothing; how many were asked for."""
+    known, asked = _records(database, samples), 0
+    for file in _files(samples, Fate.LAPSED):
+        if _name(file) in known:
+            continue
+        request_upload(
+            database,
+            bucket,
+            file.sale_id,
+            manifest_row(file),
+            requested_by=PARTNER,
+            limits=_SHORT_LIMITS,
+            clock=clock,
+        )
+        asked += 1
+    return asked
+
+
+def withdraw_mistaken(database: Database, samples: Samples, clock: Clock) -> int:
+    """Compliance takes out of the count what should not have been sent; how many records it withdrew."""
+    records = _records(database, samples)
+    wrong = {records[_name(file)] for file in _files(samples, Fate.WITHDRAWN)}
+    with database.transaction() as connection:
+        before = set(connection.scalars(sa.select(withdrawals.c.evidence_id)))
+    for evidence_id in sorted(wrong - before):
+        withdraw(
+            database,
+            evidence_id,
+            reason="Recording of another sale, sent by mistake",
+            withdrawn_by=WITHDRAWN_BY,
+            approved_by=APPROVED_BY,
+            clock=clock,
+        )
+    return len(wrong - before)
+
+
+def complete_what_may_be(database: Database, bucket: Bucket, samples: Samples, clock: Clock) -> int:
+    """Somebody completes the sales whose scenario says so; how many became complete just now."""
+    completed = 0
+    for sale in samples.sales:
+        if sale.scenario.completable:
+            done = complete_sale(database, bucket, sale.id, clock)
+            completed += done.completed_at is not None and not done.already
+    return completed
+
+
+def _files(samples: Samples, *fates: Fate) -> Iterator[SampleFile]:
+    return (file for sale in samples.sales for file in sale.files if file.fate in fates)
+
+
+_Name = tuple[str, str, str]
+
+
+def _name(file: SampleFile) -> _Name:
+    return file.sale_id, file.name, str(file.evidence_type)
+
+
+def _records(database: Database, samples: Samples) -> dict[_Name, UUID]:
+    """The evidence records of the sample's sales, by what was asked for."""
+    query = sa.select(evidences).where(evidences.c.sale_id.in_([sale.id for sale in samples.sales]))
+    with database.transaction() as connection:
+        rows = connection.execute(query)
+        return {(row.sale_id, row.file_name, row.evidence_type): row.id for row in rows}
