@@ -29,6 +29,8 @@ class Workspace:
 
     settings: Settings
     clock: Clock = utc_now
+    pool_size: int = 5
+    """Database connections to keep: as many as threads that use them at once."""
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Workspace:
@@ -39,10 +41,10 @@ class Workspace:
     def database(self) -> Database:
         """The database, with a schema that fits this toolkit."""
         if self.settings.database_url is not None:
-            database = Database(self.settings.database_url)
+            database = Database(self.settings.database_url, pool_size=self.pool_size)
             schema.check(database)
             return database
-        database = Database(embedded.database_url(self.settings.home), embedded=True)
+        database = Database(embedded.database_url(self.settings.home), embedded=True, pool_size=self.pool_size)
         if not schema.is_current(database):
             schema.upgrade(database, service_tables=True)
         return database
