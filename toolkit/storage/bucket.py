@@ -13,7 +13,10 @@ from toolkit.settings import AwsSettings, Settings
 from toolkit.storage import embedded as embedded_services
 from toolkit.storage.aws_errors import Server, status_of
 from toolkit.storage.aws_sessions import Access, SigningSessions
+from toolkit.storage.listing import Listing, ObjectSeen
 from toolkit.storage.post_policy import signed_fields
+
+__all__ = ["Bucket", "ObjectSeen", "UploadForm"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +26,6 @@ class UploadForm:
     url: str
     fields: dict[str, str] = field(repr=False)
     expires_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectSeen:
-    """An object as the bucket lists it; ``size`` in bytes, ``etag`` without quotes."""
-
-    key: str
-    size: int
-    etag: str
-    last_modified: datetime
 
 
 class Bucket:
@@ -51,6 +44,7 @@ class Bucket:
         with self._server.translated():
             access = Access(aws, embedded=embedded)
             self._client = access.client("s3")
+        self._listing = Listing(self._client, name)
         self.endpoint = "embedded bucket" if embedded else str(self._client.meta.endpoint_url)
         self._server = _server(name, self.endpoint, embedded)
         self._sessions = SigningSessions(access, self._server, role_arn)
@@ -94,15 +88,10 @@ class Bucket:
         )
         return UploadForm(self._form_url, fields, expires_at)
 
-    def seen(self, prefix: str = "") -> Iterator[list[ObjectSeen]]:
-        """The objects whose keys start with ``prefix``, in the order of keys, page by page."""
+    def seen(self, prefix: str = "", *, after: str = "") -> Iterator[list[ObjectSeen]]:
+        """The objects whose keys start with ``prefix`` and sort after ``after`` (as UTF-8), page by page."""
         with self._server.translated():
-            pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=prefix)
-            for page in pages:
-                yield [
-                    ObjectSeen(item["Key"], item["Size"], item["ETag"].strip('"'), item["LastModified"])
-                    for item in page.get("Contents", ())
-                ]
+            yield from self._listing.pages(prefix, after)
 
     def head(self, key: str) -> ObjectSeen | None:
         """The object under ``key`` as it is now, ``None`` where there is none."""
