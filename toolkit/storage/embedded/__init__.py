@@ -17,6 +17,8 @@ from toolkit.storage.embedded.status import ServiceStatus
 
 __all__ = ["BucketAccess", "ServiceStatus", "bucket_access", "database_url", "statuses", "stop"]
 
+_SERVICES = (postgres, object_store)
+
 
 def database_url(home: Path) -> str:
     """The URL of the embedded database for SQLAlchemy; starts PostgreSQL where it does not run.
@@ -24,7 +26,7 @@ def database_url(home: Path) -> str:
     Raises:
         EmbeddedServiceError: it cannot be started; the text says why and what to do.
     """
-    return postgres.url(home)
+    return postgres.url(home.resolve())
 
 
 def bucket_access(home: Path) -> BucketAccess:
@@ -33,12 +35,12 @@ def bucket_access(home: Path) -> BucketAccess:
     Raises:
         EmbeddedServiceError: it cannot be started; the text says why and what to do.
     """
-    return object_store.access(home)
+    return object_store.access(home.resolve())
 
 
 def statuses(home: Path) -> Sequence[ServiceStatus]:
     """What runs where, PostgreSQL first; starts nothing and creates nothing."""
-    return (postgres.status(home), object_store.status(home))
+    return [service.status(home.resolve()) for service in _SERVICES]
 
 
 def stop(home: Path) -> Sequence[str]:
@@ -47,6 +49,4 @@ def stop(home: Path) -> Sequence[str]:
     Raises:
         EmbeddedServiceError: a service does not end, or belongs to somebody else.
     """
-    return [
-        name for name, stopped in (("PostgreSQL", postgres.stop(home)), ("S3", object_store.stop(home))) if stopped
-    ]
+    return [service.NAME for service in _SERVICES if service.stop(home.resolve())]

@@ -1,4 +1,4 @@
-"""Whose process the server is: the caller's own, and for root, which PostgreSQL refuses, a system account."""
+"""Whose process a server is: the caller's own, and for root, which PostgreSQL refuses, a system account."""
 
 from __future__ import annotations
 
@@ -25,43 +25,36 @@ class Account:
     ids: tuple[int, int] | None
     """uid and gid to switch to; ``None`` where server and caller are the same."""
 
+    def give(self, path: Path) -> None:
+        """Make ``path`` the server's own."""
+        if self.ids is not None:
+            os.chown(path, *self.ids, follow_symlinks=False)
 
-def account(folder: Path) -> Account:
-    """The account for the server that keeps its data in ``folder``: whose it is already, if it is there.
+
+def server_account(folder: Path, *, root_may: bool = False) -> Account:
+    """The account for the server that keeps its data in ``folder``: the folder's owner, once it is there.
 
     Raises:
         EmbeddedServiceError: the folder is somebody else's, or no account can be had.
     """
     caller = _entry(os.geteuid())
-    if folder.exists():
-        return _owner_of(folder, caller)
-    if caller.pw_uid != 0:
-        return Account(caller.pw_name, caller.pw_name, None)
-    return _switched(_system_user(), caller)
-
-
-def _owner_of(folder: Path, caller: pwd.struct_passwd) -> Account:
-    owner = _entry(folder.stat().st_uid)
-    if owner.pw_uid == 0 and caller.pw_uid == 0:
-        return _switched(_system_user(), caller)
+    owner = _entry(folder.stat().st_uid) if folder.exists() else caller
+    if owner.pw_uid == 0 and caller.pw_uid == 0 and not root_may:
+        owner = _system_user()
     if owner.pw_uid == caller.pw_uid:
         return Account(caller.pw_name, caller.pw_name, None)
     if caller.pw_uid == 0:
-        return _switched(owner, caller)
+        return Account(owner.pw_name, caller.pw_name, (owner.pw_uid, owner.pw_gid))
     raise EmbeddedServiceError(
         f"The embedded services in {folder.parent} belong to {owner.pw_name}. "
         "Set TOOLKIT_HOME to a folder of your own."
     )
 
 
-def _switched(server: pwd.struct_passwd, caller: pwd.struct_passwd) -> Account:
-    return Account(server.pw_name, caller.pw_name, (server.pw_uid, server.pw_gid))
-
-
 def _system_user() -> pwd.struct_passwd:
+    if not _exists(SYSTEM_USER):
+        _add(SYSTEM_USER)
     for name in (SYSTEM_USER, _FALLBACK):
-        if name == SYSTEM_USER and not _exists(name):
-            _add(name)
         if _exists(name):
             return pwd.getpwnam(name)
     raise EmbeddedServiceError(
@@ -74,11 +67,9 @@ def _add(name: str) -> None:
     command = shutil.which("useradd") or shutil.which("useradd", path="/usr/sbin:/sbin")
     if command is not None:
         # It fails where somebody else has added it just now; the caller looks again.
-        options = ("--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent")
-        run(
-            [command, *options, "--shell", shutil.which("nologin", path="/usr/sbin:/sbin") or "/bin/false", name],
-            owner=None,
-        )
+        shell = shutil.which("nologin", path="/usr/sbin:/sbin") or "/bin/false"
+        options = ("--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent", "--shell", shell)
+        run([command, *options, name], owner=None)
 
 
 def _exists(name: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from toolkit.errors import EmbeddedServiceError
+from toolkit.storage.embedded.account import Account
 
 PATIENCE: Final = 90
 """Seconds that a start or stop waits for another one of the same service."""
@@ -22,9 +23,8 @@ _HINT: Final = "set TOOLKIT_HOME to a folder on this machine that you may write 
 def prepare(home: Path) -> None:
     """Make the home where there is none. Root's may be crossed, not listed, by the account of the server."""
     as_root = os.geteuid() == 0
-    missing = [folder for folder in (home, *home.parents) if not folder.exists()]
     with explained(home):
-        for folder in reversed(missing):
+        for folder in reversed([folder for folder in (home, *home.parents) if not folder.exists()]):
             folder.mkdir(exist_ok=True)
             folder.chmod(0o755 if as_root else 0o700)
         if not home.is_dir():
@@ -33,18 +33,24 @@ def prepare(home: Path) -> None:
             home.chmod(home.stat().st_mode | 0o011)
 
 
-def private_folder(folder: Path, *, owner: tuple[int, int] | None = None) -> None:
-    """Make a folder that only its owner (uid and gid; the caller, where ``None``) and root may enter."""
-    with explained(folder):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        if owner is not None:
-            os.chown(folder, *owner)
+def private_folder(folder: Path, owner: Account) -> None:
+    """Make a folder that only ``owner`` and root may enter."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    owner.give(folder)
+
+
+def adopt(path: Path) -> None:
+    """Give what root made to the owner of the folder around it, who could not use it otherwise."""
+    if os.geteuid() == 0:
+        around = path.parent.stat()
+        os.chown(path, around.st_uid, around.st_gid, follow_symlinks=False)
 
 
 @contextmanager
 def alone(home: Path, service: str) -> Iterator[None]:
-    """Hold the lock under which ``service`` is started and stopped, one process at a time."""
-    lock = FileLock(home / f"{service}.lock", timeout=PATIENCE, mode=0o600)
+    """Hold the lock under which ``service`` is started and stopped; what fails meanwhile is explained."""
+    path = home / f"{service}.lock"
+    lock = FileLock(path, timeout=PATIENCE, mode=0o600)
     with explained(home):
         try:
             lock.acquire()
@@ -53,30 +59,31 @@ def alone(home: Path, service: str) -> Iterator[None]:
                 f"Another process has been starting or stopping {service} in {home} for {PATIENCE} seconds. "
                 "Try again; if it stays so, run: toolkit down"
             ) from None
-    try:
-        yield
-    finally:
-        lock.release()
+        try:
+            adopt(path)
+            yield
+        finally:
+            lock.release()
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turn what the operating system refuses at ``path`` into words that say what to do."""
+def explained(home: Path) -> Iterator[None]:
+    """Turn what the operating system refuses in ``home`` into words that say what to do."""
     try:
         yield
     except OSError as error:
-        raise EmbeddedServiceError(_words(error, path)) from None
+        raise EmbeddedServiceError(_words(error, error.filename or home)) from None
 
 
-def _words(error: OSError, path: Path) -> str:
+def _words(error: OSError, path: Path | str) -> str:
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        return f"There is no space left at {path}. Free some, or {_HINT}."
+        return f"There is no space left for {path}. Free some, or {_HINT}."
     if error.errno in {errno.EACCES, errno.EPERM}:
-        return f"The embedded services may not write to {path}. Change its permissions, or {_HINT}."
+        return f"The embedded services have no permission for {path}. Please {_HINT}."
     if error.errno == errno.EROFS:
-        return f"The embedded services cannot write to {path}: it is read-only. Please {_HINT}."
+        return f"The embedded services cannot write {path}, which is on a read-only disk. Please {_HINT}."
     if error.errno in {errno.ENOTDIR, errno.EEXIST}:
-        return f"The embedded services need a folder, and {error.filename or path} is a file. Please {_HINT}."
+        return f"The embedded services need a folder, and {path} is none. Please {_HINT}."
     return f"The embedded services cannot use {path}: {error.strerror or error}. Please {_HINT}."
 
 

@@ -6,7 +6,6 @@ sessions that outlive a restart, a refusal before the disk is full, an end when 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
@@ -42,12 +41,7 @@ Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 def serve(folder: Path) -> None:
-    """Serve the objects in ``folder`` until told to stop; return at once where another process does."""
-    claim = (folder / "serving.lock").open("w")
-    try:
-        fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return
+    """Serve the objects in ``folder`` until told to stop."""
     keys = json.loads((folder / "keys.json").read_text("utf-8"))
     listener = _listen(folder / "port")
     port = listener.getsockname()[1]

@@ -16,6 +16,8 @@ import psutil
 
 from toolkit.errors import EmbeddedServiceError
 from toolkit.storage.embedded import object_server, processes
+from toolkit.storage.embedded.account import Account, server_account
+from toolkit.storage.embedded.claims import claim, is_claimed
 from toolkit.storage.embedded.home import alone, explained, folder_bytes, prepare, private_folder, tail
 from toolkit.storage.embedded.status import ServiceStatus
 
@@ -52,7 +54,7 @@ def access(home: Path) -> BucketAccess:
     if running is None:
         prepare(home)
         with alone(home, "objects"):
-            running = _running(home) or _start(home)
+            running = _ready(home) or _start(home)
     with explained(_keys(home)):
         keys = json.loads(_keys(home).read_text("utf-8"))
     return BucketAccess(
@@ -80,16 +82,15 @@ def status(home: Path) -> ServiceStatus:
 
 
 def stop(home: Path) -> bool:
-    """End the server, if it runs, after the requests that it is answering."""
+    """End the server, if it runs, after the requests that it is answering; tell whether it ran."""
     if not _folder(home).exists():
         return False
     with alone(home, "objects"):
         running = _running(home)
-        if running is not None:
-            with explained(_folder(home)):
-                ended = processes.end(running.process, signal.SIGTERM, within=_STOP_SECONDS, firmly=signal.SIGKILL)
-            if not ended:
-                raise EmbeddedServiceError(f"The S3 server (process {running.process.pid}) does not end.")
+        if running is not None and not processes.end(
+            running.process, signal.SIGTERM, within=_STOP_SECONDS, firmly=signal.SIGKILL
+        ):
+            raise EmbeddedServiceError(f"The S3 server (process {running.process.pid}) does not end.")
         _pid_file(home).unlink(missing_ok=True)
         return running is not None
 
@@ -119,17 +120,23 @@ def _running(home: Path) -> _Running | None:
     return None if process is None else _Running(process, int(port))
 
 
+def _ready(home: Path) -> _Running | None:
+    """The server once it answers, ``None`` where none lives (any more)."""
+    processes.wait_until(lambda: _running(home) is not None or not is_claimed(_folder(home)), _START_SECONDS)
+    return _running(home)
+
+
 def _start(home: Path) -> _Running:
     folder = _folder(home)
-    private_folder(folder)
-    with explained(folder):
+    owner = server_account(folder, root_may=True)
+    private_folder(folder, owner)
+    with claim(folder, leftover=lambda process: process.cmdline()[-2:] == _arguments(folder)) as descriptor:
         _pid_file(home).unlink(missing_ok=True)
         if not _keys(home).exists():
-            _make_keys(_keys(home))
-        command: list[str | Path] = [sys.executable, "-I", object_server.__file__, folder]
-        processes.launch(command, _log(home))
-    processes.wait_until(lambda: _running(home) is not None, _START_SECONDS)
-    running = _running(home)
+            _make_keys(_keys(home), owner)
+        command = [sys.executable, "-I", *_arguments(folder)]
+        processes.launch(command, _log(home), owner=owner.ids, claim=descriptor)
+    running = _ready(home)
     if running is None:
         raise EmbeddedServiceError(
             f"The S3 server did not start in {home}. The end of its log {_log(home)}:\n{tail(_log(home))}"
@@ -137,9 +144,14 @@ def _start(home: Path) -> _Running:
     return running
 
 
-def _make_keys(path: Path) -> None:
+def _arguments(folder: Path) -> list[str]:
+    return [object_server.__file__, str(folder)]
+
+
+def _make_keys(path: Path, owner: Account) -> None:
     keys = {"access_key": "AKIA" + secrets.token_hex(8).upper(), "secret_key": secrets.token_urlsafe(30)}
     draft = path.with_suffix(".draft")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         json.dump(keys, file)
+    owner.give(draft)
     draft.replace(path)

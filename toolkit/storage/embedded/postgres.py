@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,28 +17,26 @@ import psutil
 from sqlalchemy import URL
 
 from toolkit.errors import EmbeddedServiceError
-from toolkit.storage.embedded import processes
-from toolkit.storage.embedded.account import Account, account
-from toolkit.storage.embedded.home import alone, explained, folder_bytes, prepare, private_folder, tail
-from toolkit.storage.embedded.programs import MAJOR, PACKAGE_VERSION, programs
+from toolkit.storage.embedded import cluster, processes
+from toolkit.storage.embedded.account import Account, server_account
+from toolkit.storage.embedded.claims import claim, is_claimed
+from toolkit.storage.embedded.home import alone, folder_bytes, prepare, private_folder, tail
+from toolkit.storage.embedded.programs import VERSION, programs
 from toolkit.storage.embedded.status import ServiceStatus
 
 NAME: Final = "PostgreSQL"
-DATABASE: Final = "toolkit"
-USER: Final = "toolkit"
 
 _START_SECONDS: Final = 60
 _STOP_SECONDS: Final = 30
 _STRAY_SECONDS: Final = 5
 _SOCKET: Final = ".s.PGSQL.5432"
 _SOCKET_PATH_BYTES: Final = 103 if sys.platform == "darwin" else 107
-_SHORT_PLACE: Final = Path("/tmp")  # noqa: S108  # only for private folders with names nobody can foresee
+_SHORT_PLACE: Final = Path("/tmp")  # noqa: S108  # only for private folders with names that nobody can foresee
 _SHORT: Final = "evidence-toolkit-"
 """Prefix of the folders for the sockets of homes with long names."""
 
 _SETTINGS: Final = {
     "listen_addresses": "",
-    "unix_socket_permissions": "0777",  # its folder is private, and every caller is asked who it is
     "max_connections": "100",
     "shared_buffers": "256MB",
     "work_mem": "32MB",
@@ -49,9 +48,8 @@ _SETTINGS: Final = {
     "jit": "off",
     "timezone": "UTC",
     "log_timezone": "UTC",
+    "log_min_messages": "log",  # a refused statement may quote a row, and rows are personal data
     "log_checkpoints": "off",
-    "log_error_verbosity": "terse",  # a detail may quote a row, and rows are personal data
-    "log_min_error_statement": "panic",
 }
 
 
@@ -61,6 +59,12 @@ class _Running:
     socket_folder: Path
     ready: bool
 
+    @property
+    def url(self) -> str:
+        place = {"host": str(self.socket_folder)}
+        url = URL.create("postgresql+psycopg", username=cluster.USER, database=cluster.DATABASE, query=place)
+        return url.render_as_string(hide_password=False)
+
 
 def url(home: Path) -> str:
     """The URL of the database; starts the server where it does not run."""
@@ -69,7 +73,7 @@ def url(home: Path) -> str:
         prepare(home)
         with alone(home, "postgres"):
             running = _ready(home) or _start(home)
-    return _url(running)
+    return running.url
 
 
 def status(home: Path) -> ServiceStatus:
@@ -77,10 +81,10 @@ def status(home: Path) -> ServiceStatus:
     running = _running(home)
     return ServiceStatus(
         name=NAME,
-        version=PACKAGE_VERSION,
+        version=VERSION,
         pid=running.process.pid if running else None,
         address=str(running.socket_folder / _SOCKET) if running else None,
-        url=_url(running) if running else None,
+        url=running.url if running else None,
         data=_data(home),
         data_bytes=folder_bytes(_data(home)),
         log=_log(home),
@@ -88,20 +92,20 @@ def status(home: Path) -> ServiceStatus:
 
 
 def stop(home: Path) -> bool:
-    """End the server, if it runs, as soon as its current statements are rolled back."""
-    if not _folder(home).exists():
+    """End the server, if it runs, after rolling back what is under way; tell whether it ran."""
+    if not _data(home).exists():
         return False
     with alone(home, "postgres"):
         running = _running(home)
-        if running is not None:
-            with explained(_folder(home)):
-                ended = processes.end(running.process, signal.SIGINT, within=_STOP_SECONDS, firmly=signal.SIGQUIT)
-            if not ended:
-                raise EmbeddedServiceError(
-                    f"PostgreSQL (process {running.process.pid}) does not end; see {_log(home)}"
-                )
-        _clear(home)
-        return running is not None
+        if running is not None and not processes.end(
+            running.process, signal.SIGINT, within=_STOP_SECONDS, firmly=signal.SIGQUIT
+        ):
+            raise EmbeddedServiceError(
+                f"PostgreSQL (process {running.process.pid}) does not end. The end of its log {_log(home)}:\n"
+                + tail(_log(home))
+            )
+        with _sole_use(home):
+            return running is not None
 
 
 def _folder(home: Path) -> Path:
@@ -120,20 +124,13 @@ def _pid_file(home: Path) -> Path:
     return _data(home) / "postmaster.pid"
 
 
-def _url(running: _Running) -> str:
-    place = URL.create(
-        "postgresql+psycopg", username=USER, database=DATABASE, query={"host": str(running.socket_folder)}
-    )
-    return place.render_as_string(hide_password=False)
-
-
 def _running(home: Path) -> _Running | None:
-    """The server of this home, by the lines of its pid file: pid, data, start, port, socket folder, ..., state."""
+    """The server, by the lines of its pid file: pid, data, start, port, socket folder, host, memory, state."""
     try:
         lines = _pid_file(home).read_text("utf-8").splitlines()
-    except OSError:
+        process = processes.serving(int(lines[0]), _data(home))
+    except (OSError, ValueError, IndexError):
         return None
-    process = processes.serving(int(lines[0]), _data(home)) if lines else None
     if process is None:
         return None
     ready = len(lines) > 7 and lines[7].strip() == "ready"
@@ -141,37 +138,30 @@ def _running(home: Path) -> _Running | None:
 
 
 def _ready(home: Path) -> _Running | None:
-    """The server once it answers, or ``None`` when there is none or it went away."""
-    running: _Running | None = None
-
-    def settled() -> bool:
-        nonlocal running
-        running = _running(home)
-        return running is None or running.ready
-
-    processes.wait_until(settled, _START_SECONDS)
-    return running if running is not None and running.ready else None
+    """The server once it answers, ``None`` where none runs (any more)."""
+    processes.wait_until(lambda: (running := _running(home)) is None or running.ready, _START_SECONDS)
+    running = _running(home)
+    if running is not None and not running.ready:
+        raise EmbeddedServiceError(
+            f"PostgreSQL in {home} has been starting or stopping for {_START_SECONDS} seconds. "
+            f"Try again later. The end of its log {_log(home)}:\n{tail(_log(home))}"
+        )
+    return running
 
 
 def _start(home: Path) -> _Running:
-    owner = account(_folder(home))
-    private_folder(_folder(home), owner=owner.ids)
+    owner = server_account(_folder(home))
+    private_folder(_folder(home), owner)
     binaries = programs(home, owner)
-    if not _data(home).exists():
-        _initialise(home, binaries, owner)
-    _check_version(home)
-    _clear(home)
-    socket_folder = _socket_folder(home, owner)
-    settings = {**_SETTINGS, "unix_socket_directories": '"' + str(socket_folder).replace('"', '""') + '"'}
-    if sys.platform == "linux":
-        settings["dynamic_shared_memory_type"] = "sysv"  # a container's /dev/shm is too small for parallel queries
-    command: list[str | Path] = [binaries / "postgres", "-D", _data(home)]
-    for name, value in settings.items():
-        command += ["-c", f"{name}={value}"]
-    with explained(_folder(home)):
-        processes.launch(command, _log(home), owner=owner.ids)
-    # The new server needs a moment to write its pid file; before that there is nothing to wait for.
-    processes.wait_until(_pid_file(home).exists, _STRAY_SECONDS)
+    with _sole_use(home) as descriptor:
+        if not _data(home).exists():
+            cluster.initialise(_data(home), binaries, owner)
+        cluster.check_version(_data(home))
+        command = [str(binaries / "postgres"), "-D", str(_data(home))]
+        for name, value in (_SETTINGS | _places(home, owner)).items():
+            command += ["-c", f"{name}={value}"]
+        processes.launch(command, _log(home), owner=owner.ids, claim=descriptor)
+    processes.wait_until(lambda: _running(home) is not None or not is_claimed(_folder(home)), _START_SECONDS)
     running = _ready(home)
     if running is None:
         raise EmbeddedServiceError(
@@ -180,97 +170,29 @@ def _start(home: Path) -> _Running:
     return running
 
 
-def _initialise(home: Path, binaries: Path, owner: Account) -> None:
-    """Make the data folder beside its place and move it there when it is whole."""
-    with explained(home):
-        draft = Path(tempfile.mkdtemp(prefix=".init-", dir=_folder(home)))
-        try:
-            if owner.ids is not None:
-                os.chown(draft, *owner.ids)
-            _run(
-                [
-                    *(
-                        binaries / "initdb",
-                        "-D",
-                        str(draft),
-                        "-U",
-                        USER,
-                        "--encoding=UTF8",
-                        "--no-instructions",
-                    ),
-                    *("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"),
-                    *("--auth=peer", "--data-checksums"),
-                ],
-                owner,
-                home,
-            )
-            _let_in(draft, owner)
-            _run(
-                [binaries / "postgres", "--single", "-D", str(draft), "postgres"],
-                owner,
-                home,
-                f"CREATE DATABASE {DATABASE}\n",
-            )
-            draft.rename(_data(home))
-        except BaseException:
-            shutil.rmtree(draft, ignore_errors=True)
-            raise
+@contextmanager
+def _sole_use(home: Path) -> Iterator[int]:
+    """Hold the claim on the data, with nothing left of a server that was killed."""
+
+    def leftover(process: psutil.Process) -> bool:
+        return process.name() == "postgres" and process.cwd() == str(_data(home))
+
+    with claim(_folder(home), leftover=leftover) as descriptor:
+        if _pid_file(home).exists():
+            lines = _pid_file(home).read_text("utf-8").splitlines()
+            if len(lines) > 4 and Path(lines[4]).name.startswith(_SHORT):
+                shutil.rmtree(lines[4], ignore_errors=True)
+            _pid_file(home).unlink()
+        yield descriptor
 
 
-def _let_in(data: Path, owner: Account) -> None:
-    """Only the two accounts that share this server may connect, as the kernel tells who they are."""
-    (data / "pg_hba.conf").write_text("local all all peer map=home\n", "utf-8")
-    names = sorted({owner.name, owner.caller, "root"})
-    (data / "pg_ident.conf").write_text("".join(f'home "{name}" {USER}\n' for name in names), "utf-8")
-
-
-def _run(command: list[str | Path], owner: Account, home: Path, text: str = "") -> None:
-    result = processes.run(command, owner=owner.ids, text=text)
-    # The single-user server goes on after a failed statement, and ends with 0.
-    complaints = [line for line in result.stderr.splitlines() if re.search("error:|ERROR:|FATAL:|PANIC:", line)]
-    if result.returncode != 0 or complaints:
-        reason = (
-            complaints[-1].strip() if complaints else f"{Path(command[0]).name} ended with {result.returncode}"
-        )
-        raise EmbeddedServiceError(
-            f"PostgreSQL cannot make its data folder in {home}: {reason}. "
-            "If the disk is full free some space, or set TOOLKIT_HOME to another folder."
-        )
-
-
-def _check_version(home: Path) -> None:
-    with explained(_data(home)):
-        found = (_data(home) / "PG_VERSION").read_text("ascii").strip()
-    if found != MAJOR:
-        raise EmbeddedServiceError(
-            f"The data in {_data(home)} were written by PostgreSQL {found}, and this toolkit brings {MAJOR}. "
-            f"Use a toolkit that brings {found}, or start afresh by moving {_folder(home)} away."
-        )
-
-
-def _clear(home: Path) -> None:
-    """Remove what a killed server left: its last processes, its pid file and its socket folder.
-
-    As long as one of its processes lives the data are in use, so these end first.
-    """
-    if not _pid_file(home).exists():
-        return
-    processes.wait_until(lambda: not processes.inside(_data(home)), _STRAY_SECONDS)
-    for stray in processes.inside(_data(home)):
-        processes.end(stray, signal.SIGQUIT, within=_STRAY_SECONDS, firmly=signal.SIGKILL)
-    with explained(_data(home)):
-        lines = _pid_file(home).read_text("utf-8").splitlines()
-        if len(lines) > 4 and Path(lines[4]).name.startswith(_SHORT):
-            shutil.rmtree(lines[4], ignore_errors=True)
-        _pid_file(home).unlink(missing_ok=True)
-
-
-def _socket_folder(home: Path, owner: Account) -> Path:
-    """The server's own folder, or a fresh private one with a short name where the path would be too long."""
-    if len(os.fsencode(_folder(home) / _SOCKET)) <= _SOCKET_PATH_BYTES:
-        return _folder(home)
-    with explained(_SHORT_PLACE):
+def _places(home: Path, owner: Account) -> dict[str, str]:
+    """The settings that depend on where we are."""
+    folder = _folder(home)
+    if len(os.fsencode(folder / _SOCKET)) > _SOCKET_PATH_BYTES:
         folder = Path(tempfile.mkdtemp(prefix=_SHORT, dir=_SHORT_PLACE))
-        if owner.ids is not None:
-            os.chown(folder, *owner.ids)
-    return folder
+        owner.give(folder)
+    quoted = str(folder).replace('"', '""')
+    # A container's /dev/shm, the usual place, is too small for parallel queries.
+    memory = "sysv" if sys.platform == "linux" else "posix"
+    return {"unix_socket_directories": f'"{quoted}"', "dynamic_shared_memory_type": memory}

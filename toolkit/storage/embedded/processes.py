@@ -20,9 +20,12 @@ _STEP: Final = 0.01
 
 
 def run(
-    command: Sequence[str | Path], *, owner: tuple[int, int] | None, text: str = ""
+    command: Sequence[str], *, owner: tuple[int, int] | None, text: str = "", keep: Sequence[int] = ()
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program of ours to its end, as ``owner`` (uid and gid; the caller, where ``None``)."""
+    """Run a program of ours to its end, as ``owner`` (uid and gid; the caller, where ``None``).
+
+    Of our open files it gets those in ``keep``, and no other.
+    """
     uid, gid = owner or (None, None)
     return subprocess.run(  # noqa: S603  # every command is written in this package
         command,
@@ -32,6 +35,7 @@ def run(
         text=True,
         errors="replace",
         start_new_session=True,
+        pass_fds=keep,
         umask=0o077,
         cwd="/",
         env=_environment(),
@@ -41,13 +45,14 @@ def run(
     )
 
 
-def launch(command: Sequence[str | Path], log: Path, *, owner: tuple[int, int] | None = None) -> None:
-    """Start ``command`` as a daemon that appends to ``log``.
+def launch(command: Sequence[str], log: Path, *, owner: tuple[int, int] | None, claim: int) -> None:
+    """Start ``command`` as a daemon that appends to ``log`` and keeps the descriptor ``claim`` open.
 
     The shell leaves at once, so that the server is nobody's child; it has a session of its own, hence no
-    terminal and no Ctrl-C, and no open file of ours: neither a pipe that a reader waits for, nor a lock.
+    terminal and no Ctrl-C, and no other open file of ours: neither a pipe that a reader waits for, nor a lock.
     """
-    run(["/bin/sh", "-c", 'log=$1; shift; "$@" </dev/null >>"$log" 2>&1 &', "sh", log, *command], owner=owner)
+    detach = 'log=$1; shift; "$@" </dev/null >>"$log" 2>&1 &'
+    run(["/bin/sh", "-c", detach, "sh", str(log), *command], owner=owner, keep=[claim])
 
 
 def serving(pid: int, folder: Path) -> psutil.Process | None:
@@ -59,15 +64,13 @@ def serving(pid: int, folder: Path) -> psutil.Process | None:
         return None
 
 
-def inside(folder: Path) -> list[psutil.Process]:
-    """The processes whose working directory is ``folder``."""
+def found(matches: Callable[[psutil.Process], bool]) -> list[psutil.Process]:
+    """The processes of this machine that match, as far as we may look at them."""
     found = []
     for process in psutil.process_iter():
-        try:
-            if process.cwd() == str(folder):
+        with suppress(psutil.Error, OSError):
+            if matches(process):
                 found.append(process)
-        except (psutil.Error, OSError):
-            continue  # it ended, or is none of ours
     return found
 
 

