@@ -82,8 +82,9 @@ def _check_file_name(value: Any) -> str:
 
 
 def _check_evidence_type(value: Any) -> EvidenceType:
+    name = required_text(value)
     try:
-        return EvidenceType(required_text(value))
+        return EvidenceType(name)
     except ValueError:
         raise invalid("evidence_type", f"Must be one of {', '.join(EvidenceType)}") from None
 
