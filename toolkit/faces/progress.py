@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from tqdm import tqdm
 
@@ -13,7 +13,7 @@ class Bar:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream if stream is not None else sys.stderr
-        self._bar: tqdm[None] | None = None
+        self._bar: tqdm[NoReturn] | None = None
 
     def begin(self, task: str, total: int | None, unit: str) -> None:
         """Show a new bar."""
