@@ -2,9 +2,23 @@
 
 ::
 
-    single      for one file, as the HTTP interface asks for them
+    single          for one file, as the HTTP interface asks for them
+    manifest        the rows of a manifest, each judged by the contract's rules
+    known           what the database and the bucket know about these rows already
+    bulk            for all of them at once, into a file
+    private_file    that only its owner may read
 """
 
+from toolkit.operations.credentials.bulk import AlreadyUploaded, ManifestResult, request_manifest
+from toolkit.operations.credentials.manifest import RejectedRow
 from toolkit.operations.credentials.single import UploadCredentials, UploadLimits, request_upload
 
-__all__ = ["UploadCredentials", "UploadLimits", "request_upload"]
+__all__ = [
+    "AlreadyUploaded",
+    "ManifestResult",
+    "RejectedRow",
+    "UploadCredentials",
+    "UploadLimits",
+    "request_manifest",
+    "request_upload",
+]

@@ -1,0 +1,276 @@
+"""Credentials in bulk: all rows of a manifest or none, and a second call that makes no second record."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import sqlalchemy as sa
+
+from tests.integration.custody import MP3, PDF, add_record, add_sale, rows
+from toolkit.errors import BucketUnavailable, InvalidField, InvalidInput, UnreadableFile
+from toolkit.faces.cli import main
+from toolkit.operations.bucket_sync import sync_bucket
+from toolkit.operations.credentials import ManifestResult, UploadLimits, known, request_manifest
+from toolkit.settings import AwsSettings
+from toolkit.storage.bucket import Bucket
+from toolkit.storage.database import Database
+
+LIMITS = UploadLimits(ttl_seconds=900, max_bytes=1_000_000)
+HEADINGS = "saleId,fileName,fileFormat,type,evidenceType"
+CONTRACT = "sale-1,contract.pdf,application/pdf,application/pdf,DOC_CONTRATANTE"
+RECORDING = "sale-2,gravação.mp3,audio/mpeg,audio/mpeg,POV"
+
+Ask = Callable[..., ManifestResult]
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "credentials.jsonl"
+
+
+@pytest.fixture
+def ask(database: Database, bucket: Bucket, clock: Any, tmp_path: Path, out: Path) -> Ask:
+    clock.now = datetime.now(UTC).replace(microsecond=0)
+    add_sale(database, "sale-1")
+    add_sale(database, "sale-2")
+
+    def ask(*lines: str, headings: str = HEADINGS, bucket: Bucket = bucket, out: Path = out) -> ManifestResult:
+        manifest = tmp_path / "manifest.csv"
+        manifest.write_text("\n".join([headings, *lines]) + "\n", encoding="utf-8")
+        return request_manifest(
+            database, bucket, manifest, out, requested_by="night job", limits=LIMITS, clock=clock
+        )
+
+    return ask
+
+
+def credentials(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def upload(line: dict[str, Any], content: bytes) -> None:
+    answer = httpx.post(line["url"], data={**line["fields"], "acl": "private"}, files={"file": content})
+    assert answer.status_code == 204, answer.text
+
+
+def record_ids(database: Database) -> list[str]:
+    return [str(row[0]) for row in rows(database, "SELECT id FROM evidences ORDER BY id")]
+
+
+def test_each_row_becomes_a_record_and_a_line_in_the_manifests_order(
+    ask: Ask, database: Database, out: Path, clock: Any
+) -> None:
+    assert ask(RECORDING, CONTRACT) == ManifestResult(rows=2, issued=2)
+    lines = credentials(out)
+    assert [(line["saleId"], line["fileName"], line["evidenceType"]) for line in lines] == [
+        ("sale-2", "gravação.mp3", "POV"),
+        ("sale-1", "contract.pdf", "DOC_CONTRATANTE"),
+    ]
+    assert [line["id"] for line in lines] == record_ids(database)
+    stored = rows(database, "SELECT object_key, requested_by, expires_at FROM evidences ORDER BY id")
+    expires_at = clock.now + timedelta(seconds=900)
+    assert stored == [(line["fields"]["key"], "night job", expires_at) for line in lines]
+    assert {line["expiresAt"] for line in lines} == {expires_at.isoformat()}
+
+
+def test_the_file_is_its_owners_only_and_its_forms_are_accepted(ask: Ask, out: Path, bucket: Bucket) -> None:
+    out.write_text("what was there before")
+    out.chmod(0o644)
+    ask(CONTRACT, RECORDING)
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    assert [path.name for path in out.parent.iterdir() if path.name.startswith(".")] == []
+    for line, content in zip(credentials(out), (PDF, MP3), strict=True):
+        upload(line, content)
+    assert {item.key for page in bucket.seen() for item in page} == {
+        line["fields"]["key"] for line in credentials(out)
+    }
+
+
+def test_headings_in_any_case_and_order_and_semicolons(ask: Ask) -> None:
+    result = ask(
+        "POV;sale-1;a.mp3;audio/mpeg;audio/ogg;x", headings="EvidenceType;SALEID;filename;FileFormat;TYPE;remark"
+    )
+    assert (result.issued, result.rejected) == (1, ())
+
+
+def test_one_wrong_row_and_nothing_is_issued(ask: Ask, database: Database, out: Path) -> None:
+    out.write_text("what was there before")
+    result = ask(
+        CONTRACT,
+        "",
+        "sale-1,,application/pdf,audio/mpeg,DOC_CONTRATANTE",
+        "nobody,contract.pdf,application/pdf,application/pdf,KYC",
+        RECORDING,
+        CONTRACT,
+        "sale-1,${filename}.pdf,application/pdf,application/pdf,",
+    )
+    assert (result.rows, result.issued) == (6, 0)
+    assert [(row.line, [(item.field, item.message) for item in row.invalid]) for row in result.rejected] == [
+        (4, [("fileName", "Required"), ("type", "Must be application/pdf for DOC_CONTRATANTE")]),
+        (5, [("saleId", "No sale has this id")]),
+        (7, [("fileName", "The sale, the type and the file name stand in line 2 already")]),
+        (
+            8,
+            [
+                ("evidenceType", "Required"),
+                ("fileName", "Must be a plain file name, without path, ${ or text-direction characters"),
+            ],
+        ),
+    ]
+    assert record_ids(database) == []
+    assert out.read_text() == "what was there before"
+    assert [path.name for path in out.parent.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_record_that_is_still_valid_gets_a_new_form_and_no_second_record(
+    ask: Ask, database: Database, out: Path, clock: Any
+) -> None:
+    ask(CONTRACT)
+    first = credentials(out)
+    clock.now += timedelta(seconds=600)
+    assert ask(CONTRACT, RECORDING) == ManifestResult(rows=2, issued=1, reissued=1)
+    again, new = credentials(out)
+    assert (again["id"], again["expiresAt"]) == (first[0]["id"], first[0]["expiresAt"])
+    assert record_ids(database) == [again["id"], new["id"]]
+    upload(again, PDF)
+
+
+@pytest.mark.parametrize("synced", [False, True], ids=["not yet seen", "seen by a sync"])
+@pytest.mark.parametrize("minutes", [0, 60], ids=["while valid", "after expiry"])
+def test_a_file_that_is_in_the_bucket_is_left_out_and_named(
+    ask: Ask, database: Database, bucket: Bucket, out: Path, clock: Any, synced: bool, minutes: int
+) -> None:
+    ask(CONTRACT, RECORDING)
+    uploaded, missing = credentials(out)
+    upload(uploaded, PDF)
+    if synced:
+        sync_bucket(database, bucket, clock=clock)
+    clock.now += timedelta(minutes=minutes)
+    result = ask(CONTRACT, RECORDING)
+    assert [(row.line, str(row.id)) for row in result.skipped] == [(2, uploaded["id"])]
+    (line,) = credentials(out)
+    assert line["saleId"] == "sale-2"
+    assert (line["id"] == missing["id"]) is (minutes == 0)
+
+
+def test_whole_days_are_listed_where_many_records_are_asked_for(
+    ask: Ask, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(CONTRACT, RECORDING)
+    upload(credentials(out)[1], MP3)
+    monkeypatch.setattr(known, "FEW", 1)
+    result = ask(CONTRACT, RECORDING)
+    assert ([row.sale_id for row in result.skipped], result.reissued) == (["sale-2"], 1)
+
+
+def test_an_expired_an_unusable_and_a_withdrawn_record_make_room_for_a_new_one(
+    ask: Ask, database: Database, bucket: Bucket, out: Path, clock: Any
+) -> None:
+    gone = clock.now - timedelta(hours=2)
+    add_record(database, "sale-2", file_name="gravação.mp3", requested_at=gone)
+    ask(CONTRACT)
+    upload(credentials(out)[0], b"not a PDF")
+    sync_bucket(database, bucket, clock=clock)
+    clock.now += timedelta(minutes=16)
+    third = "sale-1,id.pdf,application/pdf,application/pdf,KYC"
+    assert ask(CONTRACT, RECORDING, third) == ManifestResult(rows=3, issued=3)
+    withdrawn = credentials(out)[2]["id"]
+    with database.transaction() as connection:
+        connection.execute(
+            sa.text("INSERT INTO audit.withdrawals VALUES (:id, 'wrong', 'ana', 'rui', now())"), {"id": withdrawn}
+        )
+    assert ask(CONTRACT, RECORDING, third) == ManifestResult(rows=3, issued=1, reissued=2)
+    assert credentials(out)[2]["id"] != withdrawn
+
+
+def test_the_newest_of_several_records_is_used_again_unless_another_is_uploaded(
+    ask: Ask, database: Database, out: Path, clock: Any
+) -> None:
+    for minutes in (5, 15, 10):
+        add_record(database, requested_at=clock.now, expires_at=clock.now + timedelta(minutes=minutes))
+    ask(CONTRACT)
+    assert credentials(out)[0]["expiresAt"] == (clock.now + timedelta(minutes=15)).isoformat()
+
+
+def test_a_manifest_without_rows_or_columns_or_that_is_missing(ask: Ask, tmp_path: Path, out: Path) -> None:
+    with pytest.raises(UnreadableFile, match="the columns fileFormat, evidenceType are missing"):
+        ask("x,y,z", headings="saleId,fileName,type")
+    assert ask() == ManifestResult(rows=0)
+    assert credentials(out) == []
+
+
+def test_what_cannot_be_written_or_signed_stores_nothing(
+    ask: Ask, database: Database, tmp_path: Path, out: Path
+) -> None:
+    for impossible in (tmp_path, tmp_path / "no" / "folder.jsonl", Path("/dev/null")):
+        with pytest.raises(InvalidInput):
+            ask(CONTRACT, out=impossible)
+    nowhere = AwsSettings("AKIA", "s", s3_endpoint="http://127.0.0.1:1", sts_endpoint="http://127.0.0.1:1")
+    with pytest.raises(BucketUnavailable):
+        ask(CONTRACT, bucket=Bucket("evidence", nowhere))
+    assert (record_ids(database), out.exists()) == ([], False)
+
+
+def test_rejected_rows_name_only_fields_and_reasons(ask: Ask) -> None:
+    (row,) = ask("sale-1,segredo/da Ana.pdf,application/pdf,application/pdf,KYC").rejected
+    assert [type(item) for item in row.invalid] == [InvalidField]
+    assert "Ana" not in repr(row)
+
+
+@pytest.fixture
+def manifest(database: Database, tmp_path: Path) -> Path:
+    add_sale(database, "sale-1")
+    path = tmp_path / "manifest.csv"
+    path.write_text(f"{HEADINGS}\n{CONTRACT}\n")
+    return path
+
+
+def test_the_command_says_what_it_did_and_shows_no_credentials(
+    embedded_environment: dict[str, str], manifest: Path, out: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    command = ["credentials", "request", str(manifest), "--out", str(out)]
+    assert main(command, embedded_environment) == 0
+    shown = capfd.readouterr()
+    assert "1 rows: 1 issued, 0 issued again, 0 already uploaded" in shown.out
+    (line,) = credentials(out)
+    for secret in ("X-Amz-Security-Token", "X-Amz-Signature", "Policy"):
+        assert line["fields"][secret] not in shown.out + shown.err
+
+    upload(line, PDF)
+    assert main([*command, "--json"], embedded_environment) == 0
+    summary = json.loads(capfd.readouterr().out)
+    assert {name: summary[name] for name in ("rows", "issued", "reissued", "skipped", "rejected")} == {
+        "rows": 1,
+        "issued": 0,
+        "reissued": 0,
+        "skipped": 1,
+        "rejected": 0,
+    }
+    assert summary["skippedRows"][0]["id"] == line["id"]
+
+
+def test_the_command_ends_with_1_where_a_row_is_wrong(
+    embedded_environment: dict[str, str], manifest: Path, out: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    manifest.write_text(f"{HEADINGS}\nnobody{CONTRACT}\n")
+    assert main(["credentials", "request", str(manifest), "--out", str(out)], embedded_environment) == 1
+    shown = capfd.readouterr()
+    assert "1 rejected: nothing was issued" in shown.out
+    assert "manifest.csv, line 2: saleId: No sale has this id" in shown.err
+    assert not out.exists()
+
+
+def test_the_command_keeps_who_asked(
+    embedded_environment: dict[str, str], manifest: Path, out: Path, database: Database
+) -> None:
+    command = ["credentials", "request", str(manifest), "--out", str(out), "--requested-by"]
+    assert main([*command, "  "], embedded_environment) == 2
+    assert main([*command, "ana@example.com"], embedded_environment) == 0
+    assert rows(database, "SELECT requested_by FROM evidences") == [("ana@example.com",)]
