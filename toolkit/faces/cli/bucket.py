@@ -21,14 +21,22 @@ def sync(ctx: Context, full: bool, as_json: bool) -> int:
     r"""Take over what lies in the bucket: new, overwritten and vanished objects.
 
     \b
-    Example:
+    Only the days are read on which something can have been uploaded since the last time.
+    That an older object was deleted or replaced by other means than an upload form is seen
+    by a full reading: --full, and by itself the first time, once a week, and while the
+    bucket is small.
+
+    \b
+    Examples:
       toolkit bucket sync
+      toolkit bucket sync --full --json
     """
     space = ctx.workspace
     synced = sync_bucket(space.database, space.bucket, clock=space.clock, full=full, progress=ctx.progress)
     if as_json:
         print_json(
             {
+                "full": synced.full,
                 "listed": synced.listed,
                 "appeared": synced.appeared,
                 "changed": synced.changed,
@@ -37,8 +45,9 @@ def sync(ctx: Context, full: bool, as_json: bool) -> int:
             }
         )
     else:
+        part = "" if synced.full else " of the last days"
         click.echo(
-            f"{synced.listed} objects: {synced.appeared} new, {synced.changed} overwritten, "
+            f"{synced.listed} objects{part}: {synced.appeared} new, {synced.changed} overwritten, "
             f"{synced.vanished} vanished; {synced.examined} examined"
         )
     return DONE
