@@ -136,6 +136,7 @@ object_observations = Table(
     Column("seen_at", _moment, nullable=False),
     Column("gone_at", _moment),
     Index("object_observations_current_idx", "key", unique=True, postgresql_where=text("gone_at IS NULL")),
+    Index("object_observations_day_idx", text('"left"(key, 21)'), postgresql_where=text("gone_at IS NULL")),
 )
 """What the toolkit saw under each key of the bucket; an overwritten object is a new row."""
 
@@ -147,9 +148,17 @@ content_checks = Table(
     Column("kind", Text, nullable=False),
     Column("problem", Text),
     Column("checked_at", _moment, nullable=False),
+    Column("media_type", Text),
+    Column("sha256", Text),
+    Column("pages", sa.BigInteger),
+    Column("seconds", sa.Double),
     Index(None, "observation_id"),
+    Index(None, "sha256", postgresql_where=text("sha256 IS NOT NULL")),
 )
-"""What the bytes of an observed object are: ``kind`` is a ``FileKind``; ``problem`` is why it is unusable."""
+"""What the bytes of an observed object are: ``kind`` is a ``FileKind``; ``problem`` is why it is unusable.
+
+A first look at an object's start leaves ``sha256`` empty; a verification of all its bytes is a second row.
+"""
 
 withdrawals = Table(
     "withdrawals",
