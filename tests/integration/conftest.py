@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests import gateway
 from tests.gateway import Gateway
+from tests.integration.homes import processes_of
+from toolkit.storage import embedded
 
 
 @pytest.fixture(scope="session")
@@ -17,3 +24,41 @@ def object_gateway(pytestconfig: pytest.Config) -> Gateway:
     if reason is not None:
         pytest.skip(reason)
     return gateway.find(os.getppid() if hasattr(pytestconfig, "workerinput") else os.getpid())
+
+
+@pytest.fixture
+def own_home() -> Iterator[Path]:
+    """An empty ``TOOLKIT_HOME`` for one test; what runs in it ends with the test, and leaves nothing running."""
+    home = _new_home()
+    try:
+        yield home
+        embedded.stop(home)
+        assert processes_of(home) == []
+    finally:
+        shutil.rmtree(home.parent)
+
+
+@pytest.fixture(scope="session")
+def stopped_home() -> Iterator[Path]:
+    """A home with a PostgreSQL that was made, started and stopped."""
+    home = _new_home()
+    try:
+        embedded.database_url(home)
+        embedded.stop(home)
+        yield home
+    finally:
+        shutil.rmtree(home.parent)
+
+
+@pytest.fixture
+def used_home(own_home: Path, stopped_home: Path) -> Path:
+    """A home of one test in which PostgreSQL ran before, to save the time of making its data."""
+    subprocess.run(["cp", "-a", stopped_home, own_home], check=True)
+    return own_home
+
+
+def _new_home() -> Path:
+    # pytest's own folders are closed to the system account that PostgreSQL runs under where we are root.
+    around = Path(tempfile.mkdtemp(prefix="toolkit-home-", dir="/tmp"))
+    around.chmod(0o755)
+    return around / "home"
