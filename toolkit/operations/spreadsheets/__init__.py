@@ -21,7 +21,18 @@ from toolkit.operations.spreadsheets.workbook import Workbook
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CellKind", "Chunk", "Layout", "Reading", "Source", "Table", "find_sources", "open_table", "read_table"]
+__all__ = [
+    "CellKind",
+    "Chunk",
+    "Layout",
+    "Reading",
+    "Source",
+    "SpreadsheetTable",
+    "Table",
+    "find_sources",
+    "open_table",
+    "read_table",
+]
 
 
 @dataclass(frozen=True)
@@ -33,7 +44,11 @@ class Table:
     layout: Layout
 
 
-def open_table(source: Source, reading: Reading | None = None) -> DelimitedText | Workbook:
+SpreadsheetTable = DelimitedText | Workbook
+"""A table that is understood and can be read."""
+
+
+def open_table(source: Source, reading: Reading | None = None) -> SpreadsheetTable:
     """Find out how ``source`` is written, and make ready to read it.
 
     Raises:

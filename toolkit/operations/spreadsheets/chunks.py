@@ -41,6 +41,15 @@ class Chunk:
     def __len__(self) -> int:
         return len(self.lines)
 
+    def take(self, rows: npt.NDArray[np.int64]) -> Chunk:
+        """Only these rows; it holds no memory of the others."""
+        return Chunk(
+            [column.take(pa.array(rows)) for column in self.columns],
+            self.lines[rows],
+            0,
+            {column: kinds[rows] for column, kinds in self.kinds.items()},
+        )
+
 
 Recognises = Callable[[Sequence[str]], bool]
 """Tells whether the cells of a row are the headings that the caller looks for."""
@@ -79,6 +88,11 @@ class Layout:
     encoding: str | None = None
     delimiter: str | None = None
     sheet: str | None = None
+
+    @property
+    def unit(self) -> str:
+        """What ``size`` counts."""
+        return "B" if self.kind == "text" else "rows"
 
     def __str__(self) -> str:
         if self.kind == "text":

@@ -40,6 +40,7 @@ class DelimitedText:
     """A text file whose layout is understood; ``chunks`` reads it as often as asked."""
 
     def __init__(self, source: Source, reading: Reading) -> None:
+        self._stamp = source.stamp()
         contents = encodings.examine(source)
         encoding = encodings.find_encoding(source, contents, reading.encoding)
         sample = next(encodings.blocks(source, encoding), b"")[:_SAMPLE]
@@ -72,11 +73,22 @@ class DelimitedText:
             if line < self._first_line:
                 continue
             parsed = parse(text, self._delimiter, self._width, final=final)
-            yield _chunk(parsed, line, len(self.layout.headings), self._delimiter.decode(), len(block))
+            chunk = _chunk(parsed, line, len(self.layout.headings), self._delimiter.decode(), len(block))
+            if len(chunk):
+                yield chunk
             text = text[parsed.end :]
             line += parsed.line_count
             if len(text) > LONGEST_LINE:
                 raise UnreadableFile(f"{self.source.name}: line {line} does not end; is this a text file?")
+
+    def check_unchanged(self) -> None:
+        """Make sure that the file is still the one that was understood.
+
+        Raises:
+            UnreadableFile: somebody wrote it meanwhile.
+        """
+        if self.source.stamp() != self._stamp:
+            raise UnreadableFile(f"{self.source.name}: was changed while it was read; try again.")
 
     def release(self) -> None:
         """Give up what is held between two readings: nothing."""

@@ -123,7 +123,7 @@ class _Survey:
 
     def _ends_outside_quotes(self) -> Positions:
         ends = self._all_ends()
-        return ends[np.searchsorted(self.quotes, ends) % 2 == 0]
+        return np.asarray(ends[np.searchsorted(self.quotes, ends) % 2 == 0])
 
     def _all_ends(self) -> Positions:
         ends = self.line_ends + 1

@@ -42,6 +42,11 @@ class Source:
         """A file name of its own for what is written about it."""
         return self.name.replace("/", ".").replace("\\", ".")
 
+    def stamp(self) -> tuple[int, int, int]:
+        """What changes when somebody writes the file: its size, its time, and which file it is."""
+        status = self.path.stat()
+        return status.st_size, status.st_mtime_ns, status.st_ino
+
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
         """The uncompressed bytes.

@@ -29,6 +29,7 @@ class Workbook:
 
     def __init__(self, source: Source, reading: Reading) -> None:
         self.source = source
+        self._stamp = source.stamp()
         contents = _contents(source)
         self._book: CalamineWorkbook | None = _open(source, contents)
         self._sheet: CalamineSheet | None
@@ -54,6 +55,15 @@ class Workbook:
         while stretch := list(islice(rows, ROWS)):
             yield _chunk(stretch, line, width)
             line += len(stretch)
+
+    def check_unchanged(self) -> None:
+        """Make sure that the file is still the one that was understood.
+
+        Raises:
+            UnreadableFile: somebody wrote it meanwhile.
+        """
+        if self.source.stamp() != self._stamp:
+            raise UnreadableFile(f"{self.source.name}: was changed while it was read; try again.")
 
     def release(self) -> None:
         """Give up the cells that are held between two readings."""

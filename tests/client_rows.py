@@ -1,0 +1,86 @@
+"""Made-up clients for tests: valid rows, and files of them as partners would send."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+FIELDS = (
+    "externalId",
+    "cpf",
+    "rg",
+    "numberOnDealership",
+    "enrollment",
+    "firstName",
+    "lastName",
+    "email",
+    "birthdate",
+    "phoneNumber",
+    "address.neighborhood",
+    "address.installationNumber",
+    "address.address",
+    "address.addressNumber",
+    "address.city",
+    "address.zipCode",
+)
+
+
+def cpf(number: int) -> str:
+    """The valid CPF whose first nine digits are ``number``."""
+    digits = [int(digit) for digit in f"{number:09d}"]
+    for weight in (10, 11):
+        total = sum(digit * (weight - at) for at, digit in enumerate(digits))
+        digits.append(total * 10 % 11 % 10)
+    return "".join(map(str, digits))
+
+
+def client(number: int, **changes: str) -> dict[str, str]:
+    """A valid client, another one for each ``number``; ``changes`` by field name with ``__`` for the dot."""
+    row = {
+        "externalId": f"P-{number}",
+        "cpf": cpf(123_000_000 + number),
+        "rg": "",
+        "numberOnDealership": f"D{number:06d}",
+        "enrollment": str(5000 + number),
+        "firstName": "Conceição",
+        "lastName": "d'Ávila",
+        "email": f"cliente.{number}@correio.example.com",
+        "birthdate": "1980-02-01",
+        "phoneNumber": "11987654321",
+        "address.neighborhood": "Jardim São Luís",
+        "address.installationNumber": f"{7_000_000 + number}",
+        "address.address": "Rua das Acácias",
+        "address.addressNumber": "10",
+        "address.city": "São Paulo",
+        "address.zipCode": "01310100",
+    }
+    return row | {name.replace("__", "."): value for name, value in changes.items()}
+
+
+def body(row: Mapping[str, str]) -> dict[str, object]:
+    """The same client as a request body of the contract; blank cells are absent."""
+    top = {name: value for name, value in row.items() if "." not in name and value}
+    return {**top, "address": {name[8:]: value for name, value in row.items() if "." in name and value}}
+
+
+def write_csv(
+    path: Path,
+    rows: Iterable[Mapping[str, str]],
+    *,
+    headings: Sequence[str] = FIELDS,
+    delimiter: str = ";",
+    encoding: str = "utf-8",
+) -> Path:
+    """Write rows under the contract's headings, or under ``headings`` in the same order."""
+    with path.open("w", encoding=encoding, newline="") as stream:
+        writer = csv.writer(stream, delimiter=delimiter)
+        writer.writerow(headings)
+        writer.writerows([row[name] for name in FIELDS] for row in rows)
+    return path
+
+
+def read_csv(path: Path, delimiter: str = ";") -> list[dict[str, str]]:
+    """The rows of a file that a load has written."""
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        return list(csv.DictReader(stream, delimiter=delimiter))

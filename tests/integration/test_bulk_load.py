@@ -1,0 +1,287 @@
+from __future__ import annotations
+
+import stat
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from tests.client_rows import FIELDS, body, client, cpf, read_csv, write_csv
+from toolkit.errors import InvalidInput, UnreadableFile
+from toolkit.operations.bulk_load import LoadOptions, LoadResult, OnDuplicate, load_clients
+from toolkit.operations.registration import register_client
+from toolkit.storage.database import Database
+from toolkit.storage.tables import addresses, clients, load_batches
+
+Loads = Callable[..., LoadResult]
+
+
+@pytest.fixture
+def load(database: Database, clock: Any, tmp_path: Path) -> Loads:
+    def load(*files: Path, dry_run: bool = False, **options: Any) -> LoadResult:
+        return load_clients(
+            database, files, out=tmp_path / "out", dry_run=dry_run, options=LoadOptions(**options), clock=clock
+        )
+
+    return load
+
+
+def registered(database: Database) -> list[dict[str, Any]]:
+    query = sa.select(clients, addresses).join(addresses, addresses.c.client_id == clients.c.id)
+    with database.transaction() as connection:
+        return [dict(row) for row in connection.execute(query.order_by(clients.c.cpf)).mappings()]
+
+
+def counts(result: LoadResult) -> tuple[int, int, int]:
+    return result.accepted, result.rejected, result.skipped
+
+
+def test_accepted_rows_are_registered_as_one_by_one(database: Database, load: Loads, clock: Any, tmp_path: Path):
+    row = client(1, cpf="  529.982.247-25", email="Ana@EXAMPLE.com", phoneNumber="", rg="12")
+    result = load(write_csv(tmp_path / "a.csv", [row]))
+    register_client(database, body(row), clock)
+
+    assert counts(result) == (1, 0, 0)
+    loaded, alone = registered(database)
+    different = {name for name in loaded if loaded[name] != alone[name]}
+    assert different == {"id", "id_1", "client_id"}
+    assert loaded["created_at"] == clock.now
+
+
+def test_rejected_rows_come_back_untouched_with_line_and_all_reasons(load: Loads, tmp_path: Path):
+    wrong = client(2, cpf="11111111111", firstName="=1+1", email="", address__zipCode="123")
+    source = write_csv(tmp_path / "a.csv", [client(1), wrong, client(3)])
+    result = load(source)
+
+    assert counts(result) == (2, 1, 0)
+    csv_file, workbook = result.rejected_files
+    assert [csv_file.name, workbook.name] == ["a.csv.rejected.csv", "a.csv.rejected.xlsx"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in result.rejected_files} == {0o600}
+    (row,) = read_csv(csv_file)
+    assert row == wrong | {
+        "firstName": "'=1+1",  # never run as a formula
+        "line": "3",
+        "errors": "cpf: Must be a valid CPF: the check digits do not fit; "
+        "address.zipCode: Must be a postal code (CEP): 8 digits, or 00000-000",
+    }
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [csv_file.name, workbook.name]
+
+
+@pytest.mark.parametrize("kind", [".csv", ".xlsx"])
+def test_a_corrected_file_loads_only_what_is_new(database: Database, load: Loads, tmp_path: Path, kind: str):
+    wrong = [client(2, firstName="=Ana", cpf="1"), client(3, firstName="'-x", cpf="2")]
+    first = load(write_csv(tmp_path / "a.csv", [client(1), *wrong]))
+    (rejected,) = [path for path in first.rejected_files if path.suffix == kind]
+
+    corrected = tmp_path / f"corrected{kind}"
+    correct(rejected, corrected, {"1": cpf(2), "2": cpf(3)})
+    second = load(corrected)
+
+    assert counts(second) == (2, 0, 0)
+    assert [row["first_name"] for row in registered(database)] == ["=Ana", "'-x", "Conceição"]
+
+
+def correct(rejected: Path, corrected: Path, cells: dict[str, str]) -> None:
+    """Write other values into single cells, as a person would in a spreadsheet program."""
+    if rejected.suffix == ".csv":
+        text = rejected.read_text("utf-8")
+        for old, new in cells.items():
+            text = text.replace(f";{old};;", f";{new};;")
+        corrected.write_text(text, "utf-8")
+        return
+    import openpyxl
+
+    book = openpyxl.load_workbook(rejected)
+    for row in book["rejected"].iter_rows(min_row=2):
+        row[1].value = cells[row[1].value]
+    book.save(corrected)
+
+
+def test_the_same_contents_again_change_nothing(database: Database, load: Loads, clock: Any, tmp_path: Path):
+    rows = [client(1), client(2), client(3, cpf="0")]
+    first = load(write_csv(tmp_path / "a.csv", rows), on_duplicate=OnDuplicate.REGISTER)
+    again = load(write_csv(tmp_path / "copy.csv", rows), on_duplicate=OnDuplicate.REGISTER)
+
+    assert counts(first) == (2, 1, 0)
+    assert counts(again) == (0, 1, 2)
+    assert again.files[0].already_loaded_at == clock.now
+    assert len(again.rejected_files) == 2
+    assert len(registered(database)) == 2
+
+
+def test_a_client_who_is_registered_already_is_skipped_and_listed(
+    database: Database, load: Loads, clock: Any, tmp_path: Path
+):
+    known = register_client(database, body(client(1)), clock)
+    elsewhere = client(1, address__installationNumber="9999999")
+    result = load(write_csv(tmp_path / "a.csv", [client(2), client(1), elsewhere, client(2)]))
+
+    assert counts(result) == (2, 0, 2)
+    skipped = result.files[0].skipped_file
+    assert skipped is not None
+    assert stat.S_IMODE(skipped.stat().st_mode) == 0o600
+    ids = {row["cpf"]: str(row["client_id"]) for row in registered(database)}
+    assert read_csv(skipped) == [
+        {"line": "3", "clientId": str(known.client_id)},
+        {"line": "5", "clientId": ids[client(2)["cpf"]]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"), [("skip", (1, 0, 2)), ("reject", (1, 2, 0)), ("register", (3, 0, 0))]
+)
+def test_duplicates_are_what_the_analyst_says(
+    database: Database, load: Loads, clock: Any, tmp_path: Path, choice: str, expected: tuple[int, int, int]
+):
+    known = register_client(database, body(client(1)), clock)
+    rows = write_csv(tmp_path / "a.csv", [client(1), client(2), client(2)])
+    assert counts(load(rows, on_duplicate=OnDuplicate(choice), dry_run=True)) == expected
+    result = load(rows, on_duplicate=OnDuplicate(choice))
+
+    assert counts(result) == expected
+    assert len(registered(database)) == 1 + expected[0]
+    if choice == "reject":
+        errors = [row["errors"] for row in read_csv(result.rejected_files[0])]
+        assert errors[0] == f"row: Registered already, clientId {known.client_id}"
+        assert result.reasons == {"row: Registered already": 2}
+
+
+def test_keys_that_share_a_hash_are_told_apart(
+    database: Database, load: Loads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    import numpy as np
+
+    from toolkit.operations.bulk_load import registering
+
+    monkeypatch.setattr(registering, "hash_keys", lambda settled: np.ones(len(settled["cpf"]), np.uint64))
+    result = load(write_csv(tmp_path / "a.csv", [client(1), client(2), client(1), client(3)]))
+
+    assert counts(result) == (3, 0, 1)
+    assert len(registered(database)) == 3
+
+
+def test_a_dry_run_tells_all_and_writes_nothing_to_the_database(database: Database, load: Loads, tmp_path: Path):
+    source = write_csv(tmp_path / "a.csv", [client(1), client(2, cpf="0"), client(1)])
+    rehearsed = load(source, dry_run=True)
+
+    assert counts(rehearsed) == (1, 1, 1)
+    assert rehearsed.dry_run
+    assert len(rehearsed.rejected_files) == 2
+    assert registered(database) == []
+    with database.transaction() as connection:
+        assert connection.scalar(sa.select(sa.func.count()).select_from(load_batches)) == 0
+    assert counts(load(source)) == (1, 1, 1)
+
+
+def test_two_people_who_load_the_same_file_register_it_once(database: Database, load: Loads, tmp_path: Path):
+    source = write_csv(tmp_path / "a.csv", [client(number) for number in range(500)])
+    results: list[LoadResult] = []
+    people = [threading.Thread(target=lambda: results.append(load(source))) for _ in range(2)]
+    for person in people:
+        person.start()
+    for person in people:
+        person.join()
+
+    assert sorted(map(counts, results)) == [(0, 0, 500), (500, 0, 0)]
+    assert len(registered(database)) == 500
+
+
+def test_one_unreadable_file_keeps_all_others_out(database: Database, load: Loads, tmp_path: Path):
+    good = write_csv(tmp_path / "a.csv", [client(1)])
+    bad = write_csv(tmp_path / "b.csv", [client(2)], headings=["x" * (n + 1) for n in range(len(FIELDS))])
+    with pytest.raises(UnreadableFile, match=r"^b\.csv: no heading for cpf, .*Found on line 1: x, xx.*--map"):
+        load(good, bad)
+    assert registered(database) == []
+
+
+def test_several_files_count_together(load: Loads, tmp_path: Path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    write_csv(folder / "a.csv", [client(1), client(2, cpf="0")])
+    write_csv(folder / "b.csv", [client(1), client(3)], delimiter=",", encoding="utf-16")
+    result = load(folder)
+
+    assert counts(result) == (2, 1, 1)
+    assert [file.source for file in result.files] == ["a.csv", "b.csv"]
+
+
+def test_warnings_are_reported_and_rejected_only_on_request(load: Loads, tmp_path: Path):
+    rows = [
+        client(1, phoneNumber="20987654321"),
+        client(2, address__zipCode="78950000", birthdate="2090-01-01"),
+        client(3, birthdate="1880-01-01"),
+        client(4, numberOnDealership="1,23457E+10"),
+    ]
+    source = write_csv(tmp_path / "a.csv", rows)
+    told = load(source, dry_run=True)
+    assert counts(told) == (4, 0, 0)
+    assert told.warnings == {
+        "AREA_CODE_UNKNOWN": 1,
+        "CEP_UNASSIGNED": 1,
+        "BIRTHDATE_IN_FUTURE": 1,
+        "BIRTHDATE_TOO_OLD": 1,
+        "NUMBER_ROUNDED": 1,
+    }
+    strict = load(source, warnings_as_errors=True)
+    assert counts(strict) == (0, 4, 0)
+    assert read_csv(strict.rejected_files[0])[1]["errors"] == (
+        "address.zipCode: lies in a range that is not assigned; birthdate: lies in the future"
+    )
+
+
+def test_examples_are_masked(load: Loads, tmp_path: Path):
+    result = load(write_csv(tmp_path / "a.csv", [client(1, cpf="12345678900", address__neighborhood="Qx")]))
+    shown = {reason.partition(":")[0]: found for reason, found in result.examples.items()}
+    assert [(item.line, item.value) for item in shown["cpf"]] == [(2, "***.456.789-**")]
+    assert [item.value for item in shown["address.neighborhood"]] == ["Q..."]
+
+
+def test_a_folder_that_cannot_be_written_is_named_before_anything_is_registered(
+    database: Database, clock: Any, tmp_path: Path
+):
+    source = write_csv(tmp_path / "a.csv", [client(1), client(2, cpf="0")])
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidInput, match="--out"):
+        load_clients(database, [source], out=tmp_path / "file" / "out", clock=clock)
+    assert registered(database) == []
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_loaded(
+    database: Database, load: Loads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from toolkit.operations.bulk_load import loads
+
+    source = write_csv(tmp_path / "a.csv", [client(1)])
+    judged = loads.decide
+
+    def decide_while_somebody_saves(*arguments: Any) -> Any:
+        write_csv(source, [client(1), client(2)])
+        return judged(*arguments)
+
+    monkeypatch.setattr(loads, "decide", decide_while_somebody_saves)
+    with pytest.raises(UnreadableFile, match="was changed while it was read"):
+        load(source)
+    assert registered(database) == []
+
+
+def test_what_killed_loads_left_is_removed(load: Loads, tmp_path: Path):
+    leftover = tmp_path / "out" / ".toolkit-load-abc"
+    leftover.mkdir(parents=True)
+    (leftover / "rejected.csv").write_text("personal data")
+    load(write_csv(tmp_path / "a.csv", [client(1, cpf="0")]))
+    assert not leftover.exists()
+
+
+def understood(result: LoadResult) -> Sequence[str]:
+    return [str(file.understood) for file in result.files]
+
+
+def test_what_was_understood_is_told(load: Loads, tmp_path: Path):
+    headings = [f"Coluna {name}" if name == "rg" else name for name in FIELDS]
+    source = write_csv(tmp_path / "a.csv", [client(1)], headings=headings, delimiter=",", encoding="cp1252")
+    (text,) = understood(load(source, dry_run=True))
+    assert text.startswith("a.csv: text, Windows-1252, separated by “,”, headings on line 1: externalId, cpf, ")
+    assert text.endswith("; not used: Coluna rg")

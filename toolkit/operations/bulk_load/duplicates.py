@@ -1,0 +1,121 @@
+"""Find clients who are there already: same CPF, installation number and number on the dealership."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from toolkit.operations.bulk_load.shapes import Mask, offsets, values
+
+KEY: Final = ("cpf", "installation_number", "number_on_dealership")
+
+Hashes = npt.NDArray[np.uint64]
+Key = tuple[str, str, str]
+
+
+class SeenKeys:
+    """Remembers keys by 64-bit hashes, in one table that keeps its size until it is well filled.
+
+    Two different keys may share a hash (once in some ten million loads of a million rows): whoever needs
+    certainty looks the few repeated ones up in the database.
+    """
+
+    _FILLED: Final = 0.7
+
+    def __init__(self, capacity: int = 1 << 23) -> None:
+        self._slots = np.zeros(capacity, dtype=np.uint64)
+        self._count = 0
+
+    def add(self, hashes: Hashes) -> Mask:
+        """Remember these; which of them were there before, or stand earlier among them?"""
+        distinct, first = np.unique(hashes, return_index=True)
+        repeated = np.ones(len(hashes), dtype=bool)
+        if self._count + len(distinct) > self._FILLED * len(self._slots):
+            self._grow()
+        repeated[first] = self._insert(distinct)
+        self._count += len(distinct)
+        return repeated
+
+    def _insert(self, hashes: Hashes) -> Mask:
+        there = np.zeros(len(hashes), dtype=bool)
+        last_slot = np.uint64(len(self._slots) - 1)
+        rest, slot = np.arange(len(hashes)), hashes & last_slot
+        while rest.size:
+            wanted, found = hashes[rest], self._slots[slot]
+            there[rest[found == wanted]] = True
+            free = found == 0
+            self._slots[slot[free]] = wanted[free]  # where two want the same slot, one of them gets it
+            lost = self._slots[slot] != wanted
+            rest, slot = rest[lost], (slot[lost] + np.uint64(1)) & last_slot
+        return there
+
+    def _grow(self) -> None:
+        remembered = self._slots[self._slots != 0]
+        self._slots = np.zeros(2 * len(self._slots), dtype=np.uint64)
+        self._insert(remembered)
+
+
+_SEPARATOR: Final = "\x1f"  # never part of a valid text
+_BASE: Final = 0x9E3779B97F4A7C15
+_STRETCH: Final = 8192
+
+
+def hash_keys(settled: Mapping[str, pa.StringArray]) -> Hashes:
+    """A hash other than zero for the key of each row."""
+    keys = pc.binary_join_element_wise(*(settled[column] for column in KEY), _SEPARATOR)
+    return np.concatenate(
+        [np.empty(0, np.uint64), *(_hash(keys.slice(at, _STRETCH)) for at in range(0, len(keys), _STRETCH))]
+    )
+
+
+def _hash(texts: pa.StringArray) -> Hashes:
+    """A polynomial of each text's bytes modulo 2**64, from sums over all bytes; then its bits are mixed."""
+    ends = offsets(texts).astype(np.int64)
+    data = values(texts)[ends[0] : ends[-1]].astype(np.uint64)
+    ends -= ends[0]
+    powers = np.full(len(data) + 1, _BASE, dtype=np.uint64)
+    powers[0] = 1
+    np.cumprod(powers, out=powers)
+    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(data * powers[:-1])))
+    inverse = np.full(len(data) + 1, pow(_BASE, -1, 1 << 64), dtype=np.uint64)
+    inverse[0] = 1
+    np.cumprod(inverse, out=inverse)
+    hashes = (sums[ends[1:]] - sums[ends[:-1]]) * inverse[ends[:-1]]
+    hashes ^= hashes >> np.uint64(32)
+    hashes *= np.uint64(0xD6E8FEB86659FD93)
+    hashes ^= hashes >> np.uint64(29)
+    hashes[hashes == 0] = 1
+    return np.asarray(hashes)
+
+
+def registered(
+    connection: psycopg.Connection[tuple[object, ...]], settled: Mapping[str, pa.StringArray]
+) -> dict[Key, UUID]:
+    """The clients in the database with a CPF of these rows, by key; of several with one key the first."""
+    found = connection.execute(
+        """
+        SELECT clients.cpf, addresses.installation_number, clients.number_on_dealership, clients.id
+        FROM clients JOIN addresses ON addresses.client_id = clients.id
+        WHERE clients.cpf = ANY (string_to_array(%s, ','))
+        ORDER BY clients.created_at DESC, clients.id DESC
+        """,
+        [",".join(pc.unique(settled["cpf"]).to_pylist())],
+    )
+    return {(str(cpf), str(installation), str(number)): _uuid(key) for cpf, installation, number, key in found}
+
+
+def _uuid(value: object) -> UUID:
+    assert isinstance(value, UUID)
+    return value
+
+
+def keys_of(settled: Mapping[str, pa.StringArray]) -> Sequence[Key]:
+    """The key of each row."""
+    return list(zip(*(settled[column].to_pylist() for column in KEY), strict=True))

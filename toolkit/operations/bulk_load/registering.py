@@ -1,0 +1,151 @@
+"""Where accepted rows go: into the database, or, in a rehearsal, nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+import pyarrow as pa
+import sqlalchemy as sa
+
+from toolkit.operations.bulk_load.copying import Copying, rows_of
+from toolkit.operations.bulk_load.duplicates import Key, SeenKeys, hash_keys, keys_of, registered
+from toolkit.operations.bulk_load.options import OnDuplicate
+from toolkit.operations.bulk_load.shapes import Mask
+from toolkit.operations.bulk_load.verdicts import Verdict
+from toolkit.operations.spreadsheets import Chunk
+from toolkit.storage.database import Database, raw
+from toolkit.storage.tables import clients
+
+_LATER: Final = 20_000
+"""Rows that may wait to be looked up one by one before the copying is interrupted for it."""
+
+Settled = Mapping[str, pa.StringArray]
+Driver = psycopg.Connection[tuple[object, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """Rows whose fate is known: how many are new, and those of clients who were there, with their ids.
+
+    An id is ``None`` where the client stands earlier in the file and a rehearsal gave it none.
+    """
+
+    new: int
+    duplicates: Chunk | None = None
+    client_ids: tuple[UUID | None, ...] = ()
+
+
+class Registration:
+    """Registers accepted rows, each client once; without a connection to write to, it only tells what would be.
+
+    Most rows are surely new: nobody with their CPF was in the database, and their key was not seen in this
+    file. Only the others wait to be looked up, in the order of the file.
+    """
+
+    def __init__(
+        self, writing: Driver | None, reading: Driver | None, on_duplicate: OnDuplicate, created_at: datetime
+    ) -> None:
+        self._copying = None if writing is None else Copying(writing)
+        self._writing, self._reading = writing, reading
+        self._all_are_new = on_duplicate is OnDuplicate.REGISTER
+        self._created_at = created_at
+        self._seen = SeenKeys()
+        self._later: list[tuple[Chunk, Settled]] = []
+        self._waiting = 0
+
+    @contextmanager
+    def running(self) -> Iterator[Registration]:
+        """Copy in the background while this is open."""
+        if self._copying is None:
+            yield self
+        else:
+            with self._copying:
+                yield self
+
+    def add(self, chunk: Chunk, verdict: Verdict) -> Iterator[Registered]:
+        """Take over the accepted rows of a chunk; rows that have to wait are told of later."""
+        accepted = np.flatnonzero(verdict.accepted)
+        settled = _taken(verdict.values, None if verdict.accepted.all() else accepted)
+        if self._all_are_new:
+            yield self._register(settled)
+            return
+        there, ids = self._in_database(settled)
+        if there.any():
+            rows = np.flatnonzero(there)
+            yield Registered(0, chunk.take(accepted[rows]), tuple(ids))
+            settled, accepted = _taken(settled, np.flatnonzero(~there)), accepted[~there]
+        repeated = self._seen.add(hash_keys(settled))
+        if repeated.any():
+            rows = np.flatnonzero(repeated)
+            self._later.append((chunk.take(accepted[rows]), _taken(settled, rows)))
+            self._waiting += len(rows)
+            settled = _taken(settled, np.flatnonzero(~repeated))
+        yield self._register(settled)
+        if self._waiting > _LATER:
+            yield from self._look_up()
+
+    def finish(self) -> Iterator[Registered]:
+        """Settle the rows that waited, and wait until all are in the database."""
+        yield from self._look_up()
+        if self._copying is not None:
+            self._copying.drain()
+
+    def _register(self, settled: Settled) -> Registered:
+        count = len(settled["cpf"])
+        if count and self._copying is not None:
+            self._copying.write(rows_of(settled, self._created_at))
+        return Registered(count)
+
+    def _in_database(self, settled: Settled) -> tuple[Mask, list[UUID | None]]:
+        """Which rows are of clients that were registered before this load, and their ids."""
+        there = np.zeros(len(settled["cpf"]), dtype=bool)
+        known = registered(self._reading, settled) if self._reading is not None and len(there) else {}
+        ids: list[UUID | None] = []
+        if known:
+            for row, key in enumerate(keys_of(settled)):
+                if key in known:
+                    there[row] = True
+                    ids.append(known[key])
+        return there, ids
+
+    def _look_up(self) -> Iterator[Registered]:
+        later, self._later, self._waiting = self._later, [], 0
+        if self._copying is not None:
+            self._copying.drain()
+        for chunk, settled in later:
+            # Without a database to write to, the hash alone decides, and the client has no id yet.
+            known: dict[Key, UUID | None] = dict(registered(self._writing, settled)) if self._writing else {}
+            there, ids = [], []
+            for row, key in enumerate(keys_of(settled)):
+                if self._writing is None or key in known:
+                    there.append(row)
+                    ids.append(known.get(key))
+                known.setdefault(key, None)
+            new = np.setdiff1d(np.arange(len(chunk)), there)  # only shared the hash of another
+            if new.size:
+                yield self._register(_taken(settled, new))
+            if there:
+                yield Registered(0, chunk.take(np.array(there)), tuple(ids))
+
+
+def _taken(settled: Settled, rows: npt.NDArray[np.int64] | None) -> Settled:
+    if rows is None:
+        return settled
+    at = pa.array(rows)
+    return {column: values.take(at) for column, values in settled.items()}
+
+
+@contextmanager
+def lookup(database: Database) -> Iterator[Driver | None]:
+    """A connection that sees the clients registered until now; none is needed where there are none."""
+    with database.snapshot() as connection:
+        some = connection.scalar(sa.select(sa.exists(sa.select(clients.c.id))))
+        yield raw(connection) if some else None

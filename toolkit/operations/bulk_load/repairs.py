@@ -1,0 +1,104 @@
+"""Repair one cell, where it is certain what was meant; everything else is left for the contract to judge.
+
+``columns`` repairs the usual ways of writing for whole columns at once and must give the same values; what it
+does not know comes here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date, timedelta
+from typing import Final
+
+from toolkit.domain.fields import TRIMMED
+from toolkit.operations.bulk_load.options import LoadOptions, Repair
+from toolkit.operations.spreadsheets import CellKind
+
+Repaired = tuple[str, tuple[Repair, ...]]
+
+_CPF: Final = re.compile(r"'?([0-9]{3})[. ]?([0-9]{3})[. ]?([0-9]{3})[-./ ]?([0-9]{2})")
+_CEP: Final = re.compile(r"'?([0-9]{2})[. ]?([0-9]{3})[- ]?([0-9]{3})")
+_PHONE: Final = re.compile(r"'?((?:\+|00)?55)?\(?([0-9]{2})\)?[-.]?([0-9]{5})[-.]?([0-9]{4})")
+_DAY_FIRST: Final = re.compile(r"([0-9]{1,2})/([0-9]{1,2})/([0-9]{4})")
+_MIDNIGHT: Final = re.compile(r"[T ]0?0:00(:00([.,]0+)?)?$")
+_DAY_NUMBER: Final = re.compile(r"[1-7][0-9]{4}")
+
+EXCEL_EPOCH: Final = date(1899, 12, 30)
+"""The day before Excel's day 1, moved by the leap day of 1900 that Excel invents."""
+LAST_DAY_NUMBER: Final = (date(2099, 12, 31) - EXCEL_EPOCH).days
+"""Day numbers from 10000 (1927) to here are dates; shorter ones may be a year or a shortened date."""
+
+
+def repair(name: str, text: str, kind: CellKind, options: LoadOptions) -> Repaired:
+    """The text of field ``name`` as the contract wants it, and what was done to it.
+
+    With ``options.strict`` the cell comes back as it is.
+    """
+    if options.strict:
+        return text, ()
+    trimmed = text.strip(TRIMMED)
+    outer = () if trimmed == text else (Repair.WHITE_SPACE,)
+    if name not in _REPAIRS:
+        return trimmed, outer
+    repaired, repairs = _REPAIRS[name](trimmed, kind, options)
+    return repaired, outer + repairs
+
+
+def _cpf(text: str, kind: CellKind, options: LoadOptions) -> Repaired:
+    if text.isascii() and text.isdigit():
+        if len(text) < 11 and (kind is CellKind.NUMBER or options.pad_cpf):
+            return text.zfill(11), (Repair.CPF_ZEROS,)
+        return text, ()
+    found = _CPF.fullmatch(_with_plain_spaces(text))
+    return ("".join(found.groups()), (Repair.CPF_MASK,)) if found else (text, ())
+
+
+def _cep(text: str, kind: CellKind, options: LoadOptions) -> Repaired:
+    if text.isascii() and text.isdigit():
+        if len(text) == 7 and (kind is CellKind.NUMBER or options.pad_cpf):
+            return text.zfill(8), (Repair.CEP_ZEROS,)
+        return text, ()
+    found = _CEP.fullmatch(_with_plain_spaces(text))
+    return ("".join(found.groups()), (Repair.CEP_MASK,)) if found else (text, ())
+
+
+def _phone(text: str, kind: CellKind, options: LoadOptions) -> Repaired:  # noqa: ARG001
+    if len(text) == 11 and text.isascii() and text.isdigit():
+        return text, ()
+    compact = _with_plain_spaces(text).replace(" ", "")
+    found = _PHONE.fullmatch(compact)
+    if found is None:
+        return text, ()
+    country, *parts = found.groups()
+    digits = "".join(parts)
+    mask = () if text in (digits, f"{country}{digits}") else (Repair.PHONE_MASK,)
+    return digits, mask + ((Repair.PHONE_COUNTRY_CODE,) if country else ())
+
+
+def _birthdate(text: str, kind: CellKind, options: LoadOptions) -> Repaired:  # noqa: ARG001
+    day, midnight = _MIDNIGHT.subn("", text)
+    repairs = (Repair.DATE_MIDNIGHT,) if midnight else ()
+    found = _DAY_FIRST.fullmatch(day)
+    if found:
+        day_of_month, month, year = found.groups()
+        return f"{year}-{month:0>2}-{day_of_month:0>2}", (Repair.DATE_DAY_FIRST, *repairs)
+    if _DAY_NUMBER.fullmatch(text) and int(text) <= LAST_DAY_NUMBER:
+        return (EXCEL_EPOCH + timedelta(days=int(text))).isoformat(), (Repair.EXCEL_DATE,)
+    return day, repairs
+
+
+_REPAIRS: Final[dict[str, Callable[[str, CellKind, LoadOptions], Repaired]]] = {
+    "cpf": _cpf,
+    "address.zipCode": _cep,
+    "phoneNumber": _phone,
+    "birthdate": _birthdate,
+}
+
+
+def _with_plain_spaces(text: str) -> str:
+    """Any run of white space, non-breaking and zero-width ones too, as one space."""
+    return _INNER_SPACES.sub(" ", text)
+
+
+_INNER_SPACES: Final = re.compile(rf"[{re.escape(TRIMMED)}\u200c\u200d\u2060]+")

@@ -1,0 +1,189 @@
+"""What a load has to tell: counts, reasons, repairs, warnings, masked examples, and where the files are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from toolkit.domain.masking import mask_cpf, mask_text
+from toolkit.operations.spreadsheets import Layout
+
+EXAMPLES: Final = 3
+"""How many examples of each reason and warning are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """What was understood of a file before its rows are read."""
+
+    source: str
+    layout: Layout
+    fields: Mapping[str, str]
+    """Headings of the file, with the field that each stands for."""
+    ignored: tuple[str, ...]
+    """Headings of columns that are not loaded."""
+
+    def __str__(self) -> str:
+        used = ", ".join(
+            heading if heading == name else f"{heading} = {name}" for heading, name in self.fields.items()
+        )
+        ignored = f"; not used: {', '.join(self.ignored)}" if self.ignored else ""
+        return f"{self.source}: {self.layout}: {used}{ignored}"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Where a reason or a warning occurs; ``value`` is masked."""
+
+    source: str
+    line: int
+    value: str
+
+
+@dataclass
+class Tally:
+    """The counts of one file, as they grow."""
+
+    accepted: int = 0
+    rejected: int = 0
+    skipped: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    repairs: Counter[str] = field(default_factory=Counter)
+    warnings: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, list[Example]] = field(default_factory=dict)
+
+    def wants_example(self, of: str) -> bool:
+        """Whether there are too few examples of this reason or warning yet."""
+        return len(self.examples.get(of, ())) < EXAMPLES
+
+    def add_example(self, of: str, example: Example) -> None:
+        """Keep one more example."""
+        self.examples.setdefault(of, []).append(example)
+
+
+def masked(name: str, value: str) -> str:
+    """A cell as it may be shown."""
+    if name == "cpf":
+        return mask_cpf("".join(letter for letter in value if letter.isdigit()))
+    return mask_text(value.strip())
+
+
+@dataclass(frozen=True)
+class FileLoaded:
+    """What became of one file."""
+
+    understood: Understood
+    tally: Tally
+    already_loaded_at: datetime | None = None
+    """When these contents were loaded before; nothing was changed then."""
+    rejected_files: tuple[Path, ...] = ()
+    skipped_file: Path | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """The file's name."""
+        return self.understood.source
+
+    @property
+    def rows(self) -> int:
+        """Rows of the file, without blank ones."""
+        return self.tally.accepted + self.tally.rejected + self.tally.skipped
+
+
+@dataclass(frozen=True)
+class LoadResult:
+    """What became of all files; in a dry run, what would become of them."""
+
+    dry_run: bool
+    files: tuple[FileLoaded, ...]
+
+    @property
+    def rows(self) -> int:
+        """Rows of all files, without blank ones."""
+        return sum(file.rows for file in self.files)
+
+    @property
+    def accepted(self) -> int:
+        """Clients that were registered."""
+        return sum(file.tally.accepted for file in self.files)
+
+    @property
+    def rejected(self) -> int:
+        """Rows that break the contract."""
+        return sum(file.tally.rejected for file in self.files)
+
+    @property
+    def skipped(self) -> int:
+        """Rows of clients who are registered already."""
+        return sum(file.tally.skipped for file in self.files)
+
+    @cached_property
+    def reasons(self) -> dict[str, int]:
+        """How often each reason occurs, most frequent first; a row may have several."""
+        return self._counted("reasons")
+
+    @cached_property
+    def repairs(self) -> dict[str, int]:
+        """How often each repair was made in rows that are fine."""
+        return self._counted("repairs")
+
+    @cached_property
+    def warnings(self) -> dict[str, int]:
+        """How many rows have each data-quality warning."""
+        return self._counted("warnings")
+
+    @cached_property
+    def examples(self) -> dict[str, list[Example]]:
+        """The first occurrences of each reason and warning, masked."""
+        found: dict[str, list[Example]] = {}
+        for file in self.files:
+            for of, examples in file.tally.examples.items():
+                found[of] = [*found.get(of, []), *examples][:EXAMPLES]
+        return found
+
+    @property
+    def rejected_files(self) -> list[Path]:
+        """The files of rejected rows."""
+        return [path for file in self.files for path in file.rejected_files]
+
+    def _counted(self, what: str) -> dict[str, int]:
+        total: Counter[str] = Counter()
+        for file in self.files:
+            total.update(getattr(file.tally, what))
+        return dict(total.most_common())
+
+    def document(self) -> dict[str, Any]:
+        """All of it for machines, under the names of the command line's JSON."""
+        return {
+            "dryRun": self.dry_run,
+            "rows": self.rows,
+            "accepted": self.accepted,
+            "rejected": self.rejected,
+            "skipped": self.skipped,
+            "reasons": self.reasons,
+            "repairs": self.repairs,
+            "warnings": self.warnings,
+            "rejectedFiles": [str(path) for path in self.rejected_files],
+            "files": [
+                {
+                    "source": file.source,
+                    "sha256": file.understood.layout.sha256,
+                    "understood": str(file.understood),
+                    "rows": file.rows,
+                    "accepted": file.tally.accepted,
+                    "rejected": file.tally.rejected,
+                    "skipped": file.tally.skipped,
+                    "alreadyLoadedAt": file.already_loaded_at and file.already_loaded_at.isoformat(),
+                    "rejectedFiles": [str(path) for path in file.rejected_files],
+                    "skippedFile": file.skipped_file and str(file.skipped_file),
+                    "notes": list(file.notes),
+                }
+                for file in self.files
+            ],
+        }

@@ -1,0 +1,107 @@
+"""Arrow text columns as arrays of bytes: find the cells that are written in a certain shape, all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Bytes = npt.NDArray[np.uint8]
+Mask = npt.NDArray[np.bool_]
+Offsets = npt.NDArray[np.int32]
+
+_ZERO = ord("0")
+
+
+def offsets(column: pa.StringArray) -> Offsets:
+    """Where each cell starts in the column's bytes, and where the last one ends."""
+    return np.frombuffer(column.buffers()[1], np.int32, len(column) + 1, column.offset * 4)
+
+
+def values(column: pa.StringArray) -> Bytes:
+    """The bytes that the offsets of the column point into, up to its last cell."""
+    data = column.buffers()[2]
+    return np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[: offsets(column)[-1]]
+
+
+def cells_of(column: pa.StringArray, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The cells that the bytes at ``positions`` belong to; bytes before the first cell are left out."""
+    cells = np.searchsorted(offsets(column), positions, side="right") - 1
+    return np.asarray(cells[cells >= 0])
+
+
+class Shape:
+    """A way to write a value of so many digits: ``9`` stands for any digit, all else for itself.
+
+    ``order`` says where each digit goes, for shapes that swap the parts of a value.
+    """
+
+    def __init__(self, pattern: str, order: Sequence[int] | None = None) -> None:
+        self.length = len(pattern)
+        at_digits = np.array([position for position, letter in enumerate(pattern) if letter == "9"])
+        self.digits_at = at_digits if order is None else at_digits[list(order)]
+        self.literals_at = np.array(
+            [position for position, letter in enumerate(pattern) if letter != "9"], dtype=int
+        )
+        self.literals = np.array([ord(letter) for letter in pattern if letter != "9"], dtype=np.uint8)
+
+    def match(self, cells: Bytes) -> tuple[Bytes, Mask]:
+        """The digits in ``cells`` (one row each, as long as the shape), and which cells have the shape."""
+        digits = cells[:, self.digits_at] - np.uint8(_ZERO)  # other characters wrap to above nine
+        fits = (digits <= 9).all(axis=1)
+        if self.literals.size:
+            fits &= (cells[:, self.literals_at] == self.literals).all(axis=1)
+        return digits.astype(np.uint8, copy=False), np.asarray(fits)
+
+
+def read(column: pa.StringArray, shapes: Sequence[Shape]) -> tuple[Bytes, npt.NDArray[np.int8]]:
+    """The digits of every cell in one of ``shapes`` (all hold equally many), and in which one; else -1."""
+    starts = offsets(column)
+    lengths = np.diff(starts)
+    data = values(column)
+    digits = np.zeros((len(column), len(shapes[0].digits_at)), np.uint8)
+    which = np.full(len(column), -1, np.int8)
+    for length, rows in _by_length(lengths, {shape.length for shape in shapes}):
+        whole = rows is None
+        begin = starts[:-1] if rows is None else starts[rows]
+        if whole:
+            cells = data[starts[0] : starts[-1]].reshape(len(column), length)
+        else:
+            cells = data[begin[:, None] + np.arange(length, dtype=np.int32)]
+        for number, shape in enumerate(shapes):
+            if shape.length != length:
+                continue
+            found, fits = shape.match(cells)
+            if whole and fits.all():
+                return found, np.full(len(column), number, np.int8)
+            at = np.flatnonzero(fits) if rows is None else rows[fits]
+            digits[at] = found[fits]
+            which[at] = number
+    return digits, which
+
+
+def _by_length(
+    lengths: npt.NDArray[np.int32], wanted: set[int]
+) -> Iterator[tuple[int, npt.NDArray[np.int64] | None]]:
+    """The rows of each wanted length; ``None`` for all rows."""
+    if lengths.size and lengths[0] in wanted and (lengths == lengths[0]).all():
+        yield int(lengths[0]), None
+        return
+    for length in wanted:
+        rows = np.flatnonzero(lengths == length)
+        if rows.size:
+            yield length, rows
+
+
+def column_of(cells: Bytes) -> pa.StringArray:
+    """Rows of bytes, all equally long, as a text column."""
+    count, length = cells.shape
+    ends = np.arange(0, (count + 1) * length, length, dtype=np.int32)
+    return pa.StringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(cells)))
+
+
+def digits_column(digits: Bytes) -> pa.StringArray:
+    """Rows of digits as a text column."""
+    return column_of(digits + np.uint8(_ZERO))
