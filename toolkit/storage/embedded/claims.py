@@ -34,6 +34,7 @@ def claim(folder: Path, *, leftover: Callable[[psutil.Process], bool]) -> Iterat
     """
     path = folder / _NAME
     with path.open("a") as file:
+        path.chmod(0o600)
         adopt(path)
         if not wait_until(lambda: _lock(file.fileno()), _SECONDS):
             for process in found(leftover):

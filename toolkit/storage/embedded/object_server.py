@@ -15,8 +15,10 @@ import socket
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Callable, MutableMapping
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,7 +33,9 @@ BUCKET: Final = "evidence"
 
 _SPARE_BYTES: Final = 32 * 1024 * 1024
 _WATCH_SECONDS: Final = 2
-_BUCKET_PATH: Final = re.compile(r"/([a-z0-9][a-z0-9.-]{2,62}(/.*)?)?", re.DOTALL)
+_PLACE: Final = re.compile(r"/((?P<bucket>[a-z0-9][a-z0-9.-]{2,62})(/(?P<key>.*))?)?", re.DOTALL)
+_SIGNED: Final = re.compile(rb"AWS4-HMAC-SHA256 Credential=[^/,\s]+/")
+_PRESIGNED: Final = re.compile(rb"(?=.*\bX-Amz-Algorithm=AWS4-HMAC-SHA256\b)(?=.*\bX-Amz-Credential=\w+%2F)")
 _SESSIONS: Final = "sessions"
 
 Message = MutableMapping[str, Any]
@@ -101,7 +105,11 @@ def _configure(folder: Path, keys: dict[str, str], port: int) -> None:
 
 def _emulator() -> Application:
     from ministack.app import app
+    from ministack.core import iam_evaluator
 
+    # ministack checks no signature of the account's own key, or of one called "test". Here it does.
+    assert iam_evaluator._is_root_key("test")
+    iam_evaluator._is_root_key = lambda _: False
     application: Application = app
     return application
 
@@ -149,13 +157,23 @@ class _Front:
 
 
 def _is_s3(scope: Message) -> bool:
-    """Whether the request goes to a bucket or to STS, by a name of this machine.
+    """Whether this is a signed request or an upload form, to a bucket or to STS, by a name of this machine.
 
     ministack's own paths (``/_ministack/reset`` empties everything) ask for no signature, and any web page
     could make a browser post to them.
     """
-    host = dict(scope["headers"]).get(b"host", b"").decode("latin-1").partition(":")[0]
-    return host in {HOST, "localhost"} and _BUCKET_PATH.fullmatch(scope["path"]) is not None
+    headers = dict(scope["headers"])
+    if headers.get(b"host", b"").decode("latin-1").partition(":")[0] not in {HOST, "localhost"}:
+        return False
+    place = _PLACE.fullmatch(scope["path"])
+    if place is None:
+        return False
+    if b"authorization" in headers:
+        return _SIGNED.match(headers[b"authorization"]) is not None
+    if scope["method"] in {"GET", "HEAD"}:
+        return _PRESIGNED.match(scope["query_string"]) is not None
+    is_form = headers.get(b"content-type", b"").startswith(b"multipart/form-data")
+    return scope["method"] == "POST" and is_form and not place["key"] and not scope["query_string"]
 
 
 async def _refuse(send: Send, status: int, code: str, words: str) -> None:
@@ -185,7 +203,11 @@ def _make_bucket(keys: dict[str, str], port: int) -> None:
     S3SigV4Auth(Credentials(keys["access_key"], keys["secret_key"]), "s3", REGION).add_auth(request)
     signed = urllib.request.Request(request.url, headers=dict(request.headers.items()), method="PUT")  # noqa: S310
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    opener.open(signed, timeout=30).close()
+    try:
+        opener.open(signed, timeout=30).close()
+    except urllib.error.HTTPError as error:
+        if error.code != HTTPStatus.CONFLICT:  # it is there already
+            raise
 
 
 def _write(path: Path, text: str) -> None:

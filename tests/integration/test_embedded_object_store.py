@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import stat
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import boto3
+import httpx
+import psutil
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from tests.integration.homes import AS_ROOT, OPEN_BUCKET, as_ordinary_user, finish, processes_of, start
+from toolkit.errors import EmbeddedServiceError
+from toolkit.storage import embedded
+from toolkit.storage.embedded import BucketAccess
+
+
+def client(access: BucketAccess, service: str = "s3", **credentials: str) -> Any:
+    return boto3.client(
+        service,
+        endpoint_url=access.endpoint_url,
+        region_name=access.region,
+        config=Config(
+            signature_version="s3v4" if service == "s3" else None,
+            retries={"total_max_attempts": 1},
+            s3={"addressing_style": "path"},
+        ),
+        **(credentials or {"aws_access_key_id": access.access_key, "aws_secret_access_key": access.secret_key}),
+    )
+
+
+def kill(home: Path) -> None:
+    pid = embedded.statuses(home)[1].pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    process = psutil.Process(pid)
+    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def access(own_home: Path) -> BucketAccess:
+    return embedded.bucket_access(own_home)
+
+
+@pytest.fixture
+def shared(home: Path) -> BucketAccess:
+    """The server of all tests, for those that only ask it."""
+    return embedded.bucket_access(home)
+
+
+def test_the_first_use_starts_it_and_the_next_finds_it(own_home: Path, access: BucketAccess) -> None:
+    client(access).put_object(Bucket=access.bucket, Key="one", Body=b"1")
+    assert embedded.bucket_access(own_home) == access
+    assert access.secret_key not in repr(access)
+
+
+def test_processes_that_start_it_at_once_share_one_server(own_home: Path) -> None:
+    starters = [start(OPEN_BUCKET, own_home) for _ in range(4)]
+    assert len({finish(starter) for starter in starters}) == 1
+    assert len(processes_of(own_home)) == 1
+
+
+def test_what_was_acknowledged_survives_a_kill(own_home: Path, access: BucketAccess) -> None:
+    session = client(access, "sts").get_session_token()["Credentials"]
+    for number in range(20):
+        client(access).put_object(Bucket=access.bucket, Key=f"sales/{number}/a b.pdf", Body=b"x" * number)
+    kill(own_home)
+    again = embedded.bucket_access(own_home)
+    assert again == access, "forms that were issued before go on working"
+    listed = client(again).list_objects_v2(Bucket=again.bucket)["Contents"]
+    assert sorted((item["Key"], item["Size"]) for item in listed) == sorted(
+        (f"sales/{number}/a b.pdf", number) for number in range(20)
+    )
+    with_session = client(
+        again,
+        aws_access_key_id=session["AccessKeyId"],
+        aws_secret_access_key=session["SecretAccessKey"],
+        aws_session_token=session["SessionToken"],
+    )
+    assert with_session.get_object(Bucket=again.bucket, Key="sales/3/a b.pdf")["Body"].read() == b"xxx"
+
+
+def test_an_empty_bucket_is_there_after_a_kill(own_home: Path, access: BucketAccess) -> None:
+    kill(own_home)
+    client(embedded.bucket_access(own_home)).head_bucket(Bucket=access.bucket)
+
+
+def test_stopping_leaves_no_process_and_no_pid_file(own_home: Path, access: BucketAccess) -> None:
+    assert embedded.stop(own_home) == ["S3 server"]
+    assert processes_of(own_home) == []
+    assert not (own_home / "objects" / "server.pid").exists()
+    assert embedded.stop(own_home) == []
+
+
+def test_it_ends_when_its_home_is_gone(own_home: Path, access: BucketAccess) -> None:
+    shutil.rmtree(own_home)
+    deadline = time.monotonic() + 10
+    while processes_of(own_home):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_port_that_was_taken_meanwhile_is_replaced(own_home: Path, access: BucketAccess) -> None:
+    embedded.stop(own_home)
+    with socket.create_server(("127.0.0.1", int(access.endpoint_url.rpartition(":")[2]))):
+        again = embedded.bucket_access(own_home)
+        assert again.endpoint_url != access.endpoint_url
+        client(again).head_bucket(Bucket=access.bucket)
+
+
+@pytest.mark.parametrize("key", ["ours", "test", "000000000000", "AKIA0000000000000000"])
+def test_a_key_is_worth_nothing_without_its_secret(shared: BucketAccess, key: str) -> None:
+    client(shared).put_object(Bucket=shared.bucket, Key="a", Body=b"1")
+    key = shared.access_key if key == "ours" else key
+    stranger = {"aws_access_key_id": key, "aws_secret_access_key": "guessed"}
+    for call in (
+        lambda: client(shared, **stranger).list_objects_v2(Bucket=shared.bucket),
+        lambda: client(shared, **stranger).get_object(Bucket=shared.bucket, Key="a"),
+        lambda: client(shared, **stranger).put_object(Bucket=shared.bucket, Key="a", Body=b"2"),
+        lambda: client(shared, "sts", **stranger).get_session_token(),
+        lambda: client(shared, "iam", **stranger).create_user(UserName="me"),
+    ):
+        with pytest.raises(ClientError, match=r"SignatureDoesNotMatch|InvalidAccessKeyId|InvalidClientTokenId"):
+            call()
+
+
+@pytest.mark.parametrize("key", ["ours", "test"])
+def test_a_link_signed_with_a_guess_is_refused(shared: BucketAccess, key: str) -> None:
+    client(shared).put_object(Bucket=shared.bucket, Key="a", Body=b"1")
+    place = {"Bucket": shared.bucket, "Key": "a"}
+    assert httpx.get(client(shared).generate_presigned_url("get_object", place)).content == b"1"
+    key = shared.access_key if key == "ours" else key
+    stranger = client(shared, aws_access_key_id=key, aws_secret_access_key="guessed")
+    assert httpx.get(stranger.generate_presigned_url("get_object", place)).status_code == 403
+
+
+@pytest.mark.parametrize("key", ["ours", "test"])
+def test_a_form_signed_with_a_guess_is_refused(shared: BucketAccess, key: str) -> None:
+    key = shared.access_key if key == "ours" else key
+    stranger = client(shared, aws_access_key_id=key, aws_secret_access_key="guessed")
+    form = stranger.generate_presigned_post(shared.bucket, "a")
+    assert httpx.post(form["url"], data=form["fields"], files={"file": b"1"}).status_code == 403
+    genuine = client(shared).generate_presigned_post(shared.bucket, "a")
+    assert httpx.post(genuine["url"], data=genuine["fields"], files={"file": b"1"}).status_code == 204
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers"),
+    [
+        ("POST", "/_ministack/reset", {}),
+        ("GET", "/_ministack/health", {}),
+        ("POST", "//_ministack/reset", {}),
+        ("GET", "/evidence/a", {}),
+        ("GET", "/evidence/a", {"Authorization": "Bearer anything"}),
+        ("GET", "/evidence/a", {"Authorization": "AWS test:anything"}),
+        ("GET", "/evidence/a", {"Authorization": "AWS4-HMAC-SHA256 Credential=/"}),
+        ("GET", "/evidence/a?X-Amz-Credential=test/20260101/us-east-1/s3/aws4_request", {}),
+        ("GET", "/evidence/a?AWSAccessKeyId=test&Signature=x", {}),
+        ("POST", "/?Action=GetSessionToken&Version=2011-06-15", {}),
+        ("POST", "/evidence?delete", {"Content-Type": "multipart/form-data; boundary=x"}),
+        ("OPTIONS", "/evidence/a", {"Origin": "https://example.com"}),
+    ],
+)
+def test_what_is_not_signed_is_refused(
+    shared: BucketAccess, method: str, path: str, headers: dict[str, str]
+) -> None:
+    answer = httpx.request(method, shared.endpoint_url + path, headers=headers)
+    assert (answer.status_code, "This server speaks S3 and STS." in answer.text) == (403, True)
+
+
+def test_a_name_that_a_web_page_made_up_is_refused(shared: BucketAccess) -> None:
+    form = client(shared).generate_presigned_post(shared.bucket, "a")
+    with httpx.Client(headers={"Host": "rebound.example:80"}) as page:
+        assert page.post(form["url"], data=form["fields"], files={"file": b"1"}).status_code == 403
+
+
+def test_only_the_owner_reads_its_files(own_home: Path, access: BucketAccess) -> None:
+    client(access).put_object(Bucket=access.bucket, Key="a/b", Body=b"1")
+    folder = own_home / "objects"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    for path in folder.rglob("*"):
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+
+
+def test_it_listens_on_this_machine_only(own_home: Path, access: BucketAccess) -> None:
+    pid = embedded.statuses(own_home)[1].pid
+    assert {item.laddr.ip for item in psutil.Process(pid).net_connections() if item.status == "LISTEN"} == {
+        "127.0.0.1"
+    }
+
+
+def test_it_works_as_an_ordinary_user(own_home: Path) -> None:
+    if not AS_ROOT:
+        pytest.skip("all other tests already run as an ordinary user")
+    own_home.mkdir()
+    shutil.chown(own_home, "nobody")
+    endpoint = finish(start(OPEN_BUCKET, own_home, **as_ordinary_user()))
+    access = embedded.bucket_access(own_home)
+    assert access.endpoint_url == endpoint
+    client(access).put_object(Bucket=access.bucket, Key="a", Body=b"1")
+
+
+def test_a_server_that_does_not_come_up_shows_its_log(own_home: Path) -> None:
+    (own_home / "objects" / "port").mkdir(parents=True)
+    with pytest.raises(EmbeddedServiceError, match=r"(?s)S3 server did not start.*objects/log.*IsADirectoryError"):
+        embedded.bucket_access(own_home)
+
+
+def test_a_full_disk_refuses_an_upload_and_acknowledges_nothing(own_home: Path) -> None:
+    if not (AS_ROOT and sys.platform == "linux" and shutil.which("mount")):
+        pytest.skip("only root can mount a small disk")
+    own_home.mkdir()
+    if os.system(f"mount -t tmpfs -o size=40m none {own_home} 2>/dev/null") != 0:
+        pytest.skip("this machine does not let root mount a disk")
+    try:
+        access = embedded.bucket_access(own_home)
+        client(access).put_object(Bucket=access.bucket, Key="small", Body=b"1")
+        with pytest.raises(ClientError, match="InsufficientStorage"):
+            client(access).put_object(Bucket=access.bucket, Key="large", Body=bytes(10_000_000))
+        embedded.stop(own_home)
+    finally:
+        os.system(f"umount {own_home}")
