@@ -59,7 +59,7 @@ def scripted(*answers: Answer) -> Iterator[ScriptedServer]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             requests.append(Request(self.command, self.path, self.headers, body))
             answer = script.pop(0) if len(script) > 1 else script[0]
             if answer is HANG_UP:
@@ -70,9 +70,10 @@ def scripted(*answers: Answer) -> Iterator[ScriptedServer]:
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(answer.body)))
             self.end_headers()
-            self.wfile.write(answer.body)
+            if self.command != "HEAD":
+                self.wfile.write(answer.body)
 
-        do_PUT = do_POST  # noqa: N815  # the name that http.server calls
+        do_GET = do_HEAD = do_PUT = do_POST  # noqa: N815  # the names that http.server calls
 
         def log_message(self, *args: object) -> None:
             pass

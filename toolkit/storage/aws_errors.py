@@ -21,6 +21,7 @@ from botocore.exceptions import (
     ParamValidationError,
     PartialCredentialsError,
     ProfileNotFound,
+    SSLError,
     TokenRetrievalError,
 )
 from botocore.exceptions import ConnectionError as NoConnection
@@ -86,6 +87,8 @@ class Server:
             yield
         except ClientError as error:
             raise self._refusal(error) from None
+        except SSLError:
+            raise self._unavailable("cannot be reached over TLS; AWS_CA_BUNDLE may name its certificate") from None
         except (NoConnection, HTTPClientError, IncompleteReadError):
             raise self._unavailable("does not answer") from None
         except _NO_LOGIN:

@@ -1,0 +1,321 @@
+"""The bucket where servers and credentials misbehave: what is raised, what it says, how sessions are renewed."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import boto3
+import pytest
+from botocore.config import Config
+from moto import mock_aws
+
+from tests.integration.scripted_server import HANG_UP, Answer, ScriptedServer, scripted
+from toolkit.errors import BucketError, BucketUnavailable, SettingsError
+from toolkit.settings import AwsSettings, Settings
+from toolkit.storage import aws_sessions
+from toolkit.storage.bucket import Bucket, UploadForm
+
+SECRET = "a-secret-that-no-text-may-show"
+NOW = datetime.now(UTC).replace(microsecond=0)
+HOUR = timedelta(hours=1)
+
+
+def refusal(status: int, code: str) -> Answer:
+    body = f"<Error><Code>{code}</Code><Message>key AKIAEXAMPLE and {SECRET}</Message></Error>"
+    return Answer(status, body.encode(), {"Content-Type": "application/xml"})
+
+
+def sts_refusal(status: int, code: str) -> Answer:
+    body = f"<ErrorResponse><Error><Code>{code}</Code><Message>{SECRET}</Message></Error></ErrorResponse>"
+    return Answer(status, body.encode(), {"Content-Type": "text/xml"})
+
+
+def session(token: str, ends_at: datetime, action: str = "GetSessionToken") -> Answer:
+    body = (
+        f"<{action}Response><{action}Result><Credentials><AccessKeyId>ASIA{token}</AccessKeyId>"
+        f"<SecretAccessKey>{SECRET}</SecretAccessKey><SessionToken>{token}</SessionToken>"
+        f"<Expiration>{ends_at:%Y-%m-%dT%H:%M:%SZ}</Expiration></Credentials></{action}Result></{action}Response>"
+    )
+    return Answer(200, body.encode(), {"Content-Type": "text/xml"})
+
+
+def bucket_at(url: str, **aws: Any) -> Bucket:
+    keys = {"access_key_id": "AKIAEXAMPLE", "secret_access_key": SECRET}
+    return Bucket("evidence", AwsSettings(**keys | {"s3_endpoint": url, "sts_endpoint": url} | aws))
+
+
+def form(bucket: Bucket, expires_at: datetime = NOW + HOUR) -> UploadForm:
+    return bucket.presign_post("evidences/k", max_bytes=10, expires_at=expires_at)
+
+
+Serve = Callable[..., ScriptedServer]
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
+    monkeypatch.setattr(aws_sessions, "ATTEMPTS", 1)
+    running: list[AbstractContextManager[ScriptedServer]] = []
+
+    def serve(*answers: Answer) -> ScriptedServer:
+        running.append(scripted(*answers))
+        return running[-1].__enter__()
+
+    yield serve
+    for server in running:
+        server.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "says"),
+    [
+        (refusal(503, "SlowDown"), BucketUnavailable, "overloaded or failing (503 SlowDown)"),
+        (refusal(500, "InternalError"), BucketUnavailable, "overloaded or failing (500 InternalError)"),
+        (refusal(429, "TooManyRequests"), BucketUnavailable, "overloaded or failing"),
+        (HANG_UP, BucketUnavailable, "does not answer"),
+        (refusal(404, "NoSuchBucket"), BucketError, "does not exist; check EVIDENCE_BUCKET"),
+        (
+            refusal(403, "AccessDenied"),
+            BucketError,
+            "denied access: the credentials are wrong, or lack s3:GetObject",
+        ),
+        (refusal(403, "InvalidAccessKeyId"), BucketError, "does not know the access key; check AWS_ACCESS_KEY_ID"),
+        (refusal(403, "SignatureDoesNotMatch"), BucketError, "refused the signature; check AWS_ACCESS_KEY_ID"),
+        (refusal(400, "ExpiredToken"), BucketError, "the AWS session has ended; sign in again"),
+        (refusal(403, "RequestTimeTooSkewed"), BucketError, "set the clock"),
+        (refusal(400, "AuthorizationHeaderMalformed"), BucketError, "is in another region; set AWS_REGION"),
+        (refusal(404, "NoSuchKey"), BucketError, "refused GetObject: 404 NoSuchKey"),
+        (refusal(418, "Teapot"), BucketError, "refused GetObject: 418 Teapot"),
+    ],
+)
+def test_what_a_server_answers_becomes_a_text_that_says_what_to_do(
+    serve: Serve, answer: Answer, kind: type[BucketError], says: str
+) -> None:
+    server = serve(answer)
+    with pytest.raises(BucketError) as raised:
+        bucket_at(server.url).read("a key with a name in it", 0, 1)
+    text = str(raised.value)
+    assert type(raised.value) is kind
+    assert says in text
+    assert f"bucket evidence at {server.url}" in text
+    assert not any(word in text for word in (SECRET, "AKIAEXAMPLE", "a name in it"))
+
+
+def test_a_server_that_is_overloaded_for_a_moment_is_asked_again(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(aws_sessions, "ATTEMPTS", 3)
+    server = serve(refusal(503, "SlowDown"), HANG_UP, Answer(206, b"x"))
+    assert bucket_at(server.url).read("k", 0, 1) == b"x"
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_a_check_tells_a_missing_bucket_from_a_forbidden_one(serve: Serve, status: int) -> None:
+    says = {403: "lack s3:ListBucket", 404: "does not exist"}[status]
+    with pytest.raises(BucketError, match=says):
+        bucket_at(serve(Answer(status)).url).check()
+
+
+def test_an_address_where_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aws_sessions, "ATTEMPTS", 1)
+    with pytest.raises(BucketUnavailable, match=r"http://127.0.0.1:1 does not answer. Check the AWS_\* variables"):
+        list(bucket_at("http://127.0.0.1:1").seen())
+
+
+@pytest.mark.parametrize("name", ["Not/A/Bucket", "a b"])
+def test_a_name_that_no_bucket_can_have(name: str) -> None:
+    with pytest.raises(BucketError, match="check EVIDENCE_BUCKET"):
+        Bucket(name, AwsSettings("AKIA", SECRET, s3_endpoint="http://127.0.0.1:1")).check()
+
+
+def test_credentials_that_are_nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    bucket = Bucket("evidence", AwsSettings(s3_endpoint="http://127.0.0.1:1"))
+    for use in (bucket.check, lambda: form(bucket)):
+        with pytest.raises(BucketError, match=r"no AWS credentials .* set AWS_ACCESS_KEY_ID"):
+            use()
+    with pytest.raises(BucketError, match="AWS_PROFILE names a profile"):
+        Bucket("evidence", AwsSettings(profile="nobody"))
+
+
+class TestSessions:
+    def test_a_user_signs_with_a_session_that_serves_all_forms(self, serve: Serve) -> None:
+        server = serve(session("one", NOW + 12 * HOUR))
+        bucket = bucket_at(server.url)
+        with ThreadPoolExecutor(8) as threads:
+            forms = list(threads.map(lambda _: form(bucket), range(40)))
+        assert {item.fields["X-Amz-Security-Token"] for item in forms} == {"one"}
+        assert forms[0].expires_at == NOW + HOUR
+        (request,) = server.requests
+        assert parse_qs(request.body.decode())["Action"] == ["GetSessionToken"]
+
+    def test_a_role_signs_where_one_is_named(self, serve: Serve) -> None:
+        server = serve(session("role", NOW + HOUR, "AssumeRole"))
+        settings = Settings.from_environment(
+            {
+                "EVIDENCE_BUCKET": "evidence",
+                "EVIDENCE_ROLE_ARN": "arn:aws:iam::123456789012:role/uploads",
+                "AWS_ACCESS_KEY_ID": "AKIAEXAMPLE",
+                "AWS_SECRET_ACCESS_KEY": SECRET,
+                "AWS_ENDPOINT_URL": server.url,
+            }
+        )
+        assert form(Bucket.open(settings)).fields["X-Amz-Security-Token"] == "role"
+        asked = parse_qs(server.requests[0].body.decode())
+        assert (asked["Action"], asked["RoleArn"]) == (["AssumeRole"], ["arn:aws:iam::123456789012:role/uploads"])
+
+    def test_a_form_never_outlives_its_session(self, serve: Serve) -> None:
+        ends_at = NOW + timedelta(minutes=20)
+        issued = form(bucket_at(serve(session("short", ends_at)).url))
+        assert issued.expires_at == ends_at
+        policy = json.loads(base64.b64decode(issued.fields["Policy"]))
+        assert policy["expiration"] == f"{ends_at:%Y-%m-%dT%H:%M:%SZ}"
+
+    def test_a_session_that_cuts_forms_short_is_renewed_after_a_pause(
+        self, serve: Serve, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        server = serve(session("first", NOW + timedelta(minutes=30)), session("second", NOW + 12 * HOUR))
+        bucket = bucket_at(server.url)
+        assert [form(bucket).fields["X-Amz-Security-Token"] for _ in range(3)] == ["first"] * 3
+        monkeypatch.setattr(aws_sessions, "RENEWAL_PAUSE", timedelta(0))
+        monkeypatch.setattr(bucket._sessions, "_renew_from", NOW)
+        assert [form(bucket).fields["X-Amz-Security-Token"] for _ in range(3)] == ["second"] * 3
+
+    def test_a_session_that_has_ended_is_always_renewed(self, serve: Serve) -> None:
+        bucket = bucket_at(serve(session("first", NOW - HOUR), session("second", NOW + HOUR)).url)
+        assert form(bucket).expires_at == NOW - HOUR
+        assert form(bucket).fields["X-Amz-Security-Token"] == "second"
+
+    def test_a_session_that_is_still_good_bridges_an_outage(
+        self, serve: Serve, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(aws_sessions, "RENEWAL_PAUSE", timedelta(0))
+        server = serve(session("first", NOW + timedelta(minutes=30)), sts_refusal(503, "ServiceUnavailable"))
+        bucket = bucket_at(server.url)
+        assert [form(bucket).fields["X-Amz-Security-Token"] for _ in range(3)] == ["first"] * 3
+        assert len(server.requests) == 2
+
+    def test_ambient_credentials_with_a_token_need_no_session(self, serve: Serve) -> None:
+        server = serve(HANG_UP)
+        ends_at = NOW + timedelta(minutes=10)
+        bucket = bucket_at(server.url, session_token="ambient", session_ends=ends_at)
+        issued = form(bucket)
+        assert (issued.fields["X-Amz-Security-Token"], issued.expires_at) == ("ambient", ends_at)
+        assert server.requests == []
+
+    def test_an_ambient_session_that_has_ended_signs_nothing(self) -> None:
+        bucket = bucket_at("http://127.0.0.1:1", session_token="ambient", session_ends=NOW - HOUR)
+        with pytest.raises(BucketError, match="has ended; sign in again"):
+            form(bucket)
+
+    @pytest.mark.parametrize(
+        ("answer", "kind", "says"),
+        [
+            (sts_refusal(403, "AccessDenied"), BucketError, "lack sts:GetSessionToken, or EVIDENCE_ROLE_ARN"),
+            (sts_refusal(403, "InvalidClientTokenId"), BucketError, "does not know the access key"),
+            (sts_refusal(400, "Throttling"), BucketUnavailable, "overloaded"),
+            (HANG_UP, BucketUnavailable, "does not answer"),
+        ],
+    )
+    def test_a_token_service_that_says_no(
+        self, serve: Serve, answer: Answer, kind: type[BucketError], says: str
+    ) -> None:
+        server = serve(answer)
+        with pytest.raises(BucketError, match=says) as raised:
+            form(bucket_at(server.url))
+        assert type(raised.value) is kind
+        assert f"token service at {server.url}" in str(raised.value)
+        assert SECRET not in str(raised.value)
+
+
+class TestAmazon:
+    """What only Amazon's own addresses show, by moto."""
+
+    @pytest.mark.parametrize(
+        ("name", "region", "url"),
+        [
+            ("evidence", "sa-east-1", "https://evidence.s3.sa-east-1.amazonaws.com/"),
+            ("evidence", None, "https://evidence.s3.amazonaws.com/"),
+            ("evidence.dotted", "sa-east-1", "https://s3.sa-east-1.amazonaws.com/evidence.dotted"),
+        ],
+    )
+    @mock_aws
+    def test_forms_are_posted_to_the_buckets_region(self, name: str, region: str | None, url: str) -> None:
+        aws = AwsSettings("AKIAEXAMPLE", SECRET, region=region)
+        issued = form(Bucket(name, aws))
+        assert issued.url == url
+        assert issued.fields["X-Amz-Credential"].split("/")[2] == (region or "us-east-1")
+
+    @mock_aws
+    def test_the_policy_says_what_boto3_would_say(self) -> None:
+        aws = AwsSettings("AKIAEXAMPLE", SECRET, "a token", region="sa-east-1")
+        ours = form(Bucket("evidence", aws)).fields
+        client = boto3.client(
+            "s3",
+            region_name="sa-east-1",
+            aws_access_key_id="AKIAEXAMPLE",
+            aws_secret_access_key=SECRET,
+            aws_session_token="a token",
+            config=Config(signature_version="s3v4"),
+        )
+        conditions = [{"acl": "private"}, ["content-length-range", 1, 10]]
+        theirs = client.generate_presigned_post(
+            "evidence", "evidences/k", Fields={"bucket": "evidence"}, Conditions=conditions, ExpiresIn=3600
+        )["fields"]
+        assert {name.lower() for name in ours} == set(theirs)
+
+        def said(policy: str, date: str) -> list[str]:
+            document = json.loads(base64.b64decode(policy))["conditions"]
+            return sorted(json.dumps(condition).replace(date, "DATE") for condition in document)
+
+        assert said(ours["Policy"], ours["X-Amz-Date"]) == said(theirs["policy"], theirs["x-amz-date"])
+
+
+@pytest.mark.parametrize(
+    ("environ", "says"),
+    [
+        ({"AWS_ACCESS_KEY_ID": "AKIA"}, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set together"),
+        ({"AWS_ENDPOINT_URL": "s3.example.com"}, "AWS_ENDPOINT_URL must look like https://"),
+        ({"AWS_ENDPOINT_URL_S3": "https://"}, "AWS_ENDPOINT_URL_S3 must look like https://"),
+        ({"AWS_CREDENTIAL_EXPIRATION": "tomorrow"}, "AWS_CREDENTIAL_EXPIRATION must be a time"),
+        ({"AWS_CREDENTIAL_EXPIRATION": "2026-11-20T18:00:00"}, "AWS_CREDENTIAL_EXPIRATION must be a time"),
+    ],
+)
+def test_aws_variables_that_cannot_be_right(environ: dict[str, str], says: str) -> None:
+    with pytest.raises(SettingsError, match=says):
+        Settings.from_environment(environ)
+
+
+def test_the_aws_variables_are_read_from_the_environment_that_is_given() -> None:
+    settings = Settings.from_environment(
+        {
+            "AWS_ACCESS_KEY_ID": "AKIA",
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_SESSION_TOKEN": "token",
+            "AWS_CREDENTIAL_EXPIRATION": "2026-11-20T18:00:00Z",
+            "AWS_DEFAULT_REGION": "us-east-2",
+            "AWS_REGION": "sa-east-1",
+            "AWS_ENDPOINT_URL": "https://all.example.com",
+            "AWS_ENDPOINT_URL_S3": "https://s3.example.com",
+        }
+    )
+    assert settings.aws == AwsSettings(
+        access_key_id="AKIA",
+        secret_access_key=SECRET,
+        session_token="token",
+        session_ends=datetime(2026, 11, 20, 18, tzinfo=UTC),
+        region="sa-east-1",
+        s3_endpoint="https://s3.example.com",
+        sts_endpoint="https://all.example.com",
+    )
+    assert SECRET not in repr(settings)
