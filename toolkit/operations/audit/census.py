@@ -1,0 +1,53 @@
+"""Count what the audit found, and pick the sales that somebody has to act on; Ibis again.
+
+Both start from the table that ``missing_evidence`` gives. The census has one row for each combination that
+occurs, so it stays small whatever the number of sales, and every total is a sum over it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import ibis
+from ibis import Table
+
+from toolkit.domain.evidence import UtilityGroup
+from toolkit.domain.findings import Status
+
+UNKNOWN_GROUP: Final = "unknown"
+"""Stands in the census for every utility group that the contract does not know."""
+
+AGE_BANDS: Final = {"0-1": 1, "2-7": 7, "8-30": 30, "31-90": 90}
+"""The age of a sale in whole days since it was created: each band, and the last day that belongs to it."""
+
+OLDER: Final = ">90"
+
+
+def census(audited: Table, as_of: datetime) -> Table:
+    """How many sales share a status, group, list of what is missing and why, problems and age.
+
+    Columns: ``status``, ``utility_group``, ``missing``, ``reasons``, ``problems``, ``age``, ``has_client``,
+    and the counts ``sales`` and ``unexamined`` (files).
+    """
+    known = audited.utility_group.isin(list(UtilityGroup))
+    bands = [
+        (audited.created_at > ibis.literal(as_of - timedelta(days=last + 1)), band)
+        for band, last in AGE_BANDS.items()
+    ]
+    return audited.group_by(
+        "status",
+        "missing",
+        "reasons",
+        "problems",
+        utility_group=ibis.cases((known, audited.utility_group), else_=UNKNOWN_GROUP),
+        age=ibis.cases(*bands, else_=OLDER),
+        has_client=audited.client_id.notnull(),
+    ).aggregate(sales=audited.count(), unexamined=audited.unexamined.sum())
+
+
+def to_act_on(audited: Table, clients: Table) -> Table:
+    """The sales that are not compliant, each with the CPF of its client; ``clients`` has ``id`` and ``cpf``."""
+    sales = audited.filter(audited.status != Status.COMPLIANT)
+    found = sales.left_join(clients, sales.client_id == clients.id)
+    return found.select(*(sales[name] for name in audited.columns), clients.cpf)

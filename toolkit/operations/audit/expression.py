@@ -1,0 +1,216 @@
+"""The audit as one Ibis expression: three tables in, one judged row a sale out.
+
+Every column derives from the data in ``toolkit.domain.rules``; a rule that changes there changes here. The
+same expression runs in PostgreSQL, in DuckDB over Parquet and on Spark. Property tests hold it equal to
+``toolkit.domain.rules.evaluate`` for every sale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from functools import reduce
+from operator import or_
+from typing import Final
+
+import ibis
+from ibis import Table
+from ibis.expr.types import BooleanValue, StringValue
+
+from toolkit.domain.evidence import KIND_OF, EvidenceType, UtilityGroup
+from toolkit.domain.findings import Problem, Reason, Status
+from toolkit.domain.rules import (
+    COMBINED,
+    GROUP_RULES,
+    REASON_OF,
+    REPLACED_BY_COMBINED,
+    REPLACES_ALL,
+    EvidenceState,
+    Requirement,
+)
+
+SALES: Final = ibis.schema(
+    {
+        "id": "!string",
+        "client_id": "string",
+        "utility_group": "!string",
+        "is_client_financial_responsible": "!boolean",
+        "partner": "string",
+        "created_at": "!timestamp('UTC')",
+        "completed_at": "timestamp('UTC')",
+    }
+)
+"""One row a sale. ``client_id`` may be of another type (PostgreSQL's is ``uuid``): it is handed on as it is."""
+
+EVIDENCES: Final = ibis.schema(
+    {
+        "sale_id": "!string",
+        "evidence_type": "!string",
+        "object_key": "!string",
+        "requested_at": "!timestamp('UTC')",
+        "expires_at": "!timestamp('UTC')",
+    }
+)
+"""One row an evidence record that is not withdrawn. A type that the contract does not know never counts."""
+
+OBJECTS: Final = ibis.schema({"key": "!string", "size": "!int64", "kind": "string", "damaged": "!boolean"})
+"""One row an object that lies in the bucket, ``size`` in bytes.
+
+``kind`` is a ``FileKind``, null where nobody has looked at the bytes yet; ``damaged`` stands for every fault
+that was found in them.
+"""
+
+SEPARATOR: Final = "|"
+"""Between the items of ``missing``, ``reasons``, ``problems`` and ``counted``."""
+
+_ORDER: Final = (EvidenceState.COUNTED, *REASON_OF)
+"""How far an attempt can get, furthest first; its place here is its rank, and the lowest rank is the best."""
+
+_COUNTED: Final = _ORDER.index(EvidenceState.COUNTED)
+_NEVER_REQUESTED: Final = len(_ORDER)
+_REASONS: Final = [(rank, REASON_OF[state]) for rank, state in enumerate(_ORDER) if state in REASON_OF]
+_CONFLICTS: Final = (Problem.GROUP_UNKNOWN, Problem.KYC_NOT_ALONE, Problem.KYC_REPEATED)
+
+
+def missing_evidence(sales: Table, evidences: Table, objects: Table, as_of: datetime) -> Table:
+    """Judge every sale; the tables hold what was there at ``as_of``, in the schemas of this module.
+
+    One row a sale: ``sale_id`` and the other columns of the sale; ``status`` (a ``Status``); ``missing`` in the
+    order of the contract's evidenceType table, and ``reasons`` aligned with it; ``problems``, gravest first;
+    ``counted``, the types that are there; ``unexamined``, how many of the counted files nobody has looked into
+    yet; ``oldest_request``. Lists are joined by ``|``; an empty list is an empty string.
+    """
+    attempts = _attempts(evidences, objects, as_of)
+    return _judged(_with_reasons(_with_conflicts(_with_best_attempts(sales, attempts))))
+
+
+def items(joined: str) -> list[str]:
+    """The items of one of the lists."""
+    return joined.split(SEPARATOR) if joined else []
+
+
+def _attempts(evidences: Table, objects: Table, as_of: datetime) -> Table:
+    """One row an evidence record, with the rank of how far it got."""
+    known = evidences.filter(evidences.evidence_type.isin(list(EvidenceType)))
+    found = known.left_join(objects, known.object_key == objects.key)
+    absent = found.key.isnull()
+    expired = found.expires_at <= ibis.literal(as_of)
+    demanded = found.evidence_type.cases(*KIND_OF.items())
+    usable = (found["size"] > 0) & (found.kind.isnull() | (found.kind == demanded)) & ~found.damaged
+    rank = ibis.cases(
+        (absent & expired, _ORDER.index(EvidenceState.EXPIRED)),
+        (absent, _ORDER.index(EvidenceState.NOT_UPLOADED)),
+        (usable, _COUNTED),
+        else_=_ORDER.index(EvidenceState.UNUSABLE),
+    )
+    return found.select("sale_id", "evidence_type", "requested_at", rank=rank, examined=found.kind.notnull())
+
+
+def _with_best_attempts(sales: Table, attempts: Table) -> Table:
+    """The sales, each with the rank of its best attempt at every evidence type."""
+    counted = attempts["rank"] == _COUNTED
+    by_sale = attempts.group_by("sale_id").aggregate(
+        **{_best(each): attempts["rank"].min(where=attempts.evidence_type == each) for each in EvidenceType},
+        replacing=counted.sum(where=attempts.evidence_type == REPLACES_ALL),
+        unexamined=(counted & ~attempts.examined).sum(),
+        oldest_request=attempts.requested_at.min(),
+    )
+    found = sales.left_join(by_sale, sales.id == by_sale.sale_id)
+    return found.select(
+        *(sales[name] for name in SALES.names if name != "id"),
+        by_sale.oldest_request,
+        sale_id=sales.id,
+        **{_best(each): by_sale[_best(each)].fill_null(_NEVER_REQUESTED) for each in EvidenceType},
+        **{name: by_sale[name].fill_null(0) for name in ("replacing", "unexamined")},
+    )
+
+
+def _with_conflicts(sales: Table) -> Table:
+    """Add for each kind of conflict whether it holds, and ``in_conflict`` where any of them does."""
+    there = _there(sales)
+    others = _any(found for each, found in there.items() if each is not REPLACES_ALL)
+    conflicts = {
+        Problem.GROUP_UNKNOWN: ~sales.utility_group.isin(list(UtilityGroup)),
+        Problem.KYC_NOT_ALONE: there[REPLACES_ALL] & others,
+        Problem.KYC_REPEATED: sales.replacing > 1,
+    }
+    return sales.mutate(**conflicts, in_conflict=_any(conflicts.values()))
+
+
+def _with_reasons(sales: Table) -> Table:
+    """Add for each type that a rule can name the reason why it is missing, null where it is not."""
+    judged = ~sales.in_conflict & ~_there(sales)[REPLACES_ALL]
+    return sales.mutate(
+        **{
+            _reason(named): ibis.cases(
+                *(_lacking(sales, requirement, judged) for requirement in _requirements(named))
+            )
+            for named in _named()
+        }
+    )
+
+
+def _lacking(sales: Table, requirement: Requirement, judged: BooleanValue) -> tuple[BooleanValue, StringValue]:
+    """Whether a judged sale lacks this requirement, and why it would."""
+    groups = [group for group, rules in GROUP_RULES.items() if requirement in rules]
+    demanded = judged & sales.utility_group.isin(groups)
+    if requirement.only_with_separate_payer:
+        demanded &= ~sales.is_client_financial_responsible
+    best = ibis.least(*(sales[_best(each)] for each in requirement.accepts))
+    return demanded & (best > _COUNTED), best.cases(*_REASONS, else_=Reason.NEVER_REQUESTED)
+
+
+def _judged(sales: Table) -> Table:
+    """The status of every sale, and its lists as texts."""
+    there = _there(sales)
+    reasons = {named: sales[_reason(named)] for named in _named()}
+    incomplete = _any(reason.notnull() for reason in reasons.values())
+    problems = {each: sales[each] for each in _CONFLICTS} | {
+        Problem.COMPLETED_WITHOUT_EVIDENCE: sales.completed_at.notnull() & (sales.in_conflict | incomplete),
+        Problem.DOCUMENT_REDUNDANT: there[COMBINED] & _any(there[each] for each in REPLACED_BY_COMBINED),
+    }
+    return sales.select(
+        "sale_id",
+        *(name for name in SALES.names if name != "id"),
+        "oldest_request",
+        "unexamined",
+        status=ibis.cases(
+            (sales.in_conflict, Status.CONFLICT), (incomplete, Status.INCOMPLETE), else_=Status.COMPLIANT
+        ),
+        missing=_joined(ibis.cases((reason.notnull(), named)) for named, reason in reasons.items()),
+        reasons=_joined(reasons.values()),
+        problems=_joined(ibis.cases((problems[each], each)) for each in Problem),
+        counted=_joined(ibis.cases((there[each], each)) for each in EvidenceType),
+    )
+
+
+def _requirements(named: EvidenceType) -> Iterator[Requirement]:
+    """The different requirements, of all groups, that name this type when it is missing."""
+    every = dict.fromkeys(requirement for rules in GROUP_RULES.values() for requirement in rules)
+    return (requirement for requirement in every if requirement.named is named)
+
+
+def _named() -> list[EvidenceType]:
+    """The types that some rule can name as missing, in the order of the contract's table."""
+    return [each for each in EvidenceType if any(_requirements(each))]
+
+
+def _there(sales: Table) -> dict[EvidenceType, BooleanValue]:
+    return {each: sales[_best(each)] == _COUNTED for each in EvidenceType}
+
+
+def _best(evidence_type: EvidenceType) -> str:
+    return f"best_{evidence_type}"
+
+
+def _reason(evidence_type: EvidenceType) -> str:
+    return f"reason_{evidence_type}"
+
+
+def _any(conditions: Iterable[BooleanValue]) -> BooleanValue:
+    return reduce(or_, conditions)
+
+
+def _joined(texts: Iterable[StringValue]) -> StringValue:
+    """The texts that are not null, in their order, with the separator between them."""
+    return ibis.literal(SEPARATOR).join(list(texts))

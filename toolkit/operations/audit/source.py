@@ -1,0 +1,52 @@
+"""Where an audit's numbers come from: the database, the bucket, the rules and the version of the toolkit."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from importlib.metadata import version
+
+from toolkit.domain.evidence import KIND_OF
+from toolkit.domain.rules import COMBINED, GROUP_RULES, REASON_OF, REPLACED_BY_COMBINED, REPLACES_ALL
+
+
+@dataclass(frozen=True, slots=True)
+class LastSync:
+    """The last reading of the bucket before the moment of an audit."""
+
+    finished_at: datetime
+    bucket: str
+    listed: int
+    """Objects in the bucket, as far as it was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What an audit was made from."""
+
+    database: str
+    """The address, without user and password."""
+    embedded: tuple[str, ...]
+    """The services that were embedded ones, for trying out and testing: ``database``, ``bucket``, both or none."""
+    toolkit: str
+    rules: str
+    """A fingerprint that changes when the minimum-evidence rules do."""
+    last_sync: LastSync | None
+    """``None`` where the bucket had never been read."""
+
+
+def toolkit_version() -> str:
+    """The version of this toolkit."""
+    return version("evidence-toolkit")
+
+
+def rules_fingerprint() -> str:
+    """Twelve hexadecimal digits over the rules as data."""
+    groups = {
+        group: [[requirement.accepts, requirement.only_with_separate_payer] for requirement in requirements]
+        for group, requirements in GROUP_RULES.items()
+    }
+    rules = [groups, REPLACES_ALL, COMBINED, REPLACED_BY_COMBINED, list(REASON_OF.items()), KIND_OF]
+    return sha256(json.dumps(rules).encode()).hexdigest()[:12]
