@@ -1,0 +1,212 @@
+"""The columns and the contract's model agree on every row, however it is broken."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.client_rows import FIELDS, body, client, cpf
+from toolkit.domain.clients import Client
+from toolkit.domain.fields import TRIMMED
+from toolkit.domain.quality import QualityWarning, warnings_for
+from toolkit.domain.requests import parse
+from toolkit.errors import InvalidFields
+from toolkit.operations.bulk_load.fields import FIELDS as RULES
+from toolkit.operations.bulk_load.options import NUMBER_ROUNDED, LoadOptions, Repair
+from toolkit.operations.bulk_load.repairs import repair
+from toolkit.operations.bulk_load.verdicts import decide
+from toolkit.operations.spreadsheets import CellKind, Chunk
+
+TODAY = date(2026, 2, 28)
+
+digits = st.integers(0, 999_999_999)
+anything = st.text(max_size=12) | st.text("0123456789.-/ ()+'Ee,\u00a0\u200b\x00\n\x85９", max_size=16)
+spaces = st.sampled_from(["", "", "", *TRIMMED])
+
+
+def masked(pattern: str, digits_wanted: str) -> str:
+    left = iter(digits_wanted)
+    return "".join(next(left, "") if letter == "9" else letter for letter in pattern)
+
+
+def written(numbers: st.SearchStrategy[str], *patterns: str) -> st.SearchStrategy[str]:
+    """The digits of a number in one of these ways of writing."""
+    return st.builds(masked, st.sampled_from(patterns), numbers)
+
+
+cpfs = written(
+    digits.map(cpf) | st.integers(0, 10**11 - 1).map("{:011d}".format) | st.just("11111111111"),
+    "99999999999",
+    "999.999.999-99",
+    "999.999.99999",
+    "999 999 999/99",
+    "'99999999999",
+    "9-9-9-99999999",
+) | digits.map(lambda number: cpf(number % 1000).lstrip("0"))
+ceps = written(
+    st.integers(0, 10**8 - 1).map("{:08d}".format)
+    | st.sampled_from(["00999999", "01000000", "78900000", "78999999"]),
+    "99999999",
+    "99999-999",
+    "99.999-999",
+    "99999 999",
+    "9999-9999",
+) | st.integers(0, 10**7 - 1).map(str)
+phones = written(
+    st.integers(0, 10**11 - 1).map("{:011d}".format),
+    "99999999999",
+    "(99) 99999-9999",
+    "(99)99999-9999",
+    "99 99999-9999",
+    "+5599999999999",
+    "5599999999999",
+    "005599999999999",
+    "+55 99 99999-9999",
+    "+55 (99) 99999-9999",
+    "(99)\u00a099999.9999",
+    "(99) 9999-99999",
+    "9999999999",
+) | st.just("")
+dates = (
+    st.dates().map(str)
+    | st.dates(date(1850, 1, 1), date(2100, 1, 1)).map(lambda day: f"{day:%d/%m/%Y}")
+    | st.dates(date(1900, 1, 1)).map(lambda day: f"{day.day}/{day.month}/{day.year}")
+    | st.builds("{:04d}-{:02d}-{:02d}".format, *map(st.integers, (0, 0, 0), (9999, 13, 32)))
+    | st.builds("{:02d}/{:02d}/{:04d}".format, *map(st.integers, (0, 0, 0), (32, 13, 9999)))
+    | st.sampled_from(
+        ["29252", "9999", "79999", "1980-02-01 00:00:00", "01/02/1980 0:00", "1980-02-01T10:00", "0"]
+    )
+    | st.just("29/02/2024")
+)
+emails = (
+    st.emails()
+    | st.builds(
+        "{}@{}.{}".format, st.text("aBc.-_+'9é", min_size=1), st.text("aB-.9ü", min_size=1), st.text("bBrR")
+    )
+    | st.sampled_from(
+        [
+            "",
+            "INFO@Example.com",
+            "a@b.test",
+            "a@xn--a.com",
+            "a@-b.com",
+            "a..b@c.com",
+            "x" * 70 + "@c.com",
+            "a@b.c.br",
+        ]
+    )
+)
+texts = st.text(max_size=14) | st.sampled_from(["1,23457E+10", "1.5E+11", "NA", "null", "=1+1", "\x7f", "\u0085x"])
+
+CELLS: dict[str, st.SearchStrategy[str]] = {
+    "cpf": cpfs,
+    "address.zipCode": ceps,
+    "phoneNumber": phones,
+    "birthdate": dates,
+    "email": emails,
+}
+
+
+def cells(name: str) -> st.SearchStrategy[str]:
+    """Cells of a field: mostly as it is meant, often not, sometimes anything."""
+    around = st.builds(lambda before, cell, after: before + cell + after, spaces, CELLS.get(name, texts), spaces)
+    return st.just(client(1)[name]) | around | anything
+
+
+def storable(text: str) -> bool:
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+rows = st.fixed_dictionaries({name: cells(name).filter(storable) for name in FIELDS})
+# Most rows have at most a few odd cells, or hardly any would be accepted.
+nearly_right = st.builds(
+    lambda row, odd: client(2) | {name: row[name] for name in odd},
+    rows,
+    st.sets(st.sampled_from(FIELDS), max_size=3),
+)
+kinds = st.sampled_from([CellKind.TEXT, CellKind.TEXT, CellKind.NUMBER])
+options = st.builds(LoadOptions, strict=st.booleans(), pad_cpf=st.booleans(), warnings_as_errors=st.booleans())
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(rows | nearly_right, kinds), max_size=12), options)
+def test_columns_and_contract_agree(given_rows: list[tuple[dict[str, str], CellKind]], chosen: LoadOptions):
+    columns = {name: position for position, name in enumerate(FIELDS)}
+    chunk = Chunk(
+        [pa.array([row[name] for row, _ in given_rows], pa.string()) for name in FIELDS],
+        np.arange(len(given_rows), dtype=np.int64) + 2,
+        0,
+        kinds={position: np.array([kind for _, kind in given_rows], np.uint8) for position in columns.values()},
+    )
+    verdict = decide(chunk, columns, chosen, TODAY)
+
+    repairs: Counter[Repair] = Counter()
+    for position, (row, kind) in enumerate(given_rows):
+        accepted, done = one_by_one(row, kind, chosen)
+        if isinstance(accepted, list):
+            assert not verdict.accepted[position]
+            found = [f"{error.field}: {error.message}" for error in verdict.errors[position]]
+            assert found == accepted
+        else:
+            warned = {str(kind) for kind in warnings_for(accepted, TODAY)}
+            assert {kind for kind, mask in verdict.warnings.items() if mask[position]} - {NUMBER_ROUNDED} == warned
+            if chosen.warnings_as_errors and not verdict.accepted[position]:
+                assert warned or verdict.warnings[NUMBER_ROUNDED][position]
+                continue
+            assert verdict.accepted[position]
+            assert values(verdict.values, position) == flat(accepted)
+            repairs.update(done)
+    assert verdict.repairs == repairs
+
+
+def one_by_one(
+    row: dict[str, str], kind: CellKind, chosen: LoadOptions
+) -> tuple[Client | list[str], list[Repair]]:
+    """The row repaired cell by cell and handed to the contract's model: the client, or all reasons."""
+    repaired, done = {}, []
+    for name, text in row.items():
+        repaired[name], changes = repair(name, text, kind, chosen)
+        if repaired[name].strip(TRIMMED):
+            done.extend(changes)
+        else:
+            repaired[name] = ""
+    try:
+        return parse(Client, body(repaired)), done
+    except InvalidFields as error:
+        return [f"{item.field}: {item.message}" for item in error.invalid], []
+
+
+def flat(accepted: Client) -> dict[str, Any]:
+    person = accepted.model_dump(exclude={"address"}) | accepted.address.model_dump()
+    return {name: None if value is None else str(value) for name, value in person.items()}
+
+
+def values(columns: Any, position: int) -> dict[str, Any]:
+    return {rule.column: columns[rule.column][position].as_py() for rule in RULES}
+
+
+def test_every_warning_of_the_domain_has_a_text_and_a_field():
+    from toolkit.operations.bulk_load.options import WARNED_FIELD, WARNINGS
+
+    assert set(WARNED_FIELD) == {str(kind) for kind in QualityWarning}
+    assert set(WARNINGS) == {*WARNED_FIELD, NUMBER_ROUNDED}
+
+
+def test_check_digits_agree_with_the_domain():
+    from validate_docbr import CPF
+
+    from toolkit.operations.bulk_load.columns import cpf_digits_fit
+
+    random = np.random.default_rng(1)
+    numbers = random.integers(0, 10, (30_000, 11), dtype=np.uint8)
+    numbers[:10] = np.arange(10, dtype=np.uint8)[:, None]
+    valid = np.array([[int(digit) for digit in cpf(int(n))] for n in random.integers(0, 10**9, 5_000)], np.uint8)
+    everything = np.concatenate((numbers, valid))
+    alone = [CPF().validate("".join(map(str, row))) for row in everything.tolist()]
+    assert cpf_digits_fit(everything).tolist() == alone
