@@ -12,6 +12,7 @@
     ├── WithdrawalRefused         the withdrawal breaks the four-eyes rule, or came before
     ├── CredentialsExpired        the upload credentials ran out before the file was sent
     ├── UploadRefused             the bucket answered no to an upload
+    ├── VerificationFailed        the contents of evidence files cannot be looked at on this machine
     ├── ServiceError              the sales service refused, or answered something else than the contract
     │   └── ServiceUnavailable    it does not answer; trying again later may help
     ├── DatabaseError             the database refused or failed
@@ -92,6 +93,10 @@ class CredentialsExpired(ToolkitError):
 
 class UploadRefused(ToolkitError):
     """The bucket refused the upload."""
+
+
+class VerificationFailed(ToolkitError):
+    """The process that looks at evidence files cannot be started; reinstall the toolkit."""
 
 
 class ServiceError(ToolkitError):

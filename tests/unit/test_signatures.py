@@ -22,7 +22,6 @@ ADTS_FRAME = bytes.fromhex("fff15080") + (16 << 5 & 0xFFFF).to_bytes(2, "big") +
         (b"ID3\x04\x00\x00\x00\x00\x00\x00", "audio/mpeg"),
         (MP3_FRAME * 2, "audio/mpeg"),
         (MP3_FRAME, "audio/mpeg"),
-        (bytes(100) + MP3_FRAME * 2, "audio/mpeg"),
         (ADTS_FRAME * 2, "audio/aac"),
         (b"RIFF\x24\x00\x00\x00WAVEfmt ", "audio/wav"),
         (b"RIFF\x24\x00\x00\x00AVI LIST", "application/octet-stream"),

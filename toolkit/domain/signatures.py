@@ -81,10 +81,9 @@ def media_type_of_bytes(head: bytes) -> str:
         return contained
     if b"%PDF-" in head[:_PDF_WITHIN]:
         return "application/pdf"
-    head = head.lstrip(b"\0")  # some recorders pad the start
     if _two_frames(head, mpeg_frame_length):
         return "audio/mpeg"
-    if _two_frames(head, _adts_frame_length):
+    if _two_frames(head, adts_frame_length):
         return "audio/aac"
     return UNKNOWN
 
@@ -133,7 +132,8 @@ def mpeg_frame_length(header: bytes) -> int | None:
     return samples * bits // frequency + padding
 
 
-def _adts_frame_length(header: bytes) -> int | None:
+def adts_frame_length(header: bytes) -> int | None:
+    """Bytes in the AAC frame that starts with ``header``, ``None`` where none starts."""
     if len(header) < 7 or header[0] != 0xFF or header[1] & 0xF6 != 0xF0 or header[2] >> 2 & 15 > 12:
         return None
     length = (header[3] & 3) << 11 | header[4] << 3 | header[5] >> 5

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import Final
 
 from botocore.exceptions import ClientError
 
+from toolkit.errors import BucketError
 from toolkit.settings import AwsSettings, Settings
 from toolkit.storage import embedded as embedded_services
 from toolkit.storage.aws_errors import Server, status_of
@@ -17,6 +20,8 @@ from toolkit.storage.listing import Listing, ObjectSeen
 from toolkit.storage.post_policy import signed_fields
 
 __all__ = ["Bucket", "ObjectSeen", "UploadForm"]
+
+_CHUNK: Final = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +125,19 @@ class Bucket:
                     return b""
                 raise
             return bytes(answer["Body"].read())
+
+    def chunks(self, key: str, *, etag: str) -> Iterator[bytes]:
+        """All bytes of the object, as long as it is the version that was listed with ``etag``.
+
+        Raises:
+            BucketError: there is no such object, or it was overwritten since.
+        """
+        with self._server.translated():
+            answer = self._client.get_object(Bucket=self.name, Key=key, IfMatch=f'"{etag}"')
+            with closing(answer["Body"]) as body:
+                if answer["ETag"].strip('"') != etag:
+                    raise BucketError("The object was overwritten since it was listed.")
+                yield from body.iter_chunks(_CHUNK)
 
     def check(self) -> None:
         """Make sure that the bucket is there and answers."""

@@ -6,6 +6,7 @@ import click
 
 from toolkit.faces.cli.context import DONE, Context, pass_context, print_json
 from toolkit.operations.bucket_sync import sync_bucket
+from toolkit.operations.contents import verify_contents
 
 
 @click.group()
@@ -15,9 +16,10 @@ def bucket() -> None:
 
 @bucket.command()
 @click.option("--full", is_flag=True, help="Read every key, not only those that can have changed.")
+@click.option("--verify", is_flag=True, help="Then verify the contents of what was not verified yet.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
-def sync(ctx: Context, full: bool, as_json: bool) -> int:
+def sync(ctx: Context, full: bool, verify: bool, as_json: bool) -> int:
     r"""Take over what lies in the bucket: new, overwritten and vanished objects.
 
     \b
@@ -30,9 +32,15 @@ def sync(ctx: Context, full: bool, as_json: bool) -> int:
     Examples:
       toolkit bucket sync
       toolkit bucket sync --full --json
+      toolkit bucket sync --verify
+
+    See also: toolkit evidence verify --help
     """
     space = ctx.workspace
     synced = sync_bucket(space.database, space.bucket, clock=space.clock, full=full, progress=ctx.progress)
+    verified = None
+    if verify:
+        verified = verify_contents(space.database, space.bucket, clock=space.clock, progress=ctx.progress)
     if as_json:
         print_json(
             {
@@ -42,6 +50,7 @@ def sync(ctx: Context, full: bool, as_json: bool) -> int:
                 "changed": synced.changed,
                 "vanished": synced.vanished,
                 "examined": synced.examined,
+                **({"verified": verified.verified, "unusable": verified.unusable} if verified else {}),
             }
         )
     else:
@@ -50,4 +59,6 @@ def sync(ctx: Context, full: bool, as_json: bool) -> int:
             f"{synced.listed} objects{part}: {synced.appeared} new, {synced.changed} overwritten, "
             f"{synced.vanished} vanished; {synced.examined} examined"
         )
+        if verified:
+            click.echo(f"{verified.verified} files verified: {verified.unusable} unusable, {verified.left} left")
     return DONE

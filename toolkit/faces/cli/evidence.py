@@ -1,4 +1,4 @@
-"""``toolkit evidence``: upload files, and withdraw records."""
+"""``toolkit evidence``: upload files, verify them, withdraw records."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from uuid import UUID
 
 import click
 
+from toolkit.domain.contents import CONTENT_PROBLEM_TEXTS, ContentProblem
 from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json
+from toolkit.operations.contents import verify_contents
 from toolkit.operations.uploads import Failure, upload_files
 from toolkit.operations.uploads.sending import CONCURRENCY
 from toolkit.operations.withdrawal import withdraw as withdraw_record
@@ -17,7 +19,7 @@ _SHOWN = 20
 
 @click.group()
 def evidence() -> None:
-    """Upload evidence files, and take records out of the count."""
+    """Upload evidence files, verify them, and take records out of the count."""
 
 
 @evidence.command()
@@ -76,6 +78,42 @@ def upload(ctx: Context, credentials: Path, folder: Path, concurrency: int, as_j
         if len(uploaded.failures) > _SHOWN:
             note(f"... and {len(uploaded.failures) - _SHOWN} more; --json lists all of them")
     return NEEDS_ATTENTION if uploaded.failures else DONE
+
+
+@evidence.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def verify(ctx: Context, as_json: bool) -> int:
+    r"""Read every file in the bucket that was not verified in its present version.
+
+    \b
+    A document must be a whole PDF with pages that anybody can open; a recording must be
+    whole, last a second and not be silent. What was found is kept with the file's SHA-256,
+    so that no file is read twice. Nothing in a file is executed or rendered.
+
+    \b
+    Example:
+      toolkit bucket sync
+      toolkit evidence verify
+
+    Exit status 3: some of the files are unusable, or could not be read.
+    """
+    space = ctx.workspace
+    verified = verify_contents(space.database, space.bucket, clock=space.clock, progress=ctx.progress)
+    if as_json:
+        print_json(
+            {
+                "verified": verified.verified,
+                "unusable": verified.unusable,
+                "problems": {problem: verified.problems.get(problem, 0) for problem in ContentProblem},
+                "left": verified.left,
+            }
+        )
+    else:
+        click.echo(f"{verified.verified} files verified: {verified.unusable} unusable, {verified.left} left")
+        for problem, count in sorted(verified.problems.items()):
+            note(f"{count} {problem}: {CONTENT_PROBLEM_TEXTS[problem]}")
+    return NEEDS_ATTENTION if verified.unusable or verified.left else DONE
 
 
 @evidence.command()

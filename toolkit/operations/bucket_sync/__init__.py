@@ -18,16 +18,16 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from toolkit.operations import Clock
-from toolkit.operations.bucket_sync.first_look import EMPTY, examine
+from toolkit.operations.bucket_sync.first_look import examine
 from toolkit.operations.bucket_sync.listing import listed_pages
-from toolkit.operations.bucket_sync.observations import Changes, observe_objects
+from toolkit.operations.bucket_sync.observations import Changes, observe_objects, take_lock
 from toolkit.operations.bucket_sync.scope import FULL_EVERY, address, next_scope
 from toolkit.operations.progress import Progress, Quiet
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.tables import bucket_syncs
 
-__all__ = ["EMPTY", "FULL_EVERY", "Synced", "sync_bucket"]
+__all__ = ["FULL_EVERY", "Synced", "sync_bucket", "take_lock"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from toolkit.domain.evidence import KEY_PREFIX, FileKind
-from toolkit.domain.signatures import SIGNATURE_BYTES, kind_of_bytes
+from toolkit.domain.contents import ContentProblem
+from toolkit.domain.evidence import KEY_PREFIX, kind_of_media_type
+from toolkit.domain.signatures import SIGNATURE_BYTES, UNKNOWN, media_type_of_bytes
 from toolkit.errors import BucketError, BucketUnavailable
 from toolkit.operations import Clock
 from toolkit.operations.bucket_sync.observations import take_lock
@@ -19,9 +20,6 @@ from toolkit.operations.bucket_sync.scope import Scope
 from toolkit.operations.progress import Progress
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
-
-EMPTY: Final = "EMPTY"
-"""The problem of an object without a single byte."""
 
 READERS: Final = 16
 """Objects whose first bytes are read at the same time."""
@@ -67,14 +65,23 @@ def _unexamined(database: Database, scope: Scope) -> Iterator[list[_Unexamined]]
 def _first_look(bucket: Bucket, item: _Unexamined) -> dict[str, Any] | None:
     """What the first bytes say, or ``None`` where they cannot be read: it stays unexamined, for the next time."""
     if item.size == 0:
-        return {"observation_id": item.observation_id, "kind": FileKind.OTHER, "problem": EMPTY}
+        return _check(item, UNKNOWN, ContentProblem.EMPTY)
     try:
         head = bucket.read(item.key, 0, SIGNATURE_BYTES)
     except BucketUnavailable:
         raise
     except BucketError:
         return None
-    return {"observation_id": item.observation_id, "kind": kind_of_bytes(head), "problem": None}
+    return _check(item, media_type_of_bytes(head))
+
+
+def _check(item: _Unexamined, media_type: str, problem: ContentProblem | None = None) -> dict[str, Any]:
+    return {
+        "observation_id": item.observation_id,
+        "kind": kind_of_media_type(media_type),
+        "problem": problem,
+        "media_type": media_type,
+    }
 
 
 def _keep_checks(database: Database, checks: Iterable[dict[str, Any]], now: datetime) -> None:
@@ -99,7 +106,7 @@ _UNEXAMINED: Final = """
 """
 
 _KEEP_CHECK: Final = """
-    INSERT INTO audit.content_checks (observation_id, kind, problem, checked_at)
-    SELECT :observation_id, :kind, :problem, :now
+    INSERT INTO audit.content_checks (observation_id, kind, problem, media_type, checked_at)
+    SELECT :observation_id, :kind, :problem, :media_type, :now
     WHERE NOT EXISTS (SELECT FROM audit.content_checks WHERE observation_id = :observation_id)
 """

@@ -1,0 +1,105 @@
+"""Contents are verified once per object version, from a real bucket into a real database."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.custody import rows
+from tests.integration.evidence_bytes import JPEG, pdf, silence, tone
+from toolkit.domain.contents import ContentProblem
+from toolkit.faces.cli import main
+from toolkit.operations.bucket_sync import sync_bucket
+from toolkit.operations.contents import Verified, verify_contents
+from toolkit.storage.bucket import Bucket
+from toolkit.storage.database import Database
+
+FOLDER = "evidences/2026/03/02/0199c0de-0000-7000-8000-00000000000"
+FOUND = """
+    SELECT right(key, 1), kind, problem, media_type, pages, round(seconds::numeric, 1)::float8, sha256
+    FROM audit.object_observations AS seen
+    JOIN audit.content_checks ON observation_id = seen.id
+    WHERE sha256 IS NOT NULL
+    ORDER BY content_checks.id
+"""
+
+
+@pytest.fixture
+def put(bucket: Bucket, s3: Any) -> Any:
+    return lambda name, body: s3.put_object(Bucket=bucket.name, Key=f"{FOLDER}{name}", Body=body)
+
+
+@pytest.fixture
+def verify(database: Database, bucket: Bucket, clock: Any) -> Any:
+    def sync_and_verify() -> Verified:
+        sync_bucket(database, bucket, clock=clock)
+        return verify_contents(database, bucket, clock=clock)
+
+    return sync_and_verify
+
+
+def test_each_version_is_verified_once(verify: Any, put: Any, database: Database) -> None:
+    contract, voice, quiet, broken = pdf(pages=2), tone(2.0), silence(3.0), pdf()[:-30]
+    for name, body in enumerate((contract, voice, quiet, broken, JPEG, b"")):
+        put(name, body)
+    assert verify() == Verified(5, {ContentProblem.SILENT: 1, ContentProblem.DAMAGED: 1}, left=0)
+    assert sorted(rows(database, FOUND)) == [
+        ("0", "pdf", None, "application/pdf", 2, None, hashlib.sha256(contract).hexdigest()),
+        ("1", "audio", None, "audio/mpeg", None, 2.0, hashlib.sha256(voice).hexdigest()),
+        ("2", "audio", "SILENT", "audio/mpeg", None, 3.0, hashlib.sha256(quiet).hexdigest()),
+        ("3", "pdf", "DAMAGED", "application/pdf", None, None, hashlib.sha256(broken).hexdigest()),
+        ("4", "other", None, "image/jpeg", None, None, hashlib.sha256(JPEG).hexdigest()),
+    ]
+    assert verify() == Verified(0, {}, left=0)
+    put(3, contract)
+    assert verify() == Verified(1, {}, left=0)
+    assert len(rows(database, FOUND)) == 6
+
+
+def test_an_object_that_changes_between_listing_and_reading_is_left_for_the_next_time(
+    put: Any, verify: Any, database: Database, bucket: Bucket, clock: Any
+) -> None:
+    put(1, pdf())
+    sync_bucket(database, bucket, clock=clock)
+    put(1, pdf(pages=3))
+    assert verify_contents(database, bucket, clock=clock) == Verified(0, {}, left=1)
+    assert verify() == Verified(1, {}, left=0)
+
+
+def test_what_is_larger_than_allowed_is_not_fetched(
+    put: Any, database: Database, bucket: Bucket, clock: Any
+) -> None:
+    put(1, pdf())
+    sync_bucket(database, bucket, clock=clock)
+    assert verify_contents(database, bucket, clock=clock, max_bytes=10) == Verified(0, {}, left=1)
+
+
+def test_no_file_stays_behind(put: Any, verify: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    put(1, tone())
+    assert verify().verified == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_commands_verify(
+    put: Any, embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(1, pdf())
+    assert main(["bucket", "sync", "--verify", "--json"], embedded_environment) == 0
+    assert json.loads(capsys.readouterr().out)["verified"] == 1
+    put(2, silence())
+    assert main(["bucket", "sync"], embedded_environment) == 0
+    capsys.readouterr()
+    assert main(["evidence", "verify", "--json"], embedded_environment) == 3
+    assert json.loads(capsys.readouterr().out) == {
+        "verified": 1,
+        "unusable": 1,
+        "problems": {"EMPTY": 0, "DAMAGED": 0, "ENCRYPTED": 0, "TOO_SHORT": 0, "SILENT": 1},
+        "left": 0,
+    }
+    assert main(["evidence", "verify"], embedded_environment) == 0
+    assert "0 files verified" in capsys.readouterr().out

@@ -1,0 +1,28 @@
+"""What can be wrong with the contents of an evidence file, so that it does not count."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+
+class ContentProblem(StrEnum):
+    """Why a file is unusable though it may be of the right kind."""
+
+    EMPTY = "EMPTY"
+    DAMAGED = "DAMAGED"
+    ENCRYPTED = "ENCRYPTED"
+    TOO_SHORT = "TOO_SHORT"
+    SILENT = "SILENT"
+
+
+SHORTEST_SECONDS: Final = 1.0
+"""A recording that lasts less proves nothing."""
+
+CONTENT_PROBLEM_TEXTS: Final = {
+    ContentProblem.EMPTY: "The file has no content.",
+    ContentProblem.DAMAGED: "The file is truncated or broken: it cannot be opened as what it is.",
+    ContentProblem.ENCRYPTED: "The document is encrypted.",
+    ContentProblem.TOO_SHORT: "The recording lasts less than one second.",
+    ContentProblem.SILENT: "The recording is silent from beginning to end.",
+}

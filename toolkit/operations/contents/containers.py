@@ -1,0 +1,184 @@
+"""What audio containers say about their own length, read without decoding them."""
+
+from __future__ import annotations
+
+import mmap
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from toolkit.domain.signatures import adts_frame_length, mpeg_frame_length
+
+
+class Broken(Exception):
+    """The file is not what its start promises; kept within this package."""
+
+
+_STREAMED: Final = frozenset((0, 0x7FFFFFFF, 0xFFFFFFFF, 0x80000000))
+"""Sizes that a recorder writes when it could not know better."""
+
+_TELEPHONE_CODECS: Final = frozenset((0x14, 0x42, 0x45, 0x64, 0x65, 0x83, 0x111))
+"""WAV format tags of G.722, G.723, G.726 and G.729 in the numbers of several makers."""
+
+_LOST_BYTES: Final = 0.01
+"""The part of an MPEG stream that may be missing at its end: tags at the end are counted by some encoders."""
+
+_XING: Final = re.compile(rb"(?:Xing|Info)\0\0\0(.)", re.DOTALL)
+_AMR_FRAME_BYTES: Final = {
+    b"#!AMR\n": (13, 14, 16, 18, 20, 21, 27, 32, 6, 1, 1, 1, 1, 1, 1, 1),
+    b"#!AMR-WB\n": (18, 24, 33, 37, 41, 47, 51, 59, 61, 6, 1, 1, 1, 1, 1, 1),
+}
+"""Bytes in a frame of 20 ms, its header included, by frame type (RFC 4867)."""
+
+_MP4_PARENTS: Final = frozenset((b"moov", b"trak", b"mdia"))
+
+
+class NotAudio(Exception):
+    """The container holds pictures; kept within this package."""
+
+
+def check_complete(path: Path, media_type: str) -> None:
+    """Compare the size that the container declares with the one that is there.
+
+    Raises:
+        Broken: the end is missing.
+    """
+    with _mapped(path) as data:
+        if media_type == "audio/wav" and data[:4] == b"RIFF":
+            wave = _wave(data)
+            declared, there = wave.declared, wave.there
+        elif media_type == "audio/mpeg":
+            declared, there = _mpeg_sizes(data)
+        else:
+            return
+    if there < declared * (1 - _LOST_BYTES):
+        raise Broken
+
+
+def has_telephone_codec(path: Path, media_type: str) -> bool:
+    """Whether a WAV file holds one of the codecs of telephone recorders that libsndfile does not decode."""
+    if media_type != "audio/wav":
+        return False
+    with _mapped(path) as data:
+        return data[:4] == b"RIFF" and _wave(data).codec in _TELEPHONE_CODECS
+
+
+def wav_seconds(path: Path) -> float | None:
+    """The length of a WAV file by its size and the rate that it declares."""
+    with _mapped(path) as data:
+        wave = _wave(data)
+    return wave.there / wave.bytes_per_second if wave.bytes_per_second else None
+
+
+def mp4_seconds(path: Path) -> float | None:
+    """The length that the movie header declares; ``None`` where it is left open.
+
+    Raises:
+        Broken: a box ends after the file, or there is no track with sound.
+        NotAudio: there is a track with pictures.
+    """
+    seconds: float | None = None
+    handlers = set()
+    with _mapped(path) as data:
+        for name, start, end in _mp4_boxes(data, 0, len(data)):
+            if name == b"hdlr":
+                handlers.add(data[start + 8 : start + 12])
+            elif name == b"mvhd":
+                seconds = _mvhd_seconds(data[start:end])
+    if b"vide" in handlers:
+        raise NotAudio
+    if b"soun" not in handlers:
+        raise Broken
+    return seconds
+
+
+def adts_seconds(path: Path) -> float:
+    """The length of a bare AAC stream, by its frames."""
+    rates = (96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350)
+    with _mapped(path) as data:
+        position = frames = 0
+        while (length := adts_frame_length(data[position : position + 7])) is not None:
+            position += length
+            frames += 1
+        if position > len(data):
+            raise Broken
+        return frames * 1024 / rates[data[2] >> 2 & 15]
+
+
+def amr_seconds(path: Path) -> float:
+    """The length of an AMR recording, by its frames."""
+    with _mapped(path) as data:
+        magic = next(magic for magic in _AMR_FRAME_BYTES if data[: len(magic)] == magic)
+        position, frames = len(magic), 0
+        while position < len(data):
+            position += _AMR_FRAME_BYTES[magic][data[position] >> 3 & 15]
+            frames += 1
+        if position > len(data):
+            raise Broken
+        return frames * 0.02
+
+
+@contextmanager
+def _mapped(path: Path) -> Iterator[mmap.mmap]:
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        yield data
+
+
+@dataclass(frozen=True, slots=True)
+class _Wave:
+    codec: int
+    bytes_per_second: int
+    declared: int
+    there: int
+
+
+def _wave(data: mmap.mmap) -> _Wave:
+    position, codec, rate = 12, 0, 0
+    while position + 8 <= len(data):
+        name, size = data[position : position + 4], int.from_bytes(data[position + 4 : position + 8], "little")
+        position += 8
+        if name == b"fmt ":
+            codec = int.from_bytes(data[position : position + 2], "little")
+            rate = int.from_bytes(data[position + 8 : position + 12], "little")
+        elif name == b"data":
+            return _Wave(codec, rate, 0 if size in _STREAMED else size, len(data) - position)
+        position += size + size % 2
+    raise Broken
+
+
+def _mpeg_sizes(data: mmap.mmap) -> tuple[int, int]:
+    """The bytes that the encoder's own header names, if it left one in the first frame, and those there."""
+    start = 0
+    if data[:3] == b"ID3":
+        digits = data[6:10]
+        start = 10 + (digits[0] << 21 | digits[1] << 14 | digits[2] << 7 | digits[3])
+    length = mpeg_frame_length(data[start : start + 4])
+    found = _XING.search(data, start, start + 200) if length else None
+    if found is None or not found[1][0] & 2:
+        return 0, len(data) - start
+    place = found.end() + (4 if found[1][0] & 1 else 0)
+    return int.from_bytes(data[place : place + 4], "big"), len(data) - start
+
+
+def _mp4_boxes(data: mmap.mmap, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
+    """The boxes between two places, those inside the ones that matter included: name, and place of the content."""
+    while start + 8 <= end:
+        size, name, header = int.from_bytes(data[start : start + 4], "big"), data[start + 4 : start + 8], 8
+        if size == 1:
+            size, header = int.from_bytes(data[start + 8 : start + 16], "big"), 16
+        last = end if size == 0 else start + size
+        if last > end or last < start + header:
+            raise Broken
+        yield name, start + header, last
+        if name in _MP4_PARENTS:
+            yield from _mp4_boxes(data, start + header, last)
+        start = last
+
+
+def _mvhd_seconds(box: bytes) -> float | None:
+    scale, length = (box[20:24], box[24:32]) if box[:1] == b"\1" else (box[12:16], box[16:20])
+    per_second, units = int.from_bytes(scale, "big"), int.from_bytes(length, "big")
+    return units / per_second if per_second and units else None
