@@ -13,6 +13,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
+from sqlalchemy.dialects import postgresql
 
 from toolkit.errors import SchemaMismatch
 from toolkit.storage import tables
@@ -20,6 +21,8 @@ from toolkit.storage.database import Database
 
 _LOCK: Final = 0x65766964
 """Advisory lock under which schemas change, so that two upgrades at once become one after the other."""
+
+_POSTGRESQL: Final = postgresql.dialect()  # type: ignore[no-untyped-call]
 
 _UPGRADE_HINT: Final = "Run: toolkit db upgrade"
 
@@ -125,9 +128,8 @@ def _check_service_tables(connection: Connection) -> None:
             if column.name not in found:
                 differences.append(f"column {table.name}.{column.name} is missing")
             elif not _alike(column.type, found[column.name]):
-                differences.append(
-                    f"column {table.name}.{column.name} is {found[column.name]}, expected {column.type}"
-                )
+                is_now, expected = (kind.compile(_POSTGRESQL) for kind in (found[column.name], column.type))
+                differences.append(f"column {table.name}.{column.name} is {is_now}, expected {expected}")
     if differences:
         raise SchemaMismatch(
             "The service's tables differ from what this toolkit works with: "

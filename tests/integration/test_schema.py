@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import sqlalchemy as sa
+
+from toolkit.errors import SchemaMismatch
+from toolkit.storage import schema, tables
+from toolkit.storage.database import Database
+
+
+def execute(database: Database, *statements: str) -> None:
+    with database.transaction() as connection:
+        for statement in statements:
+            connection.exec_driver_sql(statement)
+
+
+def columns(database: Database) -> dict[str, list[tuple[str, str, bool]]]:
+    with database.transaction() as connection:
+        inspector = sa.inspect(connection)
+        return {
+            f"{place or 'public'}.{name}": sorted(
+                (column["name"], str(column["type"]), bool(column["nullable"]))
+                for column in inspector.get_columns(name, schema=place)
+            )
+            for place in (None, tables.AUDIT)
+            for name in inspector.get_table_names(schema=place)
+        }
+
+
+def test_a_database_that_was_upgraded_fits(empty_database: Database) -> None:
+    assert not schema.is_current(empty_database)
+    schema.upgrade(empty_database, service_tables=True)
+    schema.check(empty_database)
+    assert schema.is_current(empty_database)
+
+
+def test_the_migrations_make_the_tables_that_the_code_uses(empty_database: Database, database: Database) -> None:
+    execute(empty_database, f"CREATE SCHEMA {tables.AUDIT}")
+    with empty_database.transaction() as connection:
+        tables.service.create_all(connection)
+        tables.toolkit.create_all(connection)
+    migrated = columns(database)
+    del migrated["audit.alembic_version"]
+    assert migrated == columns(empty_database)
+
+
+def test_upgrading_again_changes_nothing(database: Database) -> None:
+    before = columns(database)
+    schema.upgrade(database, service_tables=True)
+    assert columns(database) == before
+
+
+def test_upgrades_at_once_become_one_after_the_other(empty_database: Database) -> None:
+    def upgrade(_: int) -> None:
+        schema.upgrade(empty_database, service_tables=True)
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(upgrade, range(3)))
+    schema.check(empty_database)
+
+
+def test_a_database_without_our_schema_says_what_to_do(empty_database: Database) -> None:
+    with pytest.raises(SchemaMismatch, match=r"has no toolkit schema yet\. Run: toolkit db upgrade"):
+        schema.check(empty_database)
+
+
+def test_an_older_schema_says_what_to_do(database: Database) -> None:
+    execute(database, "UPDATE audit.alembic_version SET version_num = '0001'")
+    with pytest.raises(SchemaMismatch, match=r"schema version 0001, older than .*Run: toolkit db upgrade"):
+        schema.check(database)
+
+
+def test_a_newer_schema_is_left_alone(database: Database) -> None:
+    execute(database, "UPDATE audit.alembic_version SET version_num = '9999'")
+    for use in (schema.check, schema.upgrade):
+        with pytest.raises(SchemaMismatch, match=r"schema version 9999, which is newer than this toolkit"):
+            use(database)
+
+
+def test_missing_service_tables_are_created_on_request_only(empty_database: Database) -> None:
+    with pytest.raises(SchemaMismatch, match=r"table clients is missing.*toolkit db upgrade --service-tables"):
+        schema.upgrade(empty_database)
+    assert columns(empty_database) == {}, "nothing half-done"
+
+
+def test_service_tables_that_differ_are_named_and_never_altered(database: Database) -> None:
+    execute(
+        database,
+        "ALTER TABLE clients DROP COLUMN rg",
+        "ALTER TABLE sales ALTER COLUMN created_at TYPE timestamp",
+        "ALTER TABLE sales ADD COLUMN of_somebody_else text",
+    )
+    before = columns(database)
+    for use in (schema.check, lambda database: schema.upgrade(database, service_tables=True)):
+        with pytest.raises(SchemaMismatch) as caught:
+            use(database)
+        assert "column clients.rg is missing" in str(caught.value)
+        expected = "sales.created_at is TIMESTAMP WITHOUT TIME ZONE, expected TIMESTAMP WITH TIME ZONE"
+        assert expected in str(caught.value)
+        assert "of_somebody_else" not in str(caught.value)
+    assert columns(database) == before
+
+
+def test_a_failed_upgrade_leaves_the_schema_as_it_was(empty_database: Database) -> None:
+    execute(empty_database, f"CREATE SCHEMA {tables.AUDIT}", f"CREATE TABLE {tables.AUDIT}.withdrawals (odd int)")
+    before = columns(empty_database)
+    with pytest.raises(Exception, match="withdrawals"):
+        schema.upgrade(empty_database, service_tables=True)
+    assert columns(empty_database) == before
+
+
+@pytest.mark.parametrize("table", [*tables.APPEND_ONLY, *tables.CLOSED_ONCE], ids=lambda table: table.name)
+def test_history_is_never_rewritten(database: Database, table: sa.Table) -> None:
+    with database.transaction() as connection:
+        triggers = connection.scalars(
+            sa.text("SELECT tgname FROM pg_trigger WHERE tgrelid = to_regclass(:name) AND NOT tgisinternal"),
+            {"name": table.fullname},
+        ).all()
+    assert set(triggers) & {"append_only", "closed_once"}
