@@ -1,5 +1,7 @@
 """The process of the embedded S3 server. Run as a script with its folder; it imports nothing of the toolkit.
 
+The toolkit imports only its constants, so that what serving takes is imported where it is used.
+
 ministack does the work. Around it: one server for a folder, only requests that S3 and STS know, temporary
 sessions that outlive a restart, a refusal before the disk is full, an end when the folder is gone.
 """
@@ -20,12 +22,10 @@ import urllib.request
 from collections.abc import Awaitable, Callable, MutableMapping
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import uvicorn
-from botocore.auth import S3SigV4Auth
-from botocore.awsrequest import AWSRequest
-from botocore.credentials import Credentials
+if TYPE_CHECKING:
+    import uvicorn
 
 HOST: Final = "127.0.0.1"
 REGION: Final = "us-east-1"
@@ -46,6 +46,8 @@ Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 def serve(folder: Path) -> None:
     """Serve the objects in ``folder`` until told to stop."""
+    import uvicorn
+
     keys = json.loads((folder / "keys.json").read_text("utf-8"))
     listener = _listen(folder / "port")
     port = listener.getsockname()[1]
@@ -199,6 +201,10 @@ def _announce(server: uvicorn.Server, pid_file: Path, keys: dict[str, str], port
 
 
 def _make_bucket(keys: dict[str, str], port: int) -> None:
+    from botocore.auth import S3SigV4Auth
+    from botocore.awsrequest import AWSRequest
+    from botocore.credentials import Credentials
+
     request = AWSRequest(method="PUT", url=f"http://{HOST}:{port}/{BUCKET}")
     S3SigV4Auth(Credentials(keys["access_key"], keys["secret_key"]), "s3", REGION).add_auth(request)
     signed = urllib.request.Request(request.url, headers=dict(request.headers.items()), method="PUT")  # noqa: S310

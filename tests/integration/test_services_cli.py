@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.integration.homes import processes_of
+from toolkit.faces.cli import main
+from toolkit.storage import schema
+from toolkit.storage.database import Database
+
+NOBODY_THERE = {
+    "DATABASE_URL": "postgresql://analyst:hidden@127.0.0.1:1/sales",
+    "EVIDENCE_BUCKET": "evidence",
+    "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+    "AWS_ACCESS_KEY_ID": "key",
+    "AWS_SECRET_ACCESS_KEY": "hidden",
+}
+
+
+def test_up_status_and_down(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    environ = {"TOOLKIT_HOME": str(own_home)}
+    assert main(["status"], environ) == 0
+    assert capsys.readouterr().out.count("does not run; it starts at its first use") == 2
+    assert not own_home.exists()
+
+    assert main(["up"], environ) == 0
+    text = capsys.readouterr().out
+    assert text.count("answers") == 2
+    assert f"schema  {schema.newest_revision()} (the newest)" in text
+
+    assert main(["status", "--json"], environ) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["home"] == str(own_home)
+    database, bucket = document["database"], document["bucket"]
+    assert database["answers"]
+    assert database["embedded"]
+    assert database["schema"] == database["newestSchema"] == schema.newest_revision()
+    assert (database["name"], database["version"].partition(".")[0]) == ("PostgreSQL", "18")
+    assert database["dataBytes"] > 1_000_000
+    assert bucket["answers"]
+    assert bucket["address"].startswith("http://127.0.0.1:")
+    assert {database["pid"], bucket["pid"]}.isdisjoint({None})
+
+    assert main(["down"], environ) == 0
+    assert capsys.readouterr().out == "stopped: PostgreSQL and S3 server\n"
+    assert processes_of(own_home) == []
+    assert main(["down"], environ) == 0
+    assert capsys.readouterr().out == f"nothing runs in {own_home}\n"
+
+
+def test_up_ends_though_its_output_is_a_pipe(own_home: Path) -> None:
+    command = f"'{sys.executable}' -m toolkit up | cat"
+    ended = subprocess.run(
+        ["sh", "-c", command], env={"TOOLKIT_HOME": str(own_home)}, capture_output=True, text=True, timeout=60
+    )
+    assert ended.stdout.count("answers") == 2, ended.stderr
+
+
+def test_shared_services_are_shown_and_left_alone(
+    own_home: Path, embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    environ = {**embedded_environment, "TOOLKIT_HOME": str(own_home)}
+    for command in ("up", "status"):
+        assert main([command], environ) == 0
+        text = capsys.readouterr().out
+        assert "database  shared PostgreSQL 18." in text
+        assert "bucket    shared S3 server, answers" in text
+        assert embedded_environment["EVIDENCE_BUCKET"] in text
+    assert main(["down"], environ) == 0
+    assert not own_home.exists()
+
+
+def test_shared_services_that_do_not_answer_are_no_error_of_status(
+    own_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in NOBODY_THERE.items():
+        monkeypatch.setenv(name, value)
+    assert main(["status"], {**NOBODY_THERE, "TOOLKIT_HOME": str(own_home)}) == 0
+    text = capsys.readouterr().out
+    assert text.count("does not answer\n") == 2
+    assert "Check DATABASE_URL" in text
+    assert "hidden" not in text
+
+
+def test_status_tells_of_a_schema_that_does_not_fit(
+    database: Database, embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with database.transaction() as connection:
+        connection.exec_driver_sql("UPDATE audit.alembic_version SET version_num = '0001'")
+    assert main(["status"], embedded_environment) == 0
+    text = capsys.readouterr().out
+    assert f"schema  0001 (needed: {schema.newest_revision()})" in text
+    assert "Run: toolkit db upgrade" in text
+
+
+def test_db_upgrade_makes_an_empty_shared_database_fit(
+    empty_database: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environ = {"DATABASE_URL": empty_database.engine.url.render_as_string(hide_password=False)}
+    assert main(["db", "upgrade"], environ) == 1
+    assert "toolkit db upgrade --service-tables" in capsys.readouterr().err
+    assert main(["db", "upgrade", "--service-tables"], environ) == 0
+    assert f"schema {schema.newest_revision()}" in capsys.readouterr().out
+    schema.check(empty_database)
+
+
+def test_a_home_that_cannot_be_is_one_clear_message(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own_home.write_text("")
+    assert main(["up"], {"TOOLKIT_HOME": str(own_home)}) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("toolkit: The embedded services need a folder")
+    assert captured.err.count("\n") == 1
+    own_home.unlink()
