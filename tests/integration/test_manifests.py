@@ -14,6 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.integration.custody import MP3, PDF, add_record, add_sale, rows
+from toolkit.domain.evidence import EvidenceType
 from toolkit.errors import BucketUnavailable, InvalidField, InvalidInput, UnreadableFile
 from toolkit.faces.cli import main
 from toolkit.operations.bucket_sync import sync_bucket
@@ -274,3 +275,69 @@ def test_the_command_keeps_who_asked(
     assert main([*command, "  "], embedded_environment) == 2
     assert main([*command, "ana@example.com"], embedded_environment) == 0
     assert rows(database, "SELECT requested_by FROM evidences") == [("ana@example.com",)]
+
+
+REPORT = "saleId,utilityGroup,status,missing,problems\n"
+
+
+@pytest.fixture
+def report(database: Database, tmp_path: Path, clock: Any) -> Path:
+    """A report folder: what is missing, a conflict, and a sale whose KYC was requested meanwhile."""
+    for sale_id in ("VND 1/A", "-2", "kyc-pending", "kyc-expired", "conflict"):
+        add_sale(database, sale_id)
+    now = datetime.now(UTC)
+    for sale_id, ends in (("kyc-pending", now + timedelta(hours=1)), ("kyc-expired", now)):
+        add_record(database, sale_id, EvidenceType.KYC, requested_at=now - timedelta(hours=2), expires_at=ends)
+    (tmp_path / "missing-evidence.csv").write_text(
+        REPORT
+        + "VND 1/A,A,incomplete,POV|DOC_CONTRATANTE,\n"
+        + "'-2,B,incomplete,DOC_RESPONSAVEL_FINANCEIRO,\n"
+        + "kyc-pending,C,incomplete,POV,\n"
+        + "kyc-expired,D,incomplete,AUT,COMPLETED_WITHOUT_EVIDENCE\n"
+        + "conflict,A,conflict,,KYC_NOT_ALONE\n"
+    )
+    return tmp_path
+
+
+def test_what_a_report_says_is_missing_becomes_what_is_requested(
+    embedded_environment: dict[str, str], report: Path, out: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    command = ["credentials", "request", "--from-report", str(report), "--out", str(out), "--json"]
+    assert main(command, embedded_environment) == 0
+    summary = json.loads(capfd.readouterr().out)
+    assert (summary["issued"], summary["rejected"]) == (4, 0)
+    assert summary["leftOut"] == [
+        {"line": 4, "saleId": "kyc-pending", "reason": "KYC_PENDING"},
+        {"line": 6, "saleId": "conflict", "reason": "CONFLICT"},
+    ]
+    assert [(line["saleId"], line["fileName"], line["evidenceType"]) for line in credentials(out)] == [
+        ("VND 1/A", "VND_1_A-POV.mp3", "POV"),
+        ("VND 1/A", "VND_1_A-DOC_CONTRATANTE.pdf", "DOC_CONTRATANTE"),
+        ("-2", "-2-DOC_RESPONSAVEL_FINANCEIRO.pdf", "DOC_RESPONSAVEL_FINANCEIRO"),
+        ("kyc-expired", "kyc-expired-AUT.mp3", "AUT"),
+    ]
+    assert main(command[:-1], embedded_environment) == 0
+    shown = capfd.readouterr()
+    assert "4 rows: 0 issued, 4 issued again" in shown.out
+    assert "line 4: kyc-pending left out. A KYC was requested" in shown.err
+
+
+def test_a_file_that_is_no_report(
+    embedded_environment: dict[str, str], tmp_path: Path, out: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "sales.csv"
+    path.write_text("saleId,utilityGroup\nx,A\n")
+    assert (
+        main(["credentials", "request", "--from-report", str(path), "--out", str(out)], embedded_environment) == 1
+    )
+    assert "the columns status, missing are missing" in capfd.readouterr().err
+    path.write_text(REPORT + "x,A,incomplete,TEETH,\n")
+    assert (
+        main(["credentials", "request", "--from-report", str(path), "--out", str(out)], embedded_environment) == 1
+    )
+    assert "line 2: evidenceType: Must be one of" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("sources", [[], ["manifest.csv", "--from-report", "report"]])
+def test_one_source_is_named(embedded_environment: dict[str, str], out: Path, sources: list[str]) -> None:
+    assert main(["credentials", "request", *sources, "--out", str(out)], embedded_environment) == 2

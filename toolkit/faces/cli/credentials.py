@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import getpass
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TypedDict
 
 import click
 
 from toolkit.domain.fields import required_text
 from toolkit.faces.cli.context import DONE, FAILED, Context, note, pass_context, print_json
+from toolkit.operations import Clock
 from toolkit.operations.credentials import (
+    LEFT_OUT_TEXTS,
     AlreadyUploaded,
+    LeftOut,
     ManifestResult,
     RejectedRow,
     UploadLimits,
     request_manifest,
+    request_missing,
 )
+from toolkit.operations.progress import Progress
 
 _SHOWN = 20
 
@@ -34,12 +41,20 @@ def _user() -> str:
 
 
 @credentials.command()
-@click.argument("manifest", type=click.Path(path_type=Path))
+@click.argument("manifest", type=click.Path(path_type=Path), required=False)
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The credentials file to write.")
+@click.option(
+    "--from-report",
+    "report",
+    type=click.Path(path_type=Path),
+    help="Ask for what a missing-evidence report (its folder or CSV file) says is missing, instead of MANIFEST.",
+)
 @click.option("--requested-by", default=_user, help="Who asks, kept with each record.  [default: the user's name]")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
-def request(ctx: Context, manifest: Path, out: Path, requested_by: str, as_json: bool) -> int:
+def request(
+    ctx: Context, manifest: Path | None, out: Path, report: Path | None, requested_by: str, as_json: bool
+) -> int:
     r"""Ask for credentials for each file that MANIFEST (CSV or XLSX) names.
 
     \b
@@ -58,27 +73,43 @@ def request(ctx: Context, manifest: Path, out: Path, requested_by: str, as_json:
     are still valid gets a new form for what is left of their life.
 
     \b
-    Example:
+    With --from-report the files are named SALE-TYPE.pdf and SALE-TYPE.mp3. Sales in conflict,
+    and sales whose KYC is on its way, are left out and named.
+
+    \b
+    Examples:
       toolkit credentials request manifest.csv --out credentials.jsonl
+      toolkit credentials request --from-report reports/2026-11-21 --out credentials.jsonl
       toolkit evidence upload credentials.jsonl --from files
 
     Exit status 1: rows are wrong; nothing was issued and --out was not touched.
     """
-    result = request_manifest(
-        ctx.workspace.database,
-        ctx.workspace.bucket,
-        manifest,
-        out,
+    source = manifest or report
+    if source is None or (manifest is not None and report is not None):
+        raise click.UsageError("Name either MANIFEST or --from-report.")
+    options = _Options(
         requested_by=_name(requested_by),
         limits=UploadLimits(ctx.settings.upload_ttl, ctx.settings.upload_max_bytes),
         clock=ctx.workspace.clock,
         progress=ctx.progress,
     )
-    if as_json:
-        print_json(_as_json(result, out))
+    left_out: Sequence[LeftOut] = ()
+    if manifest is not None:
+        result = request_manifest(ctx.workspace.database, ctx.workspace.bucket, source, out, **options)
     else:
-        _show(result, manifest, out)
+        result, left_out = request_missing(ctx.workspace.database, ctx.workspace.bucket, source, out, **options)
+    if as_json:
+        print_json(_as_json(result, left_out, out))
+    else:
+        _show(result, left_out, source, out)
     return FAILED if result.rejected else DONE
+
+
+class _Options(TypedDict):
+    requested_by: str
+    limits: UploadLimits
+    clock: Clock
+    progress: Progress
 
 
 def _name(requested_by: str) -> str:
@@ -88,25 +119,30 @@ def _name(requested_by: str) -> str:
         raise click.BadParameter("must be a name", param_hint="--requested-by") from None
 
 
-def _show(result: ManifestResult, manifest: Path, out: Path) -> None:
+def _show(result: ManifestResult, left_out: Sequence[LeftOut], source: Path, out: Path) -> None:
     if result.rejected:
-        click.echo(f"{manifest.name}: {result.rows} rows, {len(result.rejected)} rejected: nothing was issued")
+        click.echo(f"{source.name}: {result.rows} rows, {len(result.rejected)} rejected: nothing was issued")
     else:
         click.echo(
-            f"{manifest.name}: {result.rows} rows: {result.issued} issued, {result.reissued} issued again, "
+            f"{source.name}: {result.rows} rows: {result.issued} issued, {result.reissued} issued again, "
             f"{len(result.skipped)} already uploaded\nCredentials: {out}"
         )
     lines = [
-        f"{manifest.name}, line {row.line}: " + "; ".join(f"{item.field}: {item.message}" for item in row.invalid)
-        for row in result.rejected
-    ] + [f"{manifest.name}, line {row.line}: already uploaded as {row.id}" for row in result.skipped]
+        *(f"line {row.line}: {_reasons(row)}" for row in result.rejected),
+        *(f"line {row.line}: already uploaded as {row.id}" for row in result.skipped),
+        *(f"line {sale.line}: {sale.sale_id} left out. {LEFT_OUT_TEXTS[sale.reason]}" for sale in left_out),
+    ]
     for line in lines[:_SHOWN]:
-        note(line)
+        note(f"{source.name}, {line}")
     if len(lines) > _SHOWN:
         note(f"... and {len(lines) - _SHOWN} more; --json lists all of them")
 
 
-def _as_json(result: ManifestResult, out: Path) -> dict[str, object]:
+def _reasons(row: RejectedRow) -> str:
+    return "; ".join(f"{item.field}: {item.message}" for item in row.invalid)
+
+
+def _as_json(result: ManifestResult, left_out: Sequence[LeftOut], out: Path) -> dict[str, object]:
     return {
         "rows": result.rows,
         "issued": result.issued,
@@ -116,6 +152,7 @@ def _as_json(result: ManifestResult, out: Path) -> dict[str, object]:
         "out": None if result.rejected else str(out),
         "skippedRows": [_skipped_as_json(row) for row in result.skipped],
         "rejectedRows": [_rejected_as_json(row) for row in result.rejected],
+        "leftOut": [{"line": sale.line, "saleId": sale.sale_id, "reason": sale.reason} for sale in left_out],
     }
 
 

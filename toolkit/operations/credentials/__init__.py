@@ -6,19 +6,25 @@
     manifest        the rows of a manifest, each judged by the contract's rules
     known           what the database and the bucket know about these rows already
     bulk            for all of them at once, into a file
+    report          for what a missing-evidence report says is missing
     private_file    that only its owner may read
 """
 
 from toolkit.operations.credentials.bulk import AlreadyUploaded, ManifestResult, request_manifest
 from toolkit.operations.credentials.manifest import RejectedRow
+from toolkit.operations.credentials.report import LEFT_OUT_TEXTS, LeftOut, LeftOutReason, request_missing
 from toolkit.operations.credentials.single import UploadCredentials, UploadLimits, request_upload
 
 __all__ = [
+    "LEFT_OUT_TEXTS",
     "AlreadyUploaded",
+    "LeftOut",
+    "LeftOutReason",
     "ManifestResult",
     "RejectedRow",
     "UploadCredentials",
     "UploadLimits",
     "request_manifest",
+    "request_missing",
     "request_upload",
 ]
