@@ -30,6 +30,7 @@ from toolkit.storage.frames import read_arrow
 from toolkit.storage.identifiers import new_id
 
 _AUDITED: Final = "audited_sales"
+_FIRST_YEAR: Final = 1970
 
 
 def run_audit(
@@ -60,7 +61,7 @@ def run_audit(
     with database.snapshot() as connection:
         audited = _judge(connection, moment)
         counts = _read(connection, census(audited, moment))
-        open_sales = _read(connection, to_act_on(audited, unbound(tables.clients)))
+        open_sales = _read(connection, to_act_on(audited, unbound(tables.clients, "id", "cpf")))
         last_sync = _last_sync(connection, moment)
     embedded = {"database": database.embedded, "bucket": embedded_bucket}
     source = Source(
@@ -81,8 +82,8 @@ def _moment(as_of: datetime | None, now: datetime) -> datetime:
         return now
     if as_of.tzinfo is None:
         raise InvalidInput("The moment of an audit needs an offset, as in 2026-11-20T18:00-03:00.")
-    if as_of > now:
-        raise InvalidInput("The moment of an audit must not lie in the future.")
+    if as_of > now or as_of.year < _FIRST_YEAR:
+        raise InvalidInput("The moment of an audit must lie in the past, and not before 1970.")
     return as_of
 
 
@@ -104,12 +105,12 @@ def _sql(query: Table) -> str:
 def _last_sync(connection: Connection, moment: datetime) -> LastSync | None:
     syncs = tables.bucket_syncs
     row = connection.execute(
-        sa.select(syncs.c.finished_at, syncs.c.bucket, syncs.c.listed)
+        sa.select(syncs.c.finished_at, syncs.c.bucket)
         .where(syncs.c.finished_at <= moment)
         .order_by(syncs.c.finished_at.desc(), syncs.c.id.desc())
         .limit(1)
     ).one_or_none()
-    return None if row is None else LastSync(row.finished_at, row.bucket, row.listed)
+    return None if row is None else LastSync(row.finished_at, row.bucket)
 
 
 def _rows(found: pd.DataFrame, moment: datetime, show_cpf: bool) -> pd.DataFrame:

@@ -18,8 +18,6 @@ class LastSync:
 
     finished_at: datetime
     bucket: str
-    listed: int
-    """Objects in the bucket, as far as it was read."""
 
 
 @dataclass(frozen=True, slots=True)
