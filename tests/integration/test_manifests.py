@@ -19,6 +19,7 @@ from toolkit.errors import BucketUnavailable, InvalidField, InvalidInput, Unread
 from toolkit.faces.cli import main
 from toolkit.operations.bucket_sync import sync_bucket
 from toolkit.operations.credentials import ManifestResult, UploadLimits, known, request_manifest
+from toolkit.operations.uploads import upload_files
 from toolkit.settings import AwsSettings
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
@@ -189,6 +190,26 @@ def test_an_expired_an_unusable_and_a_withdrawn_record_make_room_for_a_new_one(
         )
     assert ask(CONTRACT, RECORDING, third) == ManifestResult(rows=3, issued=1, reissued=2)
     assert credentials(out)[2]["id"] != withdrawn
+
+
+def test_a_file_that_turned_out_unusable_is_sent_again(
+    ask: Ask, database: Database, bucket: Bucket, out: Path, clock: Any, tmp_path: Path
+) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "contract.pdf").write_bytes(PDF)
+    ask(CONTRACT)
+    assert upload_files(out, folder).sent == 1
+    sync_bucket(database, bucket, clock=clock)
+    with database.transaction() as connection:
+        connection.execute(
+            sa.text(
+                "INSERT INTO audit.content_checks (observation_id, kind, problem, checked_at) "
+                "SELECT id, 'pdf', 'TRUNCATED', now() FROM audit.object_observations"
+            )
+        )
+    assert ask(CONTRACT).reissued == 1
+    assert upload_files(out, folder).sent == 1
 
 
 def test_the_newest_of_several_records_is_used_again_unless_another_is_uploaded(

@@ -21,6 +21,7 @@ from toolkit.operations.credentials.manifest import Manifest, ManifestRow, Rejec
 from toolkit.operations.credentials.private_file import private_file
 from toolkit.operations.credentials.single import UploadLimits
 from toolkit.operations.progress import Progress, Quiet
+from toolkit.operations.uploads.journal import journal_of
 from toolkit.storage.bucket import Bucket, UploadForm
 from toolkit.storage.database import Database, raw
 from toolkit.storage.identifiers import new_ids
@@ -117,6 +118,8 @@ def issue(
         batch = _Batch(bucket, limits, requested_by, now)
         issued = batch.write(connection, wanted, known, draft.file, progress or Quiet())
         draft.close()
+        # What a former file's uploads noted says nothing about this one: its lines are not in the bucket.
+        journal_of(out).unlink(missing_ok=True)
     skipped = tuple(_skipped(wanted[position], record) for position, record in known.items() if record.uploaded)
     return ManifestResult(rows, issued, rows - issued - len(skipped), skipped)
 

@@ -12,6 +12,11 @@ from uuid import UUID
 from toolkit.errors import InvalidInput
 
 
+def journal_of(credentials: Path) -> Path:
+    """Where the journal of a credentials file is."""
+    return credentials.with_name(credentials.name + ".done")
+
+
 class Journal:
     """The ids of the records whose files the bucket took, one a line, each on the disk before it counts.
 
@@ -21,7 +26,7 @@ class Journal:
     """
 
     def __init__(self, credentials: Path) -> None:
-        self._path = credentials.with_name(credentials.name + ".done")
+        self._path = journal_of(credentials)
         self._done: set[UUID] = set()
 
     def __enter__(self) -> Journal:
