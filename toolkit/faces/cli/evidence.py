@@ -1,4 +1,4 @@
-"""``toolkit evidence``: upload files, verify them, withdraw records."""
+"""``toolkit evidence``: upload files, verify them, list doubts, withdraw records."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from uuid import UUID
 import click
 
 from toolkit.domain.contents import CONTENT_PROBLEM_TEXTS, ContentProblem
+from toolkit.domain.custody import CustodyFinding
 from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json
 from toolkit.operations.contents import verify_contents
+from toolkit.operations.custody import custody_findings
 from toolkit.operations.uploads import Failure, upload_files
 from toolkit.operations.uploads.sending import CONCURRENCY
 from toolkit.operations.withdrawal import withdraw as withdraw_record
@@ -117,6 +119,35 @@ def verify(ctx: Context, as_json: bool) -> int:
 
 
 @evidence.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def findings(ctx: Context, as_json: bool) -> int:
+    r"""List what is in doubt about the files in the bucket.
+
+    \b
+    The same file for more than one sale, or as two types of one sale; a file that was
+    written after its credentials had run out, or replaced after it was verified; another
+    type than declared; a file without a record, or where no upload form leads.
+
+    \b
+    Example:
+      toolkit bucket sync --verify
+      toolkit evidence findings --json > findings.json
+
+    Exit status 3: something is in doubt. What sales lack is told by: toolkit audit
+    """
+    found = custody_findings(ctx.workspace.database)
+    if as_json:
+        print_json({"findings": [_finding_as_json(finding) for finding in found]})
+    elif not found:
+        click.echo("nothing in doubt")
+    for finding in () if as_json else found:
+        about = ", ".join(finding.sale_ids or finding.keys)
+        click.echo(f"{finding.problem}: {about}: {finding.text}" + (f" ({finding.detail})" * bool(finding.detail)))
+    return NEEDS_ATTENTION if found else DONE
+
+
+@evidence.command()
 @click.argument("evidence_id", type=click.UUID)
 @click.option("--reason", required=True, help="Why the record must not count.")
 @click.option("--by", "withdrawn_by", required=True, help="Who asks for it.")
@@ -149,6 +180,17 @@ def withdraw(
     else:
         click.echo(f"{done.evidence_id}: withdrawn from sale {done.sale_id}")
     return DONE
+
+
+def _finding_as_json(finding: CustodyFinding) -> dict[str, object]:
+    return {
+        "problem": finding.problem,
+        "text": finding.text,
+        "detail": finding.detail,
+        "sales": list(finding.sale_ids),
+        "evidenceIds": list(finding.evidence_ids),
+        "keys": list(finding.keys),
+    }
 
 
 def _failure_as_json(failure: Failure) -> dict[str, object]:
