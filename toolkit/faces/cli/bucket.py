@@ -20,7 +20,7 @@ def bucket() -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def sync(ctx: Context, full: bool, verify: bool, as_json: bool) -> int:
-    r"""Take over what lies in the bucket: new, overwritten and vanished objects.
+    """Take over what lies in the bucket: new, overwritten and vanished objects.
 
     \b
     Only the days are read on which something can have been uploaded since the last time.

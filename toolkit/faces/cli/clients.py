@@ -76,7 +76,7 @@ def load(
     delimiter: str | None,
     sheet: str | None,
 ) -> int:
-    r"""Register the clients in FILE...: CSV, XLSX, .gz, .zip, or folders of them.
+    """Register the clients in FILE...: CSV, XLSX, .gz, .zip, or folders of them.
 
     \b
     Headings are the contract's (cpf, firstName, address.zipCode or zipCode, ...) or the usual

@@ -55,7 +55,7 @@ def _user() -> str:
 def request(
     ctx: Context, manifest: Path | None, out: Path, report: Path | None, requested_by: str, as_json: bool
 ) -> int:
-    r"""Ask for credentials for each file that MANIFEST (CSV or XLSX) names.
+    """Ask for credentials for each file that MANIFEST (CSV or XLSX) names.
 
     \b
     Columns: saleId, fileName, fileFormat, type, evidenceType. For example:

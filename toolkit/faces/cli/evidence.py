@@ -43,7 +43,7 @@ def evidence() -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def upload(ctx: Context, credentials: Path, folder: Path, concurrency: int, as_json: bool) -> int:
-    r"""Send the files that CREDENTIALS (JSON Lines) is for into the bucket.
+    """Send the files that CREDENTIALS (JSON Lines) is for into the bucket.
 
     \b
     Each file is checked first: it exists, its size is within the form's range, and by its
@@ -86,7 +86,7 @@ def upload(ctx: Context, credentials: Path, folder: Path, concurrency: int, as_j
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def verify(ctx: Context, as_json: bool) -> int:
-    r"""Read every file in the bucket that was not verified in its present version.
+    """Read every file in the bucket that was not verified in its present version.
 
     \b
     A document must be a whole PDF with pages that anybody can open; a recording must be
@@ -122,7 +122,7 @@ def verify(ctx: Context, as_json: bool) -> int:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def findings(ctx: Context, as_json: bool) -> int:
-    r"""List what is in doubt about the files in the bucket.
+    """List what is in doubt about the files in the bucket.
 
     \b
     The same file for more than one sale, or as two types of one sale; a file that was
@@ -157,14 +157,14 @@ def findings(ctx: Context, as_json: bool) -> int:
 def withdraw(
     ctx: Context, evidence_id: UUID, reason: str, withdrawn_by: str, approved_by: str, as_json: bool
 ) -> int:
-    r"""Take the evidence record EVIDENCE_ID out of the count, once and for all.
+    """Take the evidence record EVIDENCE_ID out of the count, once and for all.
 
     \b
     That is how a conflict is mended. The file stays in the bucket.
 
     \b
     Example:
-      toolkit evidence withdraw 0199c0de-0000-7000-8000-000000000001 \
+      toolkit evidence withdraw 0199c0de-0000-7000-8000-000000000001 \\
         --reason "KYC of another client" --by ana@example.com --approved-by rui@example.com
     """
     done = withdraw_record(

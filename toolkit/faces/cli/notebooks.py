@@ -26,7 +26,7 @@ def run(
     timeout: float | None,
     fail_on: str | None,
 ) -> int:
-    r"""Execute NOTEBOOK, strict about its parameters, and print where the executed notebook is.
+    """Execute NOTEBOOK, strict about its parameters, and print where the executed notebook is.
 
     Only names from the cell tagged `parameters` are taken, and each value keeps the type of its
     default: a text stays a text, with its leading zeros. A list is given item by item or as JSON.

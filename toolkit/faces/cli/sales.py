@@ -24,7 +24,7 @@ def sales() -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def load(ctx: Context, file: Path, as_json: bool) -> int:
-    r"""Take over the sales of FILE (CSV or XLSX).
+    """Take over the sales of FILE (CSV or XLSX).
 
     \b
     Columns: saleId, clientId, utilityGroup, isClientFinancialResponsible, createdAt
@@ -74,7 +74,7 @@ def load(ctx: Context, file: Path, as_json: bool) -> int:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def complete(ctx: Context, sale_id: str, as_json: bool) -> int:
-    r"""Mark the sale SALE_ID as completed, if the files in the bucket right now satisfy the rules.
+    """Mark the sale SALE_ID as completed, if the files in the bucket right now satisfy the rules.
 
     \b
     Example:

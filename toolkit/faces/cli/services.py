@@ -18,7 +18,7 @@ _INDENT = 10
 @click.command()
 @pass_context
 def up(ctx: Context) -> int:
-    r"""Start the embedded services and make their schema ready; say where they are.
+    """Start the embedded services and make their schema ready; say where they are.
 
     Nobody has to: they start at their first use. They are shared by everything that uses the same
     TOOLKIT_HOME, and run on until: toolkit down
@@ -39,7 +39,7 @@ def up(ctx: Context) -> int:
 @click.command()
 @pass_context
 def down(ctx: Context) -> int:
-    r"""Stop the embedded services; their data stay. Shared services are left alone.
+    """Stop the embedded services; their data stay. Shared services are left alone.
 
     \b
     Example:
@@ -54,7 +54,7 @@ def down(ctx: Context) -> int:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def status(ctx: Context, as_json: bool) -> int:
-    r"""Say what runs where: versions, addresses, data, and whether the schema fits. Starts nothing.
+    """Say what runs where: versions, addresses, data, and whether the schema fits. Starts nothing.
 
     \b
     Example:
@@ -78,7 +78,7 @@ def db() -> None:
 @click.option("--service-tables", is_flag=True, help="Also create the service's tables, where there are none.")
 @pass_context
 def upgrade(ctx: Context, service_tables: bool) -> int:
-    r"""Bring the toolkit's schema to this version, all or nothing.
+    """Bring the toolkit's schema to this version, all or nothing.
 
     The tables of the sales service (clients, addresses, sales, evidences) are never altered. Where there are
     none yet, --service-tables creates them; in the embedded database that is always done.
