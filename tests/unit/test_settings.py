@@ -51,8 +51,9 @@ def test_secrets_are_not_shown() -> None:
         {
             "DATABASE_URL": "postgresql://u:pass-word@h/d",
             "TOOLKIT_JWT_SECRET": "jwt-secret",
-            "AWS_SECRET_ACCESS_KEY": "aws",
+            "AWS_ACCESS_KEY_ID": "AKIA",
+            "AWS_SECRET_ACCESS_KEY": "aws-secret",
         }
     )
-    for secret in ("pass-word", "jwt-secret", "aws'"):
+    for secret in ("pass-word", "jwt-secret", "aws-secret"):
         assert secret not in repr(settings)
