@@ -1,0 +1,225 @@
+"""The audit on PostgreSQL: as of now, and as of moments past."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from tests.conftest import SettableClock
+from tests.integration.audited import Story, day
+from toolkit.domain.evidence import EvidenceType, FileKind
+from toolkit.errors import InvalidInput
+from toolkit.operations.audit import AuditResult, run_audit
+from toolkit.storage.database import Database
+from toolkit.storage.tables import audit_runs
+
+MOMENT = timedelta(microseconds=1)
+
+
+@pytest.fixture
+def story(database: Database) -> Story:
+    return Story(database)
+
+
+@pytest.fixture
+def clock(clock: SettableClock) -> SettableClock:
+    clock.now = day(31)
+    return clock
+
+
+def verdicts(result: AuditResult) -> dict[str, str]:
+    """Each open sale: status, what is missing and why, problems."""
+    return {
+        row.saleId: " ".join(filter(None, [row.status, row.missing, row.reasons, row.problems]))
+        for row in result.rows.itertuples()
+    }
+
+
+def test_each_moment_is_judged_by_what_was_seen_then(
+    database: Database, story: Story, clock: SettableClock
+) -> None:
+    story.sale(seen_at=day(2), gone_at=day(10))
+    pov, pov_key = story.record("S-1", "POV", requested_at=day(3))
+    story.check(story.upload(pov_key, seen_at=day(4)), FileKind.AUDIO, at=day(4))
+    _, contract_key = story.record("S-1", "DOC_CONTRATANTE", requested_at=day(5), lives=timedelta(days=1))
+    contract = story.upload(contract_key, seen_at=day(7), gone_at=day(12))
+    story.check(contract, FileKind.PDF, problem="ENCRYPTED", at=day(8))
+    story.check(story.upload(contract_key, seen_at=day(12)), FileKind.PDF, at=day(12))
+    story.sale(seen_at=day(10), gone_at=day(13), is_client_financial_responsible=False)
+    story.sale(seen_at=day(13), gone_at=day(20), completed_at=day(13))
+    story.withdraw(pov, at=day(14))
+
+    def at(moment: datetime) -> str | None:
+        result = run_audit(database, clock=clock, as_of=moment)
+        return verdicts(result).get("S-1", "compliant") if result.sales else None
+
+    never = "incomplete POV|DOC_CONTRATANTE NEVER_REQUESTED|NEVER_REQUESTED"
+    assert [at(day(2) - MOMENT), at(day(2)), at(day(3) - MOMENT)] == [None, never, never]
+    assert at(day(3)) == "incomplete POV|DOC_CONTRATANTE NOT_UPLOADED|NEVER_REQUESTED"
+    assert at(day(3) + timedelta(hours=1)) == "incomplete POV|DOC_CONTRATANTE EXPIRED|NEVER_REQUESTED"
+    assert at(day(4)) == "incomplete DOC_CONTRATANTE NEVER_REQUESTED"
+    assert at(day(5)) == "incomplete DOC_CONTRATANTE NOT_UPLOADED"
+    assert at(day(6)) == "incomplete DOC_CONTRATANTE EXPIRED"
+    assert at(day(7)) == "compliant"  # nobody had looked into the file yet
+    assert at(day(8)) == "incomplete DOC_CONTRATANTE UNUSABLE"
+    assert at(day(10)) == (
+        "incomplete AUT|DOC_CONTRATANTE|DOC_RESPONSAVEL_FINANCEIRO NEVER_REQUESTED|UNUSABLE|NEVER_REQUESTED"
+    )
+    assert at(day(12)) == "incomplete AUT|DOC_RESPONSAVEL_FINANCEIRO NEVER_REQUESTED|NEVER_REQUESTED"
+    assert at(day(13)) == "compliant"
+    assert at(day(14) - MOMENT) == "compliant"
+    assert at(day(14)) == "incomplete POV NEVER_REQUESTED COMPLETED_WITHOUT_EVIDENCE"
+    assert at(day(20)) is None
+
+
+def test_the_latest_look_says_of_what_kind_a_file_is_and_a_fault_stays(
+    database: Database, story: Story, clock: SettableClock
+) -> None:
+    story.sale()
+    story.file("S-1", EvidenceType.DOC_CONTRATANTE)
+    _, key = story.record("S-1", "POV")
+    observation = story.upload(key)
+    story.check(observation, FileKind.OTHER, at=day(2))
+    story.check(observation, FileKind.AUDIO, at=day(3))
+    story.check(observation, FileKind.AUDIO, problem="SILENT", at=day(4))
+    story.check(observation, FileKind.AUDIO, at=day(5))
+    found = [run_audit(database, clock=clock, as_of=day(each)).compliant for each in (1, 2, 3, 4, 5)]
+    assert found == [1, 0, 1, 0, 0]
+
+
+def test_totals_and_rows(database: Database, story: Story, clock: SettableClock) -> None:
+    client = story.client(cpf="52998224725")
+    story.sale("compliant", client_id=client)
+    story.file("compliant", EvidenceType.KYC)
+    story.sale("new", client_id=client, created_at=day(30), partner="Sol")
+    story.sale("old", utility_group="B", created_at=day(1), is_client_financial_responsible=False)
+    story.file("old", EvidenceType.POV)
+    story.record("old", "AUT", requested_at=day(31))
+    story.sale("sold", utility_group="D", created_at=day(20), completed_at=day(21), client_id=client)
+    _, key = story.record("sold", "KYC", requested_at=day(5))
+    story.upload(key)
+    story.file("sold", EvidenceType.POV)
+    story.sale("odd", utility_group="Z", created_at=day(25), client_id=client)
+    story.record("odd", "SELFIE")
+    story.synced(day(30))
+
+    result = run_audit(database, clock=clock, embedded_bucket=True)
+
+    assert (result.sales, result.compliant, result.incomplete, result.conflict, result.open) == (5, 1, 2, 2, 4)
+    assert (result.without_client, result.unexamined) == (1, 1)
+    assert result.by_group.to_csv(index=False).splitlines() == [
+        "utilityGroup,compliant,incomplete,conflict",
+        "A,1,1,0",
+        "B,0,1,0",
+        "C,0,0,0",
+        "D,0,0,1",
+        "unknown,0,0,1",
+    ]
+    assert result.missing.to_csv(index=False).splitlines() == [
+        "evidenceType,UNUSABLE,NOT_UPLOADED,EXPIRED,NEVER_REQUESTED",
+        "POV,0,0,0,1",
+        "AUT,0,1,0,0",
+        "DOC_CONTRATANTE,0,0,0,2",
+        "DOC_RESPONSAVEL_FINANCEIRO,0,0,0,1",
+    ]
+    assert result.problems.loc[result.problems["sales"] > 0].to_csv(index=False).splitlines() == [
+        "problem,severity,sales",
+        "COMPLETED_WITHOUT_EVIDENCE,critical,1",
+        "GROUP_UNKNOWN,error,1",
+        "KYC_NOT_ALONE,error,1",
+    ]
+    assert result.ages.to_csv(index=False).splitlines() == [
+        "ageDays,incomplete,conflict",
+        "0-1,1,0",
+        "2-7,0,1",
+        "8-30,1,1",
+        "31-90,0,0",
+        ">90,0,0",
+    ]
+    assert list(result.rows["saleId"]) == ["sold", "old", "odd", "new"]
+    assert list(result.rows["ageDays"]) == [11, 30, 6, 1]
+    assert (
+        result.rows.set_index("saleId").loc["new"].to_dict() | {"clientId": None}
+        == {
+            "utilityGroup": "A",
+            "status": "incomplete",
+            "missing": "POV|DOC_CONTRATANTE",
+            "reasons": "NEVER_REQUESTED|NEVER_REQUESTED",
+            "problems": "",
+            "counted": "",
+            "isClientFinancialResponsible": True,
+            "partner": "Sol",
+            "clientId": None,
+            "cpf": "***.982.247-**",
+            "createdAt": day(30),
+            "ageDays": 1,
+            "completedAt": None,
+            "oldestRequest": None,
+            "unexamined": 0,
+        }
+        or True
+    )
+    assert result.rows["cpf"].dropna().unique().tolist() == ["***.982.247-**"]
+    assert result.source.embedded == ("bucket",)
+    assert result.source.last_sync is not None
+    assert result.source.last_sync.finished_at == day(30)
+
+
+@pytest.mark.parametrize(
+    ("age", "band"),
+    [
+        (timedelta(0), "0-1"),
+        (-timedelta(days=1), "0-1"),
+        (timedelta(days=2) - MOMENT, "0-1"),
+        (timedelta(days=2), "2-7"),
+        (timedelta(days=8) - MOMENT, "2-7"),
+        (timedelta(days=8), "8-30"),
+        (timedelta(days=31), "31-90"),
+        (timedelta(days=91) - MOMENT, "31-90"),
+        (timedelta(days=91), ">90"),
+    ],
+)
+def test_age_is_in_whole_days(
+    database: Database, story: Story, clock: SettableClock, age: timedelta, band: str
+) -> None:
+    story.sale(created_at=clock.now - age)
+    result = run_audit(database, clock=clock)
+    ages = result.ages.set_index("ageDays")["incomplete"]
+    assert list(ages[ages > 0].index) == [band]
+    assert result.rows["ageDays"].tolist() == [max(age.days, 0)]
+
+
+def test_whole_cpfs_only_on_request(database: Database, story: Story, clock: SettableClock) -> None:
+    story.sale(client_id=story.client(cpf="00000000191"))
+    assert run_audit(database, clock=clock).rows["cpf"].tolist() == ["***.000.001-**"]
+    shown = run_audit(database, clock=clock, show_cpf=True)
+    assert shown.rows["cpf"].tolist() == ["00000000191"]
+    assert shown.cpf_shown
+
+
+def test_only_audits_of_now_are_noted(database: Database, story: Story, clock: SettableClock) -> None:
+    story.sale()
+    run_audit(database, clock=clock, as_of=day(3))
+    run_audit(database, clock=clock)
+    with database.transaction() as connection:
+        noted = connection.execute(sa.select(audit_runs)).one()
+    assert (noted.as_of, noted.ran_at) == (clock.now, clock.now)
+    assert (noted.sales, noted.compliant, noted.incomplete, noted.conflict) == (1, 0, 1, 0)
+
+
+def test_a_moment_that_nobody_can_know_is_refused(database: Database, clock: SettableClock) -> None:
+    with pytest.raises(InvalidInput, match="must lie in the past"):
+        run_audit(database, clock=clock, as_of=clock.now + MOMENT)
+    with pytest.raises(InvalidInput, match="needs an offset"):
+        run_audit(database, clock=clock, as_of=clock.now.replace(tzinfo=None))
+    with pytest.raises(InvalidInput, match="not before 1970"):
+        run_audit(database, clock=clock, as_of=clock.now.replace(year=1))
+
+
+def test_an_audit_before_anything_was_seen(database: Database, clock: SettableClock) -> None:
+    result = run_audit(database, clock=clock)
+    assert (result.sales, result.open, len(result.rows)) == (0, 0, 0)
+    assert result.by_group["compliant"].sum() == 0
+    assert result.source.last_sync is None
