@@ -1,0 +1,166 @@
+"""Upload credentials in bulk: the command beside boto3's signing and a bare COPY of the records.
+
+Goal at scale 1 (100,000 files): at most 1.3 times the floor, which is ``generate_presigned_post`` for each key
+and one COPY of as many records. The peer asks for one file after the other, as the HTTP interface does.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+import boto3
+import psutil
+import sqlalchemy as sa
+from botocore.config import Config
+
+from toolkit.domain.evidence import object_key
+from toolkit.faces.workspace import Workspace
+from toolkit.operations.credentials import UploadLimits, request_upload
+from toolkit.settings import Settings
+from toolkit.storage import embedded
+from toolkit.storage.database import raw
+from toolkit.storage.identifiers import new_ids
+
+_FILES = 100_000
+_PER_SALE = 2
+_LIMITS = UploadLimits(3600, 1_000_000)
+_BODY = {
+    "fileName": "contrato assinado.pdf",
+    "fileFormat": "application/pdf",
+    "type": "application/pdf",
+    "evidenceType": "DOC_CONTRATANTE",
+}
+
+
+def main(scale: float) -> None:
+    """Print the seconds of each way, what the command is to the floor, and its peak of memory."""
+    files = max(100, int(_FILES * scale))
+    home = Path(tempfile.mkdtemp(prefix="bench-credentials-", dir="/tmp"))  # open to the account of PostgreSQL
+    try:
+        workspace = Workspace(Settings.from_environment({"TOOLKIT_HOME": str(home)}))
+        _sales(workspace, files // _PER_SALE)
+        manifest = _manifest(home, files)
+        command, peak = _command(home, manifest)
+        again, _ = _command(home, manifest)
+        signing = _seconds(lambda: _sign(home, files))
+        copying = _seconds(lambda: _copy(workspace, files))
+        single = _seconds(lambda: _one_by_one(workspace, files // 50)) * 50
+        workspace.close()
+    finally:
+        embedded.stop(home)
+        shutil.rmtree(home)
+    floor = signing + copying
+    print(f"{files:,} files              seconds   to the floor")
+    for name, seconds in (
+        ("boto3's signing", signing),
+        ("COPY of the records", copying),
+        ("floor: both", floor),
+        ("toolkit credentials", command),
+        ("... the same again", again),
+        ("one by one (from 2 %)", single),
+    ):
+        print(f"{name:<24}{seconds:9.2f}{seconds / floor:12.2f}")
+    print(f"peak of memory of the command: {peak / 1e6:.0f} MB")
+
+
+def _seconds(job: Callable[[], None]) -> float:
+    begun = time.perf_counter()
+    job()
+    return time.perf_counter() - begun
+
+
+def _sales(workspace: Workspace, count: int) -> None:
+    statement = sa.text(
+        "INSERT INTO sales (id, utility_group, is_client_financial_responsible, created_at) "
+        "SELECT 'VND-' || number, 'A', true, now() FROM generate_series(0, :last) AS number"
+    )
+    with workspace.database.transaction() as connection:
+        connection.execute(statement, {"last": count})
+
+
+def _manifest(home: Path, files: int) -> Path:
+    path = home / "manifest.csv"
+    with path.open("w", encoding="utf-8") as file:
+        file.write("saleId;fileName;fileFormat;type;evidenceType\n")
+        for number in range(files // _PER_SALE):
+            file.write(f"VND-{number};gravação {number}.mp3;audio/mpeg;audio/mpeg;POV\n")
+            file.write(f"VND-{number};contrato.pdf;application/pdf;application/pdf;DOC_CONTRATANTE\n")
+    return path
+
+
+def _command(home: Path, manifest: Path) -> tuple[float, int]:
+    """The whole command: seconds, and the most memory that it was seen to hold."""
+    begun, peak = time.perf_counter(), 0
+    process = psutil.Popen(
+        [sys.executable, "-m", "toolkit", "credentials", "request", manifest, "--out", home / "credentials.jsonl"],
+        env={**os.environ, "TOOLKIT_HOME": str(home)},
+        stdout=subprocess.DEVNULL,
+    )
+    while process.poll() is None:
+        try:
+            peak = max(peak, process.memory_info().rss)
+        except psutil.NoSuchProcess:
+            break
+        time.sleep(0.02)
+    if process.wait() != 0:
+        raise RuntimeError("the command failed")
+    return time.perf_counter() - begun, peak
+
+
+def _sign(home: Path, files: int) -> None:
+    access = embedded.bucket_access(home)
+    client = boto3.client(
+        "s3",
+        endpoint_url=access.endpoint_url,
+        region_name=access.region,
+        aws_access_key_id=access.access_key,
+        aws_secret_access_key=access.secret_key,
+        aws_session_token="t" * 300,
+        config=Config(signature_version="s3v4"),
+    )
+    now = datetime.now(UTC)
+    for row in new_ids(files):
+        client.generate_presigned_post(
+            access.bucket,
+            object_key(UUID(bytes=row.tobytes()), "contrato.pdf", now),
+            Fields={"bucket": access.bucket},
+            Conditions=[{"acl": "private"}, ["content-length-range", 1, 1_000_000]],
+            ExpiresIn=3600,
+        )
+    client.close()
+
+
+def _copy(workspace: Workspace, files: int) -> None:
+    now = datetime.now(UTC)
+    ends, kind = now + timedelta(hours=1), "application/pdf"
+    with (
+        workspace.database.transaction() as connection,
+        raw(connection).cursor().copy("COPY evidences FROM STDIN") as copy,
+    ):
+        for number, row in enumerate(new_ids(files)):
+            evidence_id = UUID(bytes=row.tobytes())
+            key = object_key(evidence_id, "contrato.pdf", now)
+            sale = f"VND-{number // _PER_SALE}"
+            copy.write_row((evidence_id, sale, "c.pdf", kind, kind, "DOC_CONTRATANTE", key, "bench", now, ends))
+
+
+def _one_by_one(workspace: Workspace, files: int) -> None:
+    for number in range(files):
+        request_upload(
+            workspace.database,
+            workspace.bucket,
+            f"VND-{number}",
+            _BODY,
+            requested_by="bench",
+            limits=_LIMITS,
+            clock=workspace.clock,
+        )
