@@ -169,8 +169,9 @@ def test_a_long_home_has_its_socket_in_a_short_private_folder(own_home: Path) ->
     assert not folder.exists()
 
 
-def test_a_home_with_odd_characters_works(own_home: Path) -> None:
-    home = own_home / 'dados, "José" 100% $HOME\'s'
+@pytest.mark.parametrize("name", ['dados "do José" 100% $HOME\'s', "dados, \\outros"])
+def test_a_home_with_odd_characters_works(own_home: Path, name: str) -> None:
+    home = own_home / name
     try:
         with connected(embedded.database_url(home)) as connection:
             assert connection.execute("SELECT 1").fetchone() == (1,)
