@@ -19,17 +19,8 @@ from email_validator.rfc_constants import CASE_INSENSITIVE_MAILBOX_NAMES
 from toolkit.domain.fields import INSTALLATION_MAX, INSTALLATION_MIN, NEIGHBORHOOD_MIN, TRIMMED
 from toolkit.operations.bulk_load.fields import Field
 from toolkit.operations.bulk_load.options import Repair
-from toolkit.operations.bulk_load.shapes import (
-    Bytes,
-    Mask,
-    Shape,
-    cells_of,
-    column_of,
-    digits_column,
-    offsets,
-    read,
-    values,
-)
+from toolkit.operations.bulk_load.shapes import Mask, Shape, cells_of, column_of, digits_column, read
+from toolkit.operations.spreadsheets.text_bytes import Bytes, offsets, values
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ import pyarrow as pa
 from psycopg import sql
 from pyarrow import csv
 
-from toolkit.operations.bulk_load.shapes import Bytes, column_of
+from toolkit.operations.bulk_load.shapes import column_of
+from toolkit.operations.spreadsheets.text_bytes import Bytes
 from toolkit.storage.identifiers import new_ids
 from toolkit.storage.tables import addresses, clients
 

@@ -12,7 +12,8 @@ import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.operations.bulk_load.shapes import Mask, offsets, values
+from toolkit.operations.bulk_load.shapes import Mask
+from toolkit.operations.spreadsheets.text_bytes import offsets, values
 
 KEY: Final = ("cpf", "installation_number", "number_on_dealership")
 

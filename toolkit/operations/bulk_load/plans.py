@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow.compute as pc
-
 from toolkit.operations.bulk_load.headings import OWN, Headings, is_own
-from toolkit.operations.bulk_load.rejects import ESCAPED, REJECTED_SHEET
+from toolkit.operations.bulk_load.rejects import REJECTED_SHEET, unescape
 from toolkit.operations.bulk_load.results import Understood
 from toolkit.operations.spreadsheets import Chunk, SpreadsheetTable
 
@@ -42,7 +40,7 @@ class Plan:
 def _as_before(chunk: Chunk, *, escaped: bool) -> Chunk:
     columns = chunk.columns[: -len(OWN)]
     return Chunk(
-        [pc.replace_substring_regex(column, ESCAPED, r"\1") for column in columns] if escaped else columns,
+        [unescape(column) for column in columns] if escaped else columns,
         chunk.lines,
         chunk.size,
         {column: kinds for column, kinds in chunk.kinds.items() if column < len(columns)},
