@@ -18,10 +18,9 @@ from toolkit.errors import InvalidField
 from toolkit.operations import Clock
 from toolkit.operations.credentials.known import KnownRecord, known_records, stage, without_sale
 from toolkit.operations.credentials.manifest import Manifest, ManifestRow, RejectedRow, Wanted, read_manifest
-from toolkit.operations.credentials.private_file import private_file
+from toolkit.operations.credentials.private_file import journal_of, private_file
 from toolkit.operations.credentials.single import UploadLimits
 from toolkit.operations.progress import Progress, Quiet
-from toolkit.operations.uploads.journal import journal_of
 from toolkit.storage.bucket import Bucket, UploadForm
 from toolkit.storage.database import Database, raw
 from toolkit.storage.identifiers import new_ids

@@ -10,11 +10,7 @@ from types import TracebackType
 from uuid import UUID
 
 from toolkit.errors import InvalidInput
-
-
-def journal_of(credentials: Path) -> Path:
-    """Where the journal of a credentials file is."""
-    return credentials.with_name(credentials.name + ".done")
+from toolkit.operations.credentials.private_file import journal_of
 
 
 class Journal:
