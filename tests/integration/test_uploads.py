@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.custody import MP3, PDF, credentials_line, write_credentials
+from tests.integration.custody import MP3, PDF, add_record, add_sale, credentials_line, rows, write_credentials
 from tests.integration.scripted_server import Answer, scripted
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.faces.cli import main
@@ -22,6 +22,7 @@ from toolkit.operations.uploads import UploadProblem, upload_files
 from toolkit.operations.uploads.journal import Journal
 from toolkit.partner import posting
 from toolkit.storage.bucket import Bucket
+from toolkit.storage.database import Database
 
 
 @pytest.fixture
@@ -193,6 +194,31 @@ def test_a_killed_upload_goes_on_where_it_was(bucket: Bucket, folder: Path, tmp_
     assert (resumed.skipped, resumed.sent, resumed.failures) == (noted, 150 - noted, ())
     assert keys(bucket) == {line["fields"]["key"] for line in lines}
     assert upload_files(credentials, folder).skipped == 150
+
+
+def test_credentials_that_ran_out_are_renewed_once_where_that_is_allowed(
+    database: Database, bucket: Bucket, folder: Path, tmp_path: Path, embedded_environment: dict[str, str]
+) -> None:
+    add_sale(database)
+    ran_out = timedelta(seconds=1.5)
+    lines = [credentials_line(bucket, "sale-1", name, lives=ran_out) for name in ("a.pdf", "b.pdf", "c.pdf")]
+    for line in lines[:2]:
+        line["id"] = str(add_record(database, file_name=line["fileName"])[0])
+    put(folder, "a.pdf", PDF + b"a")
+    put(folder, "b.pdf", PDF + b"b")
+    put(folder, "c.pdf", PDF + b"c")
+    time.sleep(1.6)
+    credentials = write_credentials(tmp_path / "c.jsonl", lines)
+    arguments = ["evidence", "upload", str(credentials), "--from", str(folder)]
+    assert main(arguments, embedded_environment) == 3
+    assert keys(bucket) == set()
+    assert main([*arguments, "--renew"], embedded_environment) == 3  # the third is no record of ours
+    assert main([*arguments, "--renew"], embedded_environment) == 3
+    assert len(keys(bucket)) == 2
+    assert rows(database, "SELECT file_name, count(*) FROM evidences GROUP BY 1 ORDER BY 1") == [
+        ("a.pdf", 2),
+        ("b.pdf", 2),
+    ]
 
 
 def test_the_command_tells_what_failed(

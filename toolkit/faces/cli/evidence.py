@@ -11,8 +11,9 @@ from toolkit.domain.contents import CONTENT_PROBLEM_TEXTS, ContentProblem
 from toolkit.domain.custody import CustodyFinding
 from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json
 from toolkit.operations.contents import verify_contents
+from toolkit.operations.credentials import UploadLimits
 from toolkit.operations.custody import custody_findings
-from toolkit.operations.uploads import Failure, upload_files
+from toolkit.operations.uploads import Failure, Renewal, upload_files
 from toolkit.operations.uploads.sending import CONCURRENCY
 from toolkit.operations.withdrawal import withdraw as withdraw_record
 
@@ -40,16 +41,18 @@ def evidence() -> None:
     show_default=True,
     help="Files that are sent at the same time.",
 )
+@click.option("--renew", is_flag=True, help="Ask for new credentials where those of a line ran out.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
-def upload(ctx: Context, credentials: Path, folder: Path, concurrency: int, as_json: bool) -> int:
+def upload(ctx: Context, credentials: Path, folder: Path, concurrency: int, renew: bool, as_json: bool) -> int:
     """Send the files that CREDENTIALS (JSON Lines) is for into the bucket.
 
     \b
     Each file is checked first: it exists, its size is within the form's range, and by its
     bytes it is of the kind that its evidenceType demands. One that fails does not stop the
     others. What was sent is noted in CREDENTIALS.done, so the same command goes on after an
-    interruption. Neither the database nor the bucket's own credentials are needed.
+    interruption. Neither the database nor the bucket's own credentials are needed, except
+    for --renew.
 
     \b
     Example:
@@ -59,7 +62,8 @@ def upload(ctx: Context, credentials: Path, folder: Path, concurrency: int, as_j
 
     Exit status 3: some files were not uploaded; each is named with the reason.
     """
-    uploaded = upload_files(credentials, folder, concurrency=concurrency, progress=ctx.progress)
+    renewal = _renewal(ctx) if renew else None
+    uploaded = upload_files(credentials, folder, concurrency=concurrency, renewal=renewal, progress=ctx.progress)
     if as_json:
         print_json(
             {
@@ -180,6 +184,11 @@ def withdraw(
     else:
         click.echo(f"{done.evidence_id}: withdrawn from sale {done.sale_id}")
     return DONE
+
+
+def _renewal(ctx: Context) -> Renewal:
+    limits = UploadLimits(ctx.settings.upload_ttl, ctx.settings.upload_max_bytes)
+    return Renewal(ctx.workspace.database, ctx.workspace.bucket, limits, ctx.workspace.clock)
 
 
 def _finding_as_json(finding: CustodyFinding) -> dict[str, object]:

@@ -6,10 +6,20 @@
     local_files         where the file of a line is, and whether it may be sent at all
     journal             what was sent already, so that a killed upload goes on where it was
     sending             many files at once
+    renewal             new credentials where those of a line ran out
 """
 
 from toolkit.operations.uploads.credentials_file import CredentialsLine, read_credentials
 from toolkit.operations.uploads.local_files import UploadProblem
+from toolkit.operations.uploads.renewal import Renewal
 from toolkit.operations.uploads.sending import Failure, Uploaded, upload_files
 
-__all__ = ["CredentialsLine", "Failure", "UploadProblem", "Uploaded", "read_credentials", "upload_files"]
+__all__ = [
+    "CredentialsLine",
+    "Failure",
+    "Renewal",
+    "UploadProblem",
+    "Uploaded",
+    "read_credentials",
+    "upload_files",
+]

@@ -24,6 +24,7 @@ from toolkit.operations.progress import Progress, Quiet
 from toolkit.operations.uploads.credentials_file import CredentialsLine, read_credentials
 from toolkit.operations.uploads.journal import Journal
 from toolkit.operations.uploads.local_files import LocalFiles, NotSendable, UploadProblem
+from toolkit.operations.uploads.renewal import Renewal
 from toolkit.partner import post_file
 
 CONCURRENCY: Final = 8
@@ -34,7 +35,7 @@ _PROBLEM_OF: Final[tuple[tuple[type[ToolkitError], UploadProblem], ...]] = (
     (UploadRefused, UploadProblem.REFUSED),
     (BucketUnavailable, UploadProblem.UNAVAILABLE),
     (UnreadableFile, UploadProblem.UNREADABLE),
-    (InvalidInput, UploadProblem.REFUSED),
+    (ToolkitError, UploadProblem.REFUSED),
 )
 
 
@@ -64,12 +65,14 @@ def upload_files(
     folder: Path,
     *,
     concurrency: int = CONCURRENCY,
+    renewal: Renewal | None = None,
     progress: Progress | None = None,
 ) -> Uploaded:
     """Send the files of a credentials file from ``folder``; the failure of one does not stop the others.
 
     The whole credentials file is read and checked first. Memory holds what is under way, whatever the number
-    and the size of the files. Killed and called again, it goes on with what is not in its journal.
+    and the size of the files. Killed and called again, it goes on with what is not in its journal. With a
+    ``renewal``, new credentials are asked for where those of a line ran out.
 
     Raises:
         UnreadableFile: the credentials file, with the line at fault; nothing was sent.
@@ -79,7 +82,7 @@ def upload_files(
     if not folder.is_dir():
         raise InvalidInput(f"There is no folder {folder}.")
     files = LocalFiles(folder, read_credentials(credentials))
-    with Journal(credentials) as journal, _Sender(files, concurrency) as sender:
+    with Journal(credentials) as journal, _Sender(files, concurrency, renewal) as sender:
         progress.begin("Uploading", len(files), "files")
         lines = (line for line in read_credentials(credentials) if line.id not in journal)
         tried, failures = 0, []
@@ -103,8 +106,9 @@ _Outcome = tuple[CredentialsLine, Failure | None]
 class _Sender:
     """A few threads with connections that stay open; leaving the block stops what is under way."""
 
-    def __init__(self, files: LocalFiles, concurrency: int) -> None:
+    def __init__(self, files: LocalFiles, concurrency: int, renewal: Renewal | None) -> None:
         self._files = files
+        self._renewal = renewal
         self._concurrency = concurrency
         self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="upload")
         self._connections = urllib3.PoolManager(maxsize=concurrency)
@@ -133,8 +137,7 @@ class _Sender:
     def _send(self, line: CredentialsLine) -> _Outcome:
         try:
             self._check_bucket_answers()
-            path = self._files.sendable(line)
-            post_file(line.url, line.fields, path, progress=self._check_stopped, pool=self._connections)
+            self._post(line, self._files.sendable(line))
         except NotSendable as error:
             return line, self._failure(line, error.problem, error)
         except BucketUnavailable as error:
@@ -145,6 +148,16 @@ class _Sender:
             return line, self._failure(line, problem, error)
         self._away_in_a_row = 0
         return line, None
+
+    def _post(self, line: CredentialsLine, path: Path) -> None:
+        try:
+            post_file(line.url, line.fields, path, progress=self._check_stopped, pool=self._connections)
+        except CredentialsExpired:
+            if self._renewal is None:
+                raise
+            form = self._renewal.renewed(line)
+            if form is not None:
+                post_file(form.url, form.fields, path, progress=self._check_stopped, pool=self._connections)
 
     def _check_bucket_answers(self) -> None:
         """Give the rest up soon where the bucket stays away, instead of half a minute for each file."""
