@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 import psutil
-from sqlalchemy import URL
 
 from toolkit.errors import EmbeddedServiceError
 from toolkit.storage.embedded import cluster, processes
@@ -61,9 +61,9 @@ class _Running:
 
     @property
     def url(self) -> str:
-        place = {"host": str(self.socket_folder)}
-        url = URL.create("postgresql+psycopg", username=cluster.USER, database=cluster.DATABASE, query=place)
-        return url.render_as_string(hide_password=False)
+        # Percent-encoded throughout, so that libpq reads it as SQLAlchemy does.
+        host = quote(str(self.socket_folder), safe="")
+        return f"postgresql+psycopg://{cluster.USER}@/{cluster.DATABASE}?host={host}"
 
 
 def url(home: Path) -> str:
