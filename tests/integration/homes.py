@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+
+from toolkit.storage import embedded
 
 AS_ROOT = os.geteuid() == 0
 NOBODY = 65534
@@ -78,3 +82,17 @@ def processes_of(home: Path) -> Sequence[str]:
         except psutil.Error:
             continue
     return found
+
+
+@contextmanager
+def small_disk(folder: Path, *, megabytes: int) -> Iterator[None]:
+    """A disk of its own at ``folder``; skips the test where that cannot be had."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "none", str(folder)]
+    if not AS_ROOT or shutil.which("mount") is None or subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("only root can mount a small disk, and not on every machine")
+    try:
+        yield
+    finally:
+        embedded.stop(folder)
+        subprocess.run(["umount", folder], check=True)

@@ -5,7 +5,6 @@ import shutil
 import signal
 import socket
 import stat
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from tests.integration.homes import AS_ROOT, OPEN_BUCKET, as_ordinary_user, finish, processes_of, start
+from tests.integration.homes import AS_ROOT, OPEN_BUCKET, as_ordinary_user, finish, processes_of, small_disk, start
 from toolkit.errors import EmbeddedServiceError
 from toolkit.storage import embedded
 from toolkit.storage.embedded import BucketAccess
@@ -216,16 +215,8 @@ def test_a_server_that_does_not_come_up_shows_its_log(own_home: Path) -> None:
 
 
 def test_a_full_disk_refuses_an_upload_and_acknowledges_nothing(own_home: Path) -> None:
-    if not (AS_ROOT and sys.platform == "linux" and shutil.which("mount")):
-        pytest.skip("only root can mount a small disk")
-    own_home.mkdir()
-    if os.system(f"mount -t tmpfs -o size=40m none {own_home} 2>/dev/null") != 0:
-        pytest.skip("this machine does not let root mount a disk")
-    try:
+    with small_disk(own_home, megabytes=40):
         access = embedded.bucket_access(own_home)
         client(access).put_object(Bucket=access.bucket, Key="small", Body=b"1")
         with pytest.raises(ClientError, match="InsufficientStorage"):
             client(access).put_object(Bucket=access.bucket, Key="large", Body=bytes(10_000_000))
-        embedded.stop(own_home)
-    finally:
-        os.system(f"umount {own_home}")

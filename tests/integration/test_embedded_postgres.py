@@ -4,7 +4,7 @@ import os
 import shutil
 import signal
 import stat
-import sys
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,15 @@ import psutil
 import psycopg
 import pytest
 
-from tests.integration.homes import AS_ROOT, OPEN_DATABASE, as_ordinary_user, finish, processes_of, start
+from tests.integration.homes import (
+    AS_ROOT,
+    OPEN_DATABASE,
+    as_ordinary_user,
+    finish,
+    processes_of,
+    small_disk,
+    start,
+)
 from toolkit.errors import EmbeddedServiceError
 from toolkit.storage import embedded
 from toolkit.storage.embedded import claims, programs
@@ -275,15 +283,20 @@ def test_programs_out_of_the_servers_reach_are_copied_once(
 
 
 def test_a_full_disk_says_so_and_leaves_nothing_half_done(own_home: Path) -> None:
-    if not (AS_ROOT and sys.platform == "linux" and shutil.which("mount")):
-        pytest.skip("only root can mount a small disk")
-    own_home.mkdir()
-    if os.system(f"mount -t tmpfs -o size=8m none {own_home} 2>/dev/null") != 0:
-        pytest.skip("this machine does not let root mount a disk")
-    try:
+    with small_disk(own_home, megabytes=8):
         with pytest.raises(EmbeddedServiceError, match=r"No space left on device.*set TOOLKIT_HOME"):
             embedded.database_url(own_home)
         assert list((own_home / "postgres").glob("data")) == []
         assert list((own_home / "postgres").glob(".new-*")) == []
-    finally:
-        os.system(f"umount {own_home}")
+
+
+def test_a_disk_that_became_full_says_so(own_home: Path, stopped_home: Path) -> None:
+    with small_disk(own_home, megabytes=128):
+        subprocess.run(["cp", "-a", stopped_home / "postgres", own_home], check=True)
+        filler = own_home / "filler"
+        subprocess.run(["sh", "-c", f"cat /dev/zero >{filler} 2>/dev/null"], check=False)
+        with pytest.raises(EmbeddedServiceError, match=r"did not start in .* no space left\. Free some"):
+            embedded.database_url(own_home)
+        filler.unlink()
+        embedded.database_url(own_home)
+        embedded.stop(own_home)

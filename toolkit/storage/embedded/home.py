@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from toolkit.storage.embedded.account import Account
 PATIENCE: Final = 90
 """Seconds that a start or stop waits for another one of the same service."""
 
+_SPARE_BYTES: Final = 1024 * 1024
 _HINT: Final = "set TOOLKIT_HOME to a folder on this machine that you may write to"
 
 
@@ -99,10 +101,16 @@ def folder_bytes(folder: Path) -> int:
     return total
 
 
-def tail(log: Path, lines: int = 3) -> str:
-    """The last lines of a log, for an error message."""
+def failure(what: str, home: Path, log: Path) -> EmbeddedServiceError:
+    """The error that a service failed, with the end of its log; where there was no space for one, it says so."""
+    if shutil.disk_usage(home).free < _SPARE_BYTES:
+        return EmbeddedServiceError(f"{what} in {home}: there is no space left. Free some, or {_HINT}.")
+    return EmbeddedServiceError(f"{what} in {home}. The end of its log {log}:\n{_tail(log)}")
+
+
+def _tail(log: Path, lines: int = 3) -> str:
     try:
         text = log.read_text("utf-8", "replace")
     except OSError:
-        return ""
+        return "(there is none)"
     return "\n".join(text.strip().splitlines()[-lines:])

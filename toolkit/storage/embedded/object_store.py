@@ -14,11 +14,10 @@ from typing import Final
 
 import psutil
 
-from toolkit.errors import EmbeddedServiceError
 from toolkit.storage.embedded import object_server, processes
 from toolkit.storage.embedded.account import Account, server_account
 from toolkit.storage.embedded.claims import claim, is_claimed
-from toolkit.storage.embedded.home import alone, explained, folder_bytes, prepare, private_folder, tail
+from toolkit.storage.embedded.home import alone, explained, failure, folder_bytes, prepare, private_folder
 from toolkit.storage.embedded.status import ServiceStatus
 
 NAME: Final = "S3 server"
@@ -90,7 +89,7 @@ def stop(home: Path) -> bool:
         if running is not None and not processes.end(
             running.process, signal.SIGTERM, within=_STOP_SECONDS, firmly=signal.SIGKILL
         ):
-            raise EmbeddedServiceError(f"The S3 server (process {running.process.pid}) does not end.")
+            raise failure(f"The S3 server (process {running.process.pid}) does not end", home, _log(home))
         _pid_file(home).unlink(missing_ok=True)
         return running is not None
 
@@ -139,9 +138,7 @@ def _start(home: Path) -> _Running:
         processes.launch(command, _log(home), owner=owner.ids, claim=descriptor, environ=packages)
     running = _ready(home)
     if running is None:
-        raise EmbeddedServiceError(
-            f"The S3 server did not start in {home}. The end of its log {_log(home)}:\n{tail(_log(home))}"
-        )
+        raise failure("The S3 server did not start", home, _log(home))
     return running
 
 

@@ -16,11 +16,10 @@ from urllib.parse import quote
 
 import psutil
 
-from toolkit.errors import EmbeddedServiceError
 from toolkit.storage.embedded import cluster, processes
 from toolkit.storage.embedded.account import Account, check_reach, server_account
 from toolkit.storage.embedded.claims import claim, is_claimed
-from toolkit.storage.embedded.home import alone, folder_bytes, prepare, private_folder, tail
+from toolkit.storage.embedded.home import alone, failure, folder_bytes, prepare, private_folder
 from toolkit.storage.embedded.programs import VERSION, programs
 from toolkit.storage.embedded.status import ServiceStatus
 
@@ -100,10 +99,7 @@ def stop(home: Path) -> bool:
         if running is not None and not processes.end(
             running.process, signal.SIGINT, within=_STOP_SECONDS, firmly=signal.SIGQUIT
         ):
-            raise EmbeddedServiceError(
-                f"PostgreSQL (process {running.process.pid}) does not end. The end of its log {_log(home)}:\n"
-                + tail(_log(home))
-            )
+            raise failure(f"PostgreSQL (process {running.process.pid}) does not end", home, _log(home))
         with _sole_use(home):
             if running is not None:
                 _remove_socket(running.socket_folder)
@@ -144,10 +140,7 @@ def _ready(home: Path) -> _Running | None:
     processes.wait_until(lambda: (running := _running(home)) is None or running.ready, _START_SECONDS)
     running = _running(home)
     if running is not None and not running.ready:
-        raise EmbeddedServiceError(
-            f"PostgreSQL in {home} has been starting or stopping for {_START_SECONDS} seconds. "
-            f"Try again later. The end of its log {_log(home)}:\n{tail(_log(home))}"
-        )
+        raise failure(f"PostgreSQL has been starting or stopping for {_START_SECONDS} seconds", home, _log(home))
     return running
 
 
@@ -167,9 +160,7 @@ def _start(home: Path) -> _Running:
     processes.wait_until(lambda: _running(home) is not None or not is_claimed(_folder(home)), _START_SECONDS)
     running = _ready(home)
     if running is None:
-        raise EmbeddedServiceError(
-            f"PostgreSQL did not start in {home}. The end of its log {_log(home)}:\n{tail(_log(home))}"
-        )
+        raise failure("PostgreSQL did not start", home, _log(home))
     return running
 
 
