@@ -1,0 +1,75 @@
+"""Reports for people: an audit's result as HTML, XLSX, CSV and JSON.
+
+::
+
+    report         what is shown, and how
+    wording        the words for codes, the headline, the notices
+    web_page       HTML, one self-contained page; pictures draws its charts
+    workbook       XLSX
+    table_csv      CSV
+    document_json  JSON
+    folder         writing all of it at once, and verifying it later
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from toolkit.errors import InvalidInput
+from toolkit.operations.audit import AuditResult
+from toolkit.reports import document_json, table_csv
+from toolkit.reports.folder import FileState, VerifiedFile, Writer, verify_files, write_files
+from toolkit.reports.report import Report
+from toolkit.settings import DEFAULT_TIMEZONE
+
+__all__ = ["FORMATS", "FileState", "VerifiedFile", "chosen", "verify_files", "write_report"]
+
+FORMATS: Final[dict[str, Writer]] = {
+    "csv": table_csv.write,
+    "json": document_json.write,
+}
+"""Each format that a report can have, and what writes it."""
+
+_TIMEZONE: Final = ZoneInfo(DEFAULT_TIMEZONE)
+
+
+def write_report(
+    result: AuditResult,
+    out: Path,
+    formats: Iterable[str] = FORMATS,
+    *,
+    timezone: ZoneInfo = _TIMEZONE,
+) -> list[Path]:
+    """Write ``missing-evidence.*`` into the folder ``out``, in place of an earlier report there.
+
+    Args:
+        result: what the audit found.
+        out: the folder; it is made where it does not exist.
+        formats: any of ``FORMATS``.
+        timezone: the zone that times are shown in.
+
+    Returns:
+        The paths of the report's files, in the order of ``FORMATS``.
+
+    Raises:
+        InvalidInput: an unknown format, or none.
+        ReportError: the files cannot be written; the earlier report is still there.
+    """
+    wanted = chosen(formats)
+    return write_files(Report(result, timezone, wanted), out, {name: FORMATS[name] for name in wanted})
+
+
+def chosen(formats: Iterable[str]) -> tuple[str, ...]:
+    """The formats that these names stand for, in the order of ``FORMATS``.
+
+    Raises:
+        InvalidInput: an unknown name, or none at all.
+    """
+    names = {each.strip().lower() for each in formats} - {""}
+    if not names or names - FORMATS.keys():
+        unknown = ", ".join(sorted(names - FORMATS.keys())) or "none given"
+        raise InvalidInput(f"Unknown report format ({unknown}); there are {', '.join(FORMATS)}")
+    return tuple(name for name in FORMATS if name in names)

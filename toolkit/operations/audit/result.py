@@ -81,6 +81,12 @@ class AuditResult:
         """Sales that are not compliant."""
         return self.incomplete + self.conflict
 
+    @property
+    def completed_without_evidence(self) -> int:
+        """Open sales that are marked as completed, the gravest finding."""
+        problems = self.problems.set_index("problem")["sales"]
+        return int(problems[Problem.COMPLETED_WITHOUT_EVIDENCE])
+
     @cached_property
     def without_client(self) -> int:
         """Sales that name no client."""

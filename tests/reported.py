@@ -1,0 +1,98 @@
+"""Results of audits that never ran, for the tests of reports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pandas as pd
+
+from toolkit.domain.evidence import EvidenceType
+from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
+from toolkit.operations.audit import AuditResult
+from toolkit.operations.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
+from toolkit.operations.audit.result import ROW_COLUMNS
+from toolkit.operations.audit.source import LastSync, Source
+
+AS_OF = datetime(2026, 11, 20, 21, 0, tzinfo=UTC)
+
+MARKS = {"!": EvidenceState.UNUSABLE, "?": EvidenceState.NOT_UPLOADED, "~": EvidenceState.EXPIRED}
+SHORT = {
+    "DC": EvidenceType.DOC_CONTRATANTE,
+    "DR": EvidenceType.DOC_RESPONSAVEL_FINANCEIRO,
+    "DCR": EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO,
+}
+
+
+@dataclass(frozen=True)
+class Told:
+    """A sale as a test tells it: ``files`` as in the tests of the rules, ``POV DC~ DCR!``."""
+
+    sale_id: str
+    files: str = ""
+    group: str = "A"
+    payer: bool = True
+    completed: bool = False
+    days: float = 3
+    partner: str | None = "Norte Energia"
+    client_id: str | None = "0199c2d4-0000-7000-8000-000000000001"
+    cpf: str | None = "***.982.247-**"
+    unexamined: int = 0
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def source(*, embedded: Sequence[str] = (), synced: bool = True) -> Source:
+    return Source(
+        database="db.example.com:5432/sales",
+        embedded=tuple(embedded),
+        toolkit="0.0.0",
+        rules="0123456789ab",
+        last_sync=LastSync(AS_OF - timedelta(minutes=5), "evidence at s3.example.com") if synced else None,
+    )
+
+
+def result_of(told: Sequence[Told], *, given_source: Source | None = None, cpf_shown: bool = False) -> AuditResult:
+    """What an audit of these sales says."""
+    everything = pd.DataFrame([_row(each) for each in told], columns=[*ROW_COLUMNS, "age", "has_client"])
+    census = everything.assign(
+        utility_group=everything["utilityGroup"].where(
+            everything["utilityGroup"].isin(list("ABCD")), UNKNOWN_GROUP
+        ),
+        sales=1,
+    )
+    keys = ["status", "missing", "reasons", "problems", "utility_group", "age", "has_client"]
+    counts = census.groupby(keys, as_index=False)[["sales", "unexamined"]].sum()
+    rows = everything.loc[everything["status"] != "compliant", list(ROW_COLUMNS)].reset_index(drop=True)
+    for name in ("createdAt", "completedAt", "oldestRequest"):
+        rows[name] = pd.to_datetime(rows[name], utc=True).astype("datetime64[us, UTC]")
+    return AuditResult(AS_OF, AS_OF, given_source or source(), counts, rows, cpf_shown)
+
+
+def _row(told: Told) -> dict[str, Any]:
+    words = [(word.rstrip("!?~"), MARKS.get(word[-1], EvidenceState.COUNTED)) for word in told.files.split()]
+    records = [Evidence(SHORT.get(name) or EvidenceType(name), state) for name, state in words]
+    verdict = evaluate(Sale(told.group, told.payer, told.completed), records)
+    there = {record.evidence_type for record in records if record.state is EvidenceState.COUNTED}
+    created_at = AS_OF - timedelta(days=told.days)
+    return {
+        "saleId": told.sale_id,
+        "utilityGroup": told.group,
+        "status": str(verdict.status),
+        "missing": "|".join(piece.evidence_type for piece in verdict.missing),
+        "reasons": "|".join(piece.reason for piece in verdict.missing),
+        "problems": "|".join(verdict.problems),
+        "counted": "|".join(each for each in EvidenceType if each in there),
+        "isClientFinancialResponsible": told.payer,
+        "partner": told.partner,
+        "clientId": told.client_id,
+        "cpf": told.cpf,
+        "createdAt": created_at,
+        "ageDays": int(told.days),
+        "completedAt": created_at + timedelta(hours=2) if told.completed else None,
+        "oldestRequest": created_at + timedelta(hours=1) if records else None,
+        "unexamined": told.unexamined,
+        "age": next((band for band, last in AGE_BANDS.items() if int(told.days) <= last), OLDER),
+        "has_client": told.client_id is not None,
+    }

@@ -1,0 +1,87 @@
+"""``missing-evidence.json``: the same report for programs.
+
+::
+
+    report, asOf, madeAt      "missing-evidence"; times are ISO 8601 with an offset
+    sales, compliant, incomplete, conflict                     counts of sales
+    completedWithoutEvidence, withoutClient                    counts of sales
+    unexamined                counted files that nobody has looked into yet
+    byGroup    [{utilityGroup, compliant, incomplete, conflict}]
+    missing    [{evidenceType, UNUSABLE, NOT_UPLOADED, EXPIRED, NEVER_REQUESTED}]      counts of sales
+    problems   [{problem, severity, sales}]
+    ages       [{ageDays, incomplete, conflict}]               open sales by days since their creation
+    source     {database, embedded, bucket, lastSync, toolkit, rules}
+    rows       [{saleId, ...}]   one a sale that is not compliant: the columns of the CSV, with real lists,
+                                 ``missing`` as [{evidenceType, reason}]
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pandas as pd
+
+from toolkit.operations.audit import AuditResult
+from toolkit.operations.audit.expression import items
+from toolkit.reports.report import MOMENTS, STEM, Report
+from toolkit.reports.times import iso, iso_column
+
+
+def write(report: Report, path: Path) -> None:
+    """Write the summary and then the rows, one a line."""
+    head = json.dumps(summary(report.result, report.timezone), ensure_ascii=False, indent=2)
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(head.removesuffix("\n}") + ',\n  "rows": [')
+        separator = "\n"
+        for row in _rows(report):
+            file.write(f"{separator}    {json.dumps(row, ensure_ascii=False)}")
+            separator = ",\n"
+        file.write("\n  ]\n}\n" if separator != "\n" else "]\n}\n")
+
+
+def summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
+    """Everything but the rows."""
+    source = result.source
+    return {
+        "report": STEM,
+        "asOf": iso(result.as_of, timezone),
+        "madeAt": iso(result.made_at, timezone),
+        "sales": result.sales,
+        "compliant": result.compliant,
+        "incomplete": result.incomplete,
+        "conflict": result.conflict,
+        "completedWithoutEvidence": result.completed_without_evidence,
+        "withoutClient": result.without_client,
+        "unexamined": result.unexamined,
+        "byGroup": _records(result.by_group),
+        "missing": _records(result.missing),
+        "problems": _records(result.problems),
+        "ages": _records(result.ages),
+        "source": {
+            "database": source.database,
+            "embedded": list(source.embedded),
+            "bucket": source.last_sync.bucket if source.last_sync else None,
+            "lastSync": iso(source.last_sync.finished_at, timezone) if source.last_sync else None,
+            "toolkit": source.toolkit,
+            "rules": source.rules,
+        },
+    }
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False, name=None)]
+
+
+def _rows(report: Report) -> Iterator[dict[str, Any]]:
+    rows = report.result.rows
+    plain = rows.astype(object).where(rows.notna(), None)
+    for name in MOMENTS:
+        plain[name] = pd.Series(iso_column(rows[name], report.timezone), dtype=object)
+    for row in _records(plain):
+        pieces = zip(items(row["missing"]), items(row.pop("reasons")), strict=True)
+        row["missing"] = [{"evidenceType": named, "reason": reason} for named, reason in pieces]
+        yield row | {name: items(row[name]) for name in ("problems", "counted")}

@@ -1,0 +1,43 @@
+"""``missing-evidence.csv``: UTF-8, comma, one row a sale that is not compliant, for spreadsheets and programs.
+
+Lists are joined by ``|``. A cell that a spreadsheet would take for a formula starts with an apostrophe.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from toolkit.reports.report import MOMENTS, Report
+from toolkit.reports.times import iso_column
+
+_FORMULA: Final = re.compile(r"[=+\-@\t\r\n]")
+_FREE_TEXTS: Final = {"saleId", "utilityGroup", "partner"}
+
+
+def write(report: Report, path: Path) -> None:
+    """Write the rows of the result; an empty cell stands for what is not known."""
+    rows = report.result.rows
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(rows.columns)
+        writer.writerows(zip(*(_cells(rows[name], report) for name in rows.columns), strict=True))
+
+
+def _cells(column: pd.Series[Any], report: Report) -> list[Any]:
+    if column.name in MOMENTS:
+        return [text or "" for text in iso_column(column, report.timezone)]
+    if column.name in _FREE_TEXTS:
+        return [harmless(text) for text in column.fillna("")]
+    if column.name == "isClientFinancialResponsible":
+        return ["true" if value else "false" for value in column]
+    return column.astype(object).where(column.notna(), "").tolist()
+
+
+def harmless(text: str) -> str:
+    """The text with an apostrophe before it where a spreadsheet would take it for a formula."""
+    return f"'{text}" if _FORMULA.match(text) else text

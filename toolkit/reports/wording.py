@@ -1,0 +1,103 @@
+"""The words of a report: what codes mean, in the language of the people who read it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from toolkit.domain.evidence import EvidenceType
+from toolkit.domain.findings import PROBLEM_TEXTS, REASON_TEXTS, Problem, Reason, Status
+from toolkit.operations.audit import AuditResult
+
+TITLE: Final = "Missing evidence"
+
+TYPE_NAMES: Final = {
+    EvidenceType.POV: "Audio of the contracting party",
+    EvidenceType.AUT: "Audio of the financially responsible person",
+    EvidenceType.DOC_CONTRATANTE: "Document of the contracting party",
+    EvidenceType.DOC_RESPONSAVEL_FINANCEIRO: "Document of the financially responsible person",
+    EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO: "Single document covering both",
+    EvidenceType.KYC: "Know Your Customer, facial biometrics",
+}
+"""The contract's meaning of each evidence type."""
+
+STATUS_TEXTS: Final = {
+    Status.COMPLIANT: "Everything that the contract demands is there.",
+    Status.INCOMPLETE: "Some evidence that the contract demands is missing.",
+    Status.CONFLICT: "What was sent contradicts the contract; more files do not mend it.",
+}
+
+REASON_NAMES: Final = {
+    Reason.UNUSABLE: "file unusable",
+    Reason.NOT_UPLOADED: "not uploaded yet",
+    Reason.EXPIRED: "credentials expired",
+    Reason.NEVER_REQUESTED: "never requested",
+}
+
+PROBLEM_NAMES: Final = {
+    Problem.COMPLETED_WITHOUT_EVIDENCE: "completed without evidence",
+    Problem.GROUP_UNKNOWN: "unknown utility group",
+    Problem.KYC_NOT_ALONE: "KYC beside other evidence",
+    Problem.KYC_REPEATED: "more than one KYC",
+    Problem.DOCUMENT_REDUNDANT: "redundant document",
+}
+
+GLOSSARY: Final = {
+    "Evidence": "A recording or document that a sale needs before it can be completed.",
+    "Counted": (
+        "A file counts when it lies in the bucket under the key of an evidence record that is not withdrawn, "
+        "and nothing was found wrong with it. A record without a file counts for nothing."
+    ),
+    "Open": "A sale that is incomplete or in conflict: somebody has to act.",
+    "Age": "Whole days between the creation of the sale and the moment of this report.",
+    "Not examined": "A file that nobody has looked into yet. It counts until somebody has.",
+    "Utility group": "A, B, C or D. All four demand a document and an audio of the contracting party.",
+    "isClientFinancialResponsible": (
+        "Whether the contracting party pays. If not, an audio and a document of the financially responsible "
+        "person are demanded too."
+    ),
+} | {
+    **{f"{reason}": REASON_TEXTS[reason] for reason in Reason},
+    **{f"{problem}": PROBLEM_TEXTS[problem] for problem in Problem},
+}
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 sale``, ``2,000 sales``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def headline(result: AuditResult) -> str:
+    """The answer in one sentence."""
+    if not result.sales:
+        return "No sale was known at this moment"
+    if not result.open:
+        whose = "The one sale has the evidence it needs"
+        return whose if result.sales == 1 else f"All {result.sales:,} sales have the evidence they need"
+    of_all = f"of {counted(result.sales, 'sale')}"
+    lacking = f"{result.incomplete:,} {of_all} {'lacks' if result.incomplete == 1 else 'lack'} evidence"
+    clashing = "is in conflict" if result.conflict == 1 else "are in conflict"
+    if not result.conflict:
+        return lacking
+    if not result.incomplete:
+        return f"{result.conflict:,} {of_all} {clashing}"
+    return f"{lacking}, {result.conflict:,} more {clashing}"
+
+
+def notices(result: AuditResult) -> list[str]:
+    """What a reader must know before trusting the numbers."""
+    found = []
+    if result.source.embedded:
+        services = " and ".join(result.source.embedded)
+        found.append(f"Made on an embedded {services}, for trying out: the numbers say nothing about real sales.")
+    if result.source.last_sync is None and result.sales:
+        found.append("The bucket had never been read at this moment, so no file could count.")
+    if result.unexamined:
+        files = counted(result.unexamined, "file")
+        found.append(f"{files} counted without having been examined; some may turn out to be unusable.")
+    if result.without_client:
+        found.append(
+            f"{counted(result.without_client, 'sale')} without a client: nobody can be asked for evidence."
+        )
+    if result.cpf_shown:
+        found.append("This report holds whole CPFs: keep it as closely as the contracts themselves.")
+    return found
