@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import stat
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from toolkit.errors import BucketUnavailable, InvalidField, InvalidInput, Unread
 from toolkit.faces.cli import main
 from toolkit.operations.bucket_sync import sync_bucket
 from toolkit.operations.credentials import ManifestResult, UploadLimits, known, request_manifest
+from toolkit.operations.credentials.private_file import private_file
 from toolkit.operations.uploads import upload_files
 from toolkit.settings import AwsSettings
 from toolkit.storage.bucket import Bucket
@@ -44,7 +46,7 @@ def ask(database: Database, bucket: Bucket, clock: Any, tmp_path: Path, out: Pat
     add_sale(database, "sale-2")
 
     def ask(*lines: str, headings: str = HEADINGS, bucket: Bucket = bucket, out: Path = out) -> ManifestResult:
-        manifest = tmp_path / "manifest.csv"
+        manifest = tmp_path / f"for-{out.stem}.csv"
         manifest.write_text("\n".join([headings, *lines]) + "\n", encoding="utf-8")
         return request_manifest(
             database, bucket, manifest, out, requested_by="night job", limits=LIMITS, clock=clock
@@ -238,6 +240,34 @@ def test_what_cannot_be_written_or_signed_stores_nothing(
     with pytest.raises(BucketUnavailable):
         ask(CONTRACT, bucket=Bucket("evidence", nowhere))
     assert (record_ids(database), out.exists()) == ([], False)
+
+
+def test_two_who_ask_for_the_same_at_once_get_one_set_of_records(
+    ask: Ask, database: Database, tmp_path: Path
+) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        results = list(threads.map(lambda n: ask(CONTRACT, RECORDING, out=tmp_path / f"{n}.jsonl"), range(4)))
+    assert sorted((result.issued, result.reissued) for result in results) == [(0, 2), (0, 2), (0, 2), (2, 0)]
+    assert len(record_ids(database)) == 2
+
+
+def test_two_cannot_write_the_same_file_at_once(ask: Ask, out: Path) -> None:
+    with private_file(out), pytest.raises(InvalidInput, match="is being written by somebody else"):
+        ask(CONTRACT)
+    assert ask(CONTRACT).issued == 1
+
+
+def test_what_was_stored_before_a_kill_is_reissued(
+    ask: Ask, database: Database, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            ask(CONTRACT)
+    stored = record_ids(database)
+    assert (len(stored), out.exists()) == (1, False)
+    assert ask(CONTRACT).reissued == 1
+    assert [line["id"] for line in credentials(out)] == record_ids(database) == stored
 
 
 def test_rejected_rows_name_only_fields_and_reasons(ask: Ask) -> None:

@@ -116,7 +116,7 @@ def issue(
         known = known_records(connection, bucket, now)
         batch = _Batch(bucket, limits, requested_by, now)
         issued = batch.write(connection, wanted, known, draft.file, progress or Quiet())
-        draft.close()
+        draft.finish()
         # What a former file's uploads noted says nothing about this one: its lines are not in the bucket.
         journal_of(out).unlink(missing_ok=True)
     skipped = tuple(_skipped(wanted[position], record) for position, record in known.items() if record.uploaded)

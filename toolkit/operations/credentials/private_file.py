@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,17 +18,16 @@ def journal_of(credentials: Path) -> Path:
 
 
 class Draft:
-    """What will become the file, beside it: ``close`` it when it is complete."""
+    """What will become the file, beside it: ``finish`` it when it is complete."""
 
     def __init__(self, file: TextIO) -> None:
         self.file = file
         self.complete = False
 
-    def close(self) -> None:
+    def finish(self) -> None:
         """Bring everything that was written to the disk."""
         self.file.flush()
         os.fsync(self.file.fileno())
-        self.file.close()
         self.complete = True
 
 
@@ -35,21 +35,36 @@ class Draft:
 def private_file(path: Path) -> Iterator[Draft]:
     """A draft that takes the place of ``path`` at the end of the block where it is complete, and else goes away.
 
+    What a kill leaves of a draft is overwritten by the next one.
+
     Raises:
-        InvalidInput: it cannot be written there.
+        InvalidInput: it cannot be written there, or somebody else is writing it.
     """
     if path.exists() and not path.is_file():
         raise InvalidInput(f"{path} is not a file that can be replaced; name another one.")
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be written: {error.strerror}.") from None
+    beside = path.with_name(f".{path.name}.draft")
+    descriptor = _opened(beside, path)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
             draft = Draft(file)
             yield draft
-        if draft.complete:
-            beside.replace(path)
+            if draft.complete:
+                beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _opened(draft: Path, path: Path) -> int:
+    """The draft, locked and empty."""
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error.strerror}.") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise InvalidInput(f"{path} is being written by somebody else; wait, or name another file.") from None
+    os.fchmod(descriptor, 0o600)
+    os.ftruncate(descriptor, 0)
+    return descriptor
