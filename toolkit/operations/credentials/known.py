@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import PurePosixPath
 from typing import Any, Final
 from uuid import UUID
 
@@ -79,7 +78,7 @@ def _in_bucket(bucket: Bucket, keys: Iterable[str]) -> set[str]:
     """Which of the keys hold an object of at least one byte that no reading of the bucket has seen yet."""
     days = defaultdict(set)
     for key in keys:
-        days[f"{PurePosixPath(key).parents[1]}/"].add(key)
+        days[key.rpartition("/")[0].rpartition("/")[0]].add(key)
     found: set[str] = set()
     alone = [key for wanted in days.values() if len(wanted) <= FEW for key in wanted]
     with ThreadPoolExecutor(_READERS) as readers:
