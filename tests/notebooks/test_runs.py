@@ -1,7 +1,6 @@
 """`toolkit run`: a notebook runs to its end, or leaves nothing at its place."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -78,22 +77,32 @@ def test_a_run_that_takes_too_long_is_stopped_with_its_kernel(folder):
     assert not psutil.pid_exists(int(kernel))
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_signal_stops_the_run_with_its_kernel(folder, number, status):
-    path = write(folder, "import os, time; open('kernel', 'w').write(str(os.getpid())); time.sleep(600)")
-    command = [sys.executable, "-m", "toolkit", "run", str(path), "--out", "out.ipynb"]
-    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+def test_a_signal_stops_the_run_with_its_kernel(tmp_path):
+    runs = []
+    for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+        folder = tmp_path / number.name
+        folder.mkdir()
+        path = write(folder, "import os, time; open('kernel', 'w').write(str(os.getpid())); time.sleep(600)")
+        command = [sys.executable, "-m", "toolkit", "run", str(path), "--out", "out.ipynb"]
+        runs.append(
+            (folder, number, status, subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True))
+        )
+    for folder, number, status, process in runs:
+        kernel = psutil.Process(int(written(folder / "kernel")))
+        process.send_signal(number)
+        _, printed = process.communicate(timeout=30)
+        assert process.returncode == status
+        assert "Traceback" not in printed
+        assert names(folder) == {"job.ipynb", "kernel"}
+        assert not kernel.is_running()
+
+
+def written(path: Path) -> str:
     deadline = time.monotonic() + 60
-    while not (folder / "kernel").exists() or not (folder / "kernel").read_text():
+    while not path.exists() or not path.read_text():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    kernel = psutil.Process(int((folder / "kernel").read_text()))
-    os.kill(process.pid, number)
-    _, printed = process.communicate(timeout=30)
-    assert process.returncode == status
-    assert "Traceback" not in printed
-    assert names(folder) == {"job.ipynb", "kernel"}
-    assert not kernel.is_running()
+    return path.read_text()
 
 
 def test_wrong_usage_runs_nothing(folder, capsys):

@@ -4,7 +4,7 @@ import nbformat
 import pytest
 
 from toolkit.errors import NotebookFailed, SettingsError
-from toolkit.faces.notebook_parameters import chosen_values, read_parameters
+from toolkit.faces.notebook_runs.parameters import chosen_values, read_parameters
 
 CELL = """\
 cpf = "000"  # whose

@@ -6,14 +6,15 @@ schedulers read them from the executed notebook.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import nbformat
+if TYPE_CHECKING:  # it takes longer to import than all else that a kernel needs
+    from nbformat import NotebookNode
 
 RESULT_TYPE: Final = "application/vnd.evidence-toolkit+json"
 
 
-def results_of(notebook: nbformat.NotebookNode) -> tuple[dict[str, Any], ...]:
+def results_of(notebook: NotebookNode) -> tuple[dict[str, Any], ...]:
     """The results that an executed notebook holds, in the order of its cells."""
     return tuple(
         dict(output.data[RESULT_TYPE])

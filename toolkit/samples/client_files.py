@@ -116,7 +116,7 @@ def write_xlsx(path: Path, people: Sequence[Person], wrong: Sequence[Person]) ->
     sheet = workbook.add_worksheet("Clientes")
     sheet.set_column(0, len(XLSX_HEADINGS) - 1, 16)
     sheet.write_row(0, 0, XLSX_HEADINGS, heading)
-    broken = [replace(person, cpf="98765432100" if number else "") for number, person in enumerate(wrong)]
+    broken = [replace(person, cpf="98765432199" if number else "") for number, person in enumerate(wrong)]
     rows = [*people[: len(people) // 2], *broken, *people[len(people) // 2 :]]
     for number, person in enumerate(rows, start=1):
         for column, value in enumerate(_xlsx_cells(person)):

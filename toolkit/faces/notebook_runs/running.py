@@ -30,9 +30,9 @@ from papermill.exceptions import PapermillExecutionError
 from traitlets.config import Config
 
 from toolkit.errors import NotebookFailed, SettingsError
-from toolkit.faces.notebook_failures import cut_errors, described_failure
-from toolkit.faces.notebook_parameters import Value, chosen_values, read_parameters
 from toolkit.faces.notebook_results import results_of
+from toolkit.faces.notebook_runs.failures import cut_errors, described_failure
+from toolkit.faces.notebook_runs.parameters import Value, chosen_values, read_parameters
 
 _KERNEL_START: Final = 60
 """Seconds that a kernel may take to start."""

@@ -1,0 +1,184 @@
+"""The notebooks of the project: their form, a first run on nothing, and the main job on the sample."""
+
+import ast
+import csv
+import json
+import re
+from pathlib import Path
+
+import nbformat
+import papermill
+import pytest
+import sqlalchemy as sa
+
+from toolkit.faces.cli import main
+from toolkit.faces.demo import NOTEBOOKS
+from toolkit.faces.notebook_results import results_of
+from toolkit.faces.notebook_runs.parameters import read_parameters
+from toolkit.samples import make_samples
+from toolkit.storage import tables
+
+NAMES = ("01_bulk_load_clients", "02_request_credentials", "03_missing_evidence_report")
+
+
+def notebook(name: str) -> nbformat.NotebookNode:
+    return nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
+
+
+def test_these_are_the_notebooks():
+    assert sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb")) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_is_text_parameters_imports_one_call_and_a_display(name):
+    cells = notebook(name).cells
+    assert [cell.cell_type for cell in cells] == ["markdown", "code", "code", "code", "markdown", "code"]
+    assert [cell.metadata.get("tags") for cell in cells if cell.cell_type == "code"] == [["parameters"]] + [
+        None
+    ] * 3
+    for heading in ("**Question:**", "**In:**", "**Out:**"):
+        assert heading in cells[0].source
+    imports, call, shown = (ast.parse(cells[position].source).body for position in (2, 3, 5))
+    assert {type(statement) for statement in imports} == {ast.ImportFrom}
+    assert [type(statement.value) for statement in call] == [ast.Call]
+    assert [type(statement.value) for statement in shown] == [ast.Name]
+    assert all(not cell.get("outputs") for cell in cells)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_parameter_has_a_comment_and_reaches_the_call(name):
+    parameters = read_parameters(notebook(name))
+    assert all(parameter.comment for parameter in parameters.values())
+    [call] = ast.parse(notebook(name).cells[3].source).body
+    used = {node.id for node in ast.walk(call.value) if isinstance(node, ast.Name)}
+    assert set(parameters) <= used
+
+
+def outputs(executed: nbformat.NotebookNode) -> str:
+    """Everything that a reader can see."""
+    return "\n".join(json.dumps(cell.get("outputs", []), ensure_ascii=False) for cell in executed.cells)
+
+
+def test_each_runs_by_papermill_on_nothing_from_anywhere(embedded_environment, monkeypatch, tmp_path):
+    for variable, value in embedded_environment.items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.chdir(tmp_path)
+    ran = {}
+    for name in NAMES:
+        out = tmp_path / f"{name}.out.ipynb"
+        ran[name] = papermill.execute_notebook(NOTEBOOKS / f"{name}.ipynb", out, progress_bar=False)
+    [clients], [credentials], [report] = (results_of(executed) for executed in ran.values())
+    assert (clients["dryRun"], clients["accepted"], clients["rejected"]) == (True, 180, 11)
+    assert "made up" in outputs(ran[NAMES[0]])
+    assert credentials == {"job": "request_credentials", "rows": 0}
+    assert "Nothing was requested" in outputs(ran[NAMES[1]])
+    assert (report["sales"], report["needsAttention"]) == (0, False)
+    assert "There are no sales yet" in outputs(ran[NAMES[2]])
+    assert (tmp_path / "reports").is_dir()
+
+
+def test_a_mistake_is_told_in_one_line(embedded_environment, tmp_path, capsys):
+    out = tmp_path / "out.ipynb"
+    missing = tmp_path / "nowhere.csv"
+    path = NOTEBOOKS / f"{NAMES[0]}.ipynb"
+    assert main(["run", str(path), "-p", "files", str(missing), "--out", str(out)], embedded_environment) == 1
+    printed = capsys.readouterr().err
+    assert "UnreadableFile" in printed
+    assert str(missing) in printed
+    assert not out.exists()
+    [error] = [
+        output
+        for cell in nbformat.read(tmp_path / "out.failed.ipynb", 4).cells
+        for output in cell.get("outputs", ())
+        if output.output_type == "error"
+    ]
+    assert len(error.traceback) == 1
+
+
+def test_the_main_job_finds_what_the_sample_tells_and_a_second_time_changes_nothing(
+    embedded_environment, database, bucket, tmp_path, capsys
+):
+    out = tmp_path / "reports"
+    assert main(["demo", "--out", str(out), "--shared"], embedded_environment) == 0
+    first = capsys.readouterr().out
+    assert "180 registered, 11 rejected, 1 skipped" in first
+    assert "177 requested, 0 requested again, 172 uploaded" in first
+    assert f"Report: {out}" in first
+    assert judged(out / "missing-evidence.csv") == deserved()
+    assert_nothing_leaked(out, embedded_environment)
+    before = state(database, bucket)
+    assert main(["demo", "--out", str(out), "--shared"], embedded_environment) == 0
+    assert "0 registered, 11 rejected, 181 skipped" in capsys.readouterr().out
+    assert state(database, bucket) == before
+    assert judged(out / "missing-evidence.csv") == deserved()
+
+
+def judged(path: Path) -> dict[str, tuple[str, str, str]]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return {row["saleId"]: (row["status"], row["missing"], row["problems"]) for row in csv.DictReader(file)}
+
+
+def deserved() -> dict[str, tuple[str, str, str]]:
+    """The sales of the sample that are not compliant, as their scenarios say."""
+    verdicts = {sale.id: sale.scenario.verdict for sale in make_samples().sales}
+    return {
+        sale_id: (
+            verdict.status,
+            "|".join(piece.evidence_type for piece in verdict.missing),
+            "|".join(verdict.problems),
+        )
+        for sale_id, verdict in verdicts.items()
+        if verdict.status != "compliant"
+    }
+
+
+def state(database, bucket) -> dict[str, object]:
+    """Every row that a second run must not add to or change, and every object."""
+    kept = (
+        tables.clients,
+        tables.addresses,
+        tables.sales,
+        tables.evidences,
+        tables.withdrawals,
+        tables.sale_observations,
+        tables.object_observations,
+        tables.content_checks,
+    )
+    with database.transaction() as connection:
+        rows = {table.name: sorted(map(str, connection.execute(sa.select(table)))) for table in kept}
+    return {**rows, "objects": [(item.key, item.etag) for page in bucket.seen() for item in page]}
+
+
+def assert_nothing_leaked(out: Path, environ: dict[str, str]) -> None:
+    """No executed notebook holds a CPF in any form, a name, an address, or anything of the credentials."""
+    samples = make_samples()
+    people = (*samples.csv_clients, *samples.xlsx_clients, *samples.csv_wrong, *samples.xlsx_wrong)
+    secrets = {environ["AWS_SECRET_ACCESS_KEY"], environ["DATABASE_URL"]}
+    [credentials] = Path(environ["TOOLKIT_HOME"], "credentials").glob("*.jsonl")
+    assert credentials.stat().st_mode & 0o777 == 0o600
+    for line in credentials.read_text().splitlines():
+        fields = json.loads(line)["fields"]
+        secrets |= {value for name, value in fields.items() if name not in {"bucket", "key", "X-Amz-Algorithm"}}
+    assert len(secrets) > 500
+    executed = sorted((out / "notebooks").glob("*.ipynb"))
+    assert [path.stem for path in executed] == list(NAMES)
+    for path in executed:
+        text = "\n".join(str(cell) for cell in nbformat.read(path, 4).cells)
+        digits = set(re.findall(r"\d{11}", re.sub(r"(?<=\d)[.-](?=\d)", "", text)))
+        assert not digits & {person.cpf for person in people}
+        for person in people:
+            masked = f"{person.cpf[3:6]}.{person.cpf[6:9]}"
+            for secret in (
+                masked,
+                f"{person.first_name} {person.last_name}",
+                person.email,
+                person.phone,
+                person.rg,
+            ):
+                assert not secret or secret not in text
+        assert not [secret for secret in secrets if secret in text]
+
+
+def test_the_demo_keeps_out_of_shared_services(embedded_environment, capsys):
+    assert main(["demo"], embedded_environment) == 2
+    assert "--shared" in capsys.readouterr().err

@@ -1,0 +1,68 @@
+"""``toolkit sample`` and ``toolkit demo``: made-up data, and the whole job on them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from toolkit.faces.cli.context import DONE, Context, note, pass_context
+from toolkit.faces.demo import Demo, refuse_shared
+from toolkit.samples import DEFAULT_CLIENTS, DEFAULT_SALES, DEFAULT_SEED, make_samples, write_samples
+from toolkit.samples.scenarios import SCENARIOS
+
+
+@click.command()
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="The folder to fill.")
+@click.option("--seed", type=int, default=DEFAULT_SEED, show_default=True, help="Equal seeds give equal files.")
+@click.option("--clients", type=click.IntRange(min=10), default=DEFAULT_CLIENTS, show_default=True)
+@click.option("--sales", type=click.IntRange(min=len(SCENARIOS)), default=DEFAULT_SALES, show_default=True)
+@pass_context
+def sample(ctx: Context, out: Path, seed: int, clients: int, sales: int) -> int:  # noqa: ARG001
+    """Write a folder of made-up files: clients, sales, a manifest and the evidence files.
+
+    \b
+    Nobody in them is real. Some rows are wrong, as they are in life, and every case of the
+    rules occurs. clientId in sales.csv is empty: the ids exist once the clients are registered.
+
+    \b
+    Example:
+      toolkit sample --out sample-data
+      toolkit clients load sample-data/clients.csv sample-data/clients.xlsx --out rejected
+      toolkit sales load sample-data/sales.csv
+    """
+    write_samples(make_samples(seed=seed, clients=clients, sales=sales), out)
+    click.echo(out)
+    return DONE
+
+
+@click.command()
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("reports"),
+    show_default=True,
+    help="The folder for the report, the sample data and the executed notebooks.",
+)
+@click.option("--shared", is_flag=True, help="Also where DATABASE_URL or EVIDENCE_BUCKET names a shared one.")
+@pass_context
+def demo(ctx: Context, out: Path, shared: bool) -> int:
+    """Do the whole job on made-up data, end to end, and say at each step what happened.
+
+    \b
+    Clients are loaded, sales taken over, credentials requested, files uploaded, and the
+    report written, by the notebooks of the project. A second time changes nothing.
+
+    \b
+    Example:
+      toolkit demo --out reports
+    """
+    started = time.monotonic()
+    if not shared:
+        refuse_shared(ctx.workspace)
+    Demo(ctx.workspace, ctx.environ, out, click.echo).run()
+    note(
+        f"Done in {time.monotonic() - started:.0f} s. The embedded services keep running; stop them: toolkit down"
+    )
+    return DONE

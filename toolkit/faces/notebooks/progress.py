@@ -1,0 +1,52 @@
+"""Progress in a notebook: one line that moves, and at the end says how much was done and how long it took."""
+
+from __future__ import annotations
+
+import time
+from html import escape
+from typing import Final
+
+from IPython.display import DisplayHandle
+
+_EVERY: Final = 0.25
+"""Seconds between two changes of the line."""
+
+
+class NotebookProgress:
+    """A line for each task, in the output of the cell that runs."""
+
+    def __init__(self) -> None:
+        self._line: DisplayHandle | None = None
+
+    def begin(self, task: str, total: int | None, unit: str) -> None:
+        """Show a new line."""
+        self.end()
+        self._task, self._total, self._unit, self._done = task, total, unit, 0
+        self._started = self._shown = time.monotonic()
+        self._line = DisplayHandle()
+        self._line.display(self._moving(), raw=True)
+
+    def advance(self, count: int) -> None:
+        """Move the line, not more often than eyes can follow."""
+        self._done += count
+        if self._line is not None and time.monotonic() - self._shown >= _EVERY:
+            self._shown = time.monotonic()
+            self._line.update(self._moving(), raw=True)
+
+    def end(self) -> None:
+        """Leave what was done."""
+        if self._line is not None:
+            seconds = time.monotonic() - self._started
+            text = f"{self._task}: {self._done:,} {self._unit} in {seconds:.1f} s"
+            self._line.update(_bundle(f"{escape(text)}", text), raw=True)
+            self._line = None
+
+    def _moving(self) -> dict[str, str]:
+        of_total = f" of {self._total:,}" if self._total else ""
+        text = f"{self._task}: {self._done:,}{of_total} {self._unit}"
+        size = f' value="{self._done}" max="{self._total}"' if self._total else ""
+        return _bundle(f"<progress{size}></progress> {escape(text)}", text)
+
+
+def _bundle(markup: str, text: str) -> dict[str, str]:
+    return {"text/html": f'<div style="opacity:.75">{markup}</div>', "text/plain": text}
