@@ -43,6 +43,19 @@ class InvalidToken(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Bearer:
+    """Who a verified token was issued to, and when it expires, in seconds since 1970."""
+
+    subject: str
+    expires: float
+
+    def check(self) -> None:
+        """Refuse a token from the second on in which it expires: clocks that differ only excuse its start."""
+        if self.expires <= time.time():
+            raise InvalidToken("The bearer token has expired")
+
+
+@dataclass(frozen=True, slots=True)
 class TokenKey:
     """One key with the one algorithm that it is for, and what tokens must name where that is configured.
 
@@ -77,8 +90,8 @@ class TokenKey:
             f"TOOLKIT_JWT_PUBLIC_KEY (RS256 or ES256, PEM). {_MAKE_A_SECRET}"
         )
 
-    def subject_of(self, token: str) -> str:
-        """Who the token was issued to.
+    def bearer_of(self, token: str) -> Bearer:
+        """Whose token it is, and until when.
 
         Raises:
             InvalidToken: malformed, wrongly signed, of another algorithm, expired, not yet valid, without expiry
@@ -98,11 +111,11 @@ class TokenKey:
             raise InvalidToken("The bearer token has expired") from None
         except (jwt.PyJWTError, ValueError, TypeError, ArithmeticError, RecursionError):
             raise InvalidToken("The bearer token is not valid") from None
-        subject: str = claims["sub"]
-        _check_expiry(claims["exp"])
-        if not _is_usable(subject):
+        bearer = Bearer(claims["sub"], _moment(claims["exp"]))
+        if not _is_usable(bearer.subject):
             raise InvalidToken("The bearer token names no usable subject")
-        return subject
+        bearer.check()
+        return bearer
 
 
 def issue(settings: Settings, subject: str, ttl: timedelta, now: datetime) -> str:
@@ -159,12 +172,10 @@ def _public_key(pem: str) -> PublicKey:
     )
 
 
-def _check_expiry(exp: object) -> None:
-    """Expiry is exact: the clock skew that the library grants is for the start of a token's life only."""
+def _moment(exp: object) -> float:
     if isinstance(exp, bool) or not isinstance(exp, int | float):
         raise InvalidToken("The bearer token is not valid")
-    if exp <= time.time():
-        raise InvalidToken("The bearer token has expired")
+    return float(exp)
 
 
 def _is_usable(subject: str) -> bool:

@@ -1,0 +1,49 @@
+"""What a supervisor asks: ``/health``, is the process alive; ``/ready``, can it work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from toolkit.faces.http_api.answers import PROBLEMS, Live, NotReady, Ready, answer
+from toolkit.faces.http_api.backend import Backend
+from toolkit.faces.http_api.workers import Busy, Workers
+
+_OK = "ok"
+_AWAY = "unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Probes:
+    """The probes over one backend; they have threads of their own, so that load does not hide an outage."""
+
+    backend: Backend
+    workers: Workers
+
+    def routes(self) -> list[Route]:
+        """Both need no token."""
+        return [Route("/health", self.health), Route("/ready", self.ready)]
+
+    async def health(self, request: Request) -> Response:  # noqa: ARG002  # Starlette's signature
+        """``GET /health``."""
+        return answer(200, Live(status=_OK))
+
+    async def ready(self, request: Request) -> Response:  # noqa: ARG002
+        """``GET /ready``."""
+        try:
+            errors = await self.workers.run(self.backend.check)
+        except Busy:
+            return _not_ready(_AWAY, _AWAY)
+        database, bucket = (_OK if errors[name] is None else _AWAY for name in ("database", "bucket"))
+        if database == bucket == _OK:
+            return answer(200, Ready(status="ready", database=database, bucket=bucket))
+        return _not_ready(database, bucket)
+
+
+def _not_ready(database: str, bucket: str) -> Response:
+    problem = PROBLEMS[503]
+    body = NotReady(message=problem.message, code=503, database=database, bucket=bucket)
+    return answer(503, body, problem.headers)
