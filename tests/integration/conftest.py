@@ -53,7 +53,7 @@ def stopped_home() -> Iterator[Path]:
 @pytest.fixture
 def used_home(own_home: Path, stopped_home: Path) -> Path:
     """A home of one test in which PostgreSQL ran before, to save the time of making its data."""
-    subprocess.run(["cp", "-a", stopped_home, own_home], check=True)
+    subprocess.run(["cp", "-a", "--sparse=always", stopped_home, own_home], check=True)
     return own_home
 
 

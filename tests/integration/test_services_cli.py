@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -55,7 +56,11 @@ def test_up_status_and_down(own_home: Path, capsys: pytest.CaptureFixture[str]) 
 def test_up_ends_though_its_output_is_a_pipe(own_home: Path) -> None:
     command = f"'{sys.executable}' -m toolkit up | cat"
     ended = subprocess.run(
-        ["sh", "-c", command], env={"TOOLKIT_HOME": str(own_home)}, capture_output=True, text=True, timeout=60
+        ["sh", "-c", command],
+        env=os.environ | {"TOOLKIT_HOME": str(own_home)},
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert ended.stdout.count("answers") == 2, ended.stderr
 
