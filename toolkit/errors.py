@@ -63,11 +63,12 @@ class InvalidFields(InvalidInput):
     """The request does not pass validation.
 
     ``invalid`` lists every invalid field of the request in the contract's order; the values themselves
-    are left out on purpose.
+    are left out on purpose. ``summary`` says in a sentence what the contract has a case of its own for.
     """
 
-    def __init__(self, invalid: Sequence[InvalidField]) -> None:
+    def __init__(self, invalid: Sequence[InvalidField], summary: str | None = None) -> None:
         self.invalid = tuple(invalid)
+        self.summary = summary
         super().__init__("; ".join(f"{item.field}: {item.message}" for item in self.invalid))
 
 

@@ -87,9 +87,11 @@ def test_evidence_type_missing_for_a_sale_of_group_d_is_the_contracts_own_case(a
     body = {name: value for name, value in BODY.items() if name != "evidenceType"}
     with pytest.raises(InvalidFields) as of_d:
         ask("VND-D", body)
-    assert of_d.value.invalid == (InvalidField("evidenceType", "Required for a sale of utility group D"),)
+    assert of_d.value.invalid == (InvalidField("evidenceType", "Required"),)
+    assert of_d.value.summary == "evidenceType is required for a sale of utility group D"
     with pytest.raises(InvalidFields) as of_a:
         ask("VND-1", body | {"fileName": ""})
+    assert of_a.value.summary is None
     assert of_a.value.invalid == (
         InvalidField("evidenceType", "Required"),
         InvalidField("fileName", "Must not be empty"),

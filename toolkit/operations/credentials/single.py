@@ -23,7 +23,7 @@ from toolkit.storage.tables import evidences, sales
 
 EVIDENCE_TYPE: Final = "evidenceType"
 
-REQUIRED_FOR_GROUP_D: Final = "Required for a sale of utility group D"
+REQUIRED_FOR_GROUP_D: Final = "evidenceType is required for a sale of utility group D"
 """The contract's own case: ``evidenceType`` missing for a sale of utility group D."""
 
 
@@ -113,14 +113,12 @@ def _parsed(database: Database, sale_id: str, body: Mapping[str, Any]) -> Eviden
     try:
         return parse(EvidenceRequest, body)
     except InvalidFields as error:
-        missing = InvalidField(EVIDENCE_TYPE, REQUIRED)
-        if missing not in error.invalid:
+        if InvalidField(EVIDENCE_TYPE, REQUIRED) not in error.invalid:
             raise
         with database.transaction() as connection:
             if _utility_group(connection, sale_id) != UtilityGroup.D:
                 raise
-        own_case = InvalidField(EVIDENCE_TYPE, REQUIRED_FOR_GROUP_D)
-        raise InvalidFields([own_case if item == missing else item for item in error.invalid]) from None
+        raise InvalidFields(error.invalid, REQUIRED_FOR_GROUP_D) from None
 
 
 def _utility_group(connection: Connection, sale_id: str) -> str | None:
