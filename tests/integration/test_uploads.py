@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -180,12 +178,11 @@ def test_a_killed_upload_goes_on_where_it_was(bucket: Bucket, folder: Path, tmp_
     credentials = write_credentials(tmp_path / "c.jsonl", lines)
     journal = credentials.with_name("c.jsonl.done")
     command = [sys.executable, "-m", "toolkit", "evidence", "upload", str(credentials), "--from", str(folder)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while not journal.exists() or journal.stat().st_size < 37 * 20:
-        assert process.poll() is None
-        time.sleep(0.005)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        while not journal.exists() or journal.stat().st_size < 37 * 20:
+            assert process.poll() is None, process.communicate()[0]
+            time.sleep(0.005)
+        process.kill()
     noted = len(journal.read_bytes()) // 37
     assert noted < 150
     with journal.open("ab") as file:

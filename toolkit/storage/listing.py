@@ -95,7 +95,7 @@ _TOKEN: Final = re.compile("<NextContinuationToken>([^<]+)</NextContinuationToke
 
 
 def _read(answer: str) -> _Page | None:
-    """A page as columns: with encoded keys nothing in them needs XML's own escapes, so no parser is needed.
+    """A page as columns: with encoded keys no markup can be inside of them, so no parser is needed.
 
     Raises:
         ValueError: it is not such a page.
@@ -112,7 +112,13 @@ def _read(answer: str) -> _Page | None:
 
 
 def _decoded(keys: list[str]) -> list[str]:
-    """The keys as they are; most hold no other escapes than those of our layout, which one pass takes."""
-    text = "\n".join(keys).replace("+", " ").replace("%2F", "/").replace("%20", " ")
+    """The keys as they are; most hold no other escapes than those of our layout, which one pass takes.
+
+    An ampersand itself is encoded, so one that stands there begins XML's own escape of a quotation mark.
+    """
+    text = "\n".join(keys)
+    if "&" in text:
+        text = unescape(text)
+    text = text.replace("+", " ").replace("%2F", "/").replace("%20", " ")
     lines = text.split("\n") if keys else []
     return [unquote(line) if "%" in line else line for line in lines]

@@ -1,0 +1,77 @@
+"""The whole way of evidence files, on a second, independent S3 server."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.gateway import Gateway
+from tests.integration.custody import credentials_line, rows, write_credentials
+from tests.integration.evidence_bytes import pdf, silence, tone
+from tests.integration.test_upload_forms import make_bucket
+from toolkit.domain.contents import ContentProblem
+from toolkit.errors import UploadRefused
+from toolkit.operations.bucket_sync import Synced, sync_bucket
+from toolkit.operations.contents import Verified, verify_contents
+from toolkit.operations.uploads import UploadProblem, upload_files
+from toolkit.partner import post_file
+from toolkit.storage import listing
+from toolkit.storage.bucket import Bucket
+from toolkit.storage.database import Database
+
+
+@pytest.fixture
+def bucket(object_gateway: Gateway) -> Bucket:
+    return make_bucket(object_gateway)
+
+
+def test_files_are_uploaded_observed_and_verified(
+    database: Database, bucket: Bucket, tmp_path: Path, clock: Any
+) -> None:
+    contents = {"contrato é.pdf": pdf(), "b.pdf": pdf()[:-40], "c.mp3": tone(), "d.mp3": silence()}
+    lines = []
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+        lines.append(credentials_line(bucket, "s", name, "POV" if name.endswith("mp3") else "DOC_CONTRATANTE"))
+    lines.append(credentials_line(bucket, "s", "gone.pdf"))
+    uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), tmp_path)
+    assert uploaded.sent == 4
+    assert [failure.problem for failure in uploaded.failures] == [UploadProblem.NOT_FOUND]
+    assert sync_bucket(database, bucket, clock=clock) == Synced(4, 4, 0, 0, examined=4)
+    assert sync_bucket(database, bucket, clock=clock) == Synced(4, 0, 0, 0, examined=0)
+    problems = {ContentProblem.DAMAGED: 1, ContentProblem.SILENT: 1}
+    assert verify_contents(database, bucket, clock=clock) == Verified(4, problems, left=0)
+    post_file(lines[0]["url"], lines[0]["fields"], tmp_path / "c.mp3")
+    assert sync_bucket(database, bucket, clock=clock) == Synced(4, 0, 1, 0, examined=1)
+    assert verify_contents(database, bucket, clock=clock) == Verified(1, {}, left=0)
+    assert rows(database, "SELECT count(*) FROM audit.content_checks WHERE sha256 IS NOT NULL") == [(5,)]
+
+
+def test_pages_of_a_listing_follow_each_other(bucket: Bucket, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(listing, "PAGE", 3)
+    (tmp_path / "a.pdf").write_bytes(b"x")
+    names = sorted(f"{number} é & + % <'\">.pdf" for number in range(10))
+    for name in names:
+        now = datetime.now(UTC)
+        form = bucket.presign_post(name, max_bytes=10, expires_at=now + timedelta(minutes=5))
+        post_file(form.url, form.fields, tmp_path / "a.pdf")
+    assert [[item.key for item in page] for page in bucket.seen()] == [
+        names[:3],
+        names[3:6],
+        names[6:9],
+        names[9:],
+    ]
+    assert [item.key for page in bucket.seen(after=names[6]) for item in page] == names[7:]
+    assert bucket._listing._ordinary, "these pages came from boto3"
+
+
+def test_a_large_file_that_is_refused_is_told_with_the_reason(bucket: Bucket, tmp_path: Path) -> None:
+    path = tmp_path / "large.pdf"
+    with path.open("wb") as file:
+        file.truncate(20_000_000)
+    line = credentials_line(bucket, "s", "large.pdf", max_bytes=1000)
+    with pytest.raises(UploadRefused, match="EntityTooLarge"):
+        post_file(line["url"], line["fields"], path)
