@@ -129,7 +129,7 @@ def _details(condition: Condition) -> list[tuple[str, str]]:
     details = [("at", condition.address)] if condition.address else []
     if condition.data is not None and condition.data_bytes:
         details.append(("data", f"{condition.data} ({_size(condition.data_bytes)})"))
-    if condition.log is not None and condition.log.exists():
+    if condition.log is not None and (condition.pid or condition.data_bytes):
         details.append(("log", str(condition.log)))
     if condition.schema is not None:
         fits = (

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from toolkit.storage.embedded import object_store, postgres
+from toolkit.storage.embedded.home import explained
 from toolkit.storage.embedded.object_store import BucketAccess
 from toolkit.storage.embedded.status import ServiceStatus
 
@@ -49,4 +50,5 @@ def stop(home: Path) -> Sequence[str]:
     Raises:
         EmbeddedServiceError: a service does not end, or belongs to somebody else.
     """
-    return [service.NAME for service in _SERVICES if service.stop(home.resolve())]
+    with explained(home):
+        return [service.NAME for service in _SERVICES if service.stop(home.resolve())]

@@ -27,7 +27,6 @@ NAME: Final = "PostgreSQL"
 
 _START_SECONDS: Final = 60
 _STOP_SECONDS: Final = 30
-_STRAY_SECONDS: Final = 5
 _SOCKET: Final = ".s.PGSQL.5432"
 _SOCKET_PATH_BYTES: Final = 103 if sys.platform == "darwin" else 107
 _SHORT_PLACE: Final = Path("/tmp")  # noqa: S108  # only for private folders with names that nobody can foresee
@@ -153,13 +152,15 @@ def _start(home: Path) -> _Running:
         if not _data(home).exists():
             cluster.initialise(_data(home), binaries, owner)
         cluster.check_version(_data(home))
+        socket_folder = _socket_folder(home, owner)
         command = [str(binaries / "postgres"), "-D", str(_data(home))]
-        for name, value in (_SETTINGS | _places(home, owner)).items():
+        for name, value in (_SETTINGS | _places(socket_folder)).items():
             command += ["-c", f"{name}={value}"]
         processes.launch(command, _log(home), owner=owner.ids, claim=descriptor)
     processes.wait_until(lambda: _running(home) is not None or not is_claimed(_folder(home)), _START_SECONDS)
     running = _ready(home)
     if running is None:
+        _remove_socket(socket_folder)
         raise failure("PostgreSQL did not start", home, _log(home))
     return running
 
@@ -189,14 +190,19 @@ def _remove_socket(folder: Path) -> None:
             (folder / name).unlink(missing_ok=True)
 
 
-def _places(home: Path, owner: Account) -> dict[str, str]:
-    """The settings that depend on where we are."""
+def _socket_folder(home: Path, owner: Account) -> Path:
+    """The server's own folder, or a private one with a short name where that path cannot hold a socket."""
     folder = _folder(home)
     # libpq takes a comma for the end of one host's name, and the operating system limits the path.
     if "," in str(folder) or len(os.fsencode(folder / _SOCKET)) > _SOCKET_PATH_BYTES:
         folder = Path(tempfile.mkdtemp(prefix=_SHORT, dir=_SHORT_PLACE))
         owner.give(folder)
-    quoted = str(folder).replace('"', '""')
+    return folder
+
+
+def _places(socket_folder: Path) -> dict[str, str]:
+    """The settings that depend on where we are."""
+    quoted = str(socket_folder).replace('"', '""')
     # A container's /dev/shm, the usual place, is too small for parallel queries.
     memory = "sysv" if sys.platform == "linux" else "posix"
     return {"unix_socket_directories": f'"{quoted}"', "dynamic_shared_memory_type": memory}

@@ -89,7 +89,7 @@ def found(matches: Callable[[psutil.Process], bool]) -> list[psutil.Process]:
 def end(process: psutil.Process, gently: int, *, within: float, firmly: int) -> bool:
     """Ask ``process`` to end by signal ``gently``, after ``within`` seconds by ``firmly``; whether it did."""
     for number in (gently, firmly):
-        with suppress(psutil.NoSuchProcess):
+        with suppress(psutil.Error):
             process.send_signal(number)
         if wait_until(lambda: not _lives(process), within):
             return True
