@@ -24,11 +24,13 @@ from toolkit.faces.notebooks.display import (
     Facts,
     Grid,
     Part,
+    Remark,
     Shown,
 )
 from toolkit.faces.notebooks.progress import NotebookProgress
 from toolkit.operations.audit import AuditResult
-from toolkit.reports import write_report
+from toolkit.reports import chosen, write_report
+from toolkit.reports.wording import headline, notices
 
 _STATUS_COLOURS: Final = {Status.COMPLIANT: GOOD, Status.INCOMPLETE: DOUBTFUL, Status.CONFLICT: BAD}
 _REASON_COLOURS: Final = {
@@ -48,11 +50,12 @@ def missing_evidence_report(
     ``as_of`` is a moment in the past, empty for now. With ``sync`` an audit of now looks at the sales and the
     bucket first; an audit of the past takes what was seen then.
     """
+    wanted = chosen(formats.split(","))
     with workspace() as opened:
         now, timezone = opened.clock(), opened.settings.timezone
         moment = parse_moment(as_of, timezone=timezone, now=now) if as_of.strip() else None
         result = audit(opened, as_of=moment, sync=sync, progress=NotebookProgress())
-    written = write_report(result, given_path(out), formats.split(","), timezone=timezone)
+    written = write_report(result, given_path(out), wanted, timezone=timezone)
     counts = {
         "job": "missing_evidence_report",
         "sales": result.sales,
@@ -72,10 +75,13 @@ def _parts(result: AuditResult, written: Sequence[Path], timezone: tzinfo) -> li
         Fact("incomplete", result.incomplete, DOUBTFUL),
         Fact("in conflict", result.conflict, BAD),
     ]
-    heading = f"The evidence of all sales as of {result.as_of.astimezone(timezone):%Y-%m-%d %H:%M %z}"
+    as_of = f"As of {result.as_of.astimezone(timezone):%Y-%m-%d %H:%M %z}."
     if not result.sales:
-        return [Facts(heading, facts, "There are no sales yet. Take some over: toolkit sales load sales.csv")]
-    parts: list[Part] = [Facts(heading, facts, f"The report: {', '.join(map(str, written))}")]
+        hint = "Take some over: toolkit sales load sales.csv"
+        return [Facts(headline(result), facts, f"{as_of} There are no sales yet. {hint}")]
+    files = ", ".join(map(str, written))
+    parts: list[Part] = [Facts(headline(result), facts, f"{as_of} The report: {files}")]
+    parts += [Remark("Note", text) for text in notices(result)]
     parts.append(Bars("Sales by utility group", _counts(result.by_group, "utilityGroup"), _texts(_STATUS_COLOURS)))
     missing = {name: row for name, row in _counts(result.missing, "evidenceType").items() if any(row.values())}
     if missing:
