@@ -105,6 +105,13 @@ def written(path: Path) -> str:
     return path.read_text()
 
 
+def test_a_kernel_that_is_not_there_is_named(folder):
+    path = write(folder, "print(1)")
+    path.write_text(path.read_text().replace('"name": "python3"', '"name": "julia"'))
+    with pytest.raises(NotebookFailed, match="needs the kernel 'julia'"):
+        run_notebook(path, out=folder / "out.ipynb")
+
+
 def test_wrong_usage_runs_nothing(folder, capsys):
     path = write(folder, "print(1)")
     assert main(["run", str(path), "-p", "cfp", "1"], {}) == 2

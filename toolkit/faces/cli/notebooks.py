@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context
+from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json
 from toolkit.faces.notebook_runs import run_notebook
 
 
@@ -17,6 +17,7 @@ from toolkit.faces.notebook_runs import run_notebook
 @click.option("--out", type=click.Path(path_type=Path), help="The executed notebook; default: runs/ beside it.")
 @click.option("--timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="Limit of the whole run.")
 @click.option("--fail-on", type=click.Choice(["attention"]), help="Exit status 3 if something needs attention.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def run(
     ctx: Context,
@@ -25,6 +26,7 @@ def run(
     out: Path | None,
     timeout: float | None,
     fail_on: str | None,
+    as_json: bool,
 ) -> int:
     """Execute NOTEBOOK, strict about its parameters, and print where the executed notebook is.
 
@@ -50,6 +52,9 @@ def run(
         environ=ctx.environ,
         progress_bar=not ctx.quiet and sys.stderr.isatty(),
     )
-    click.echo(done.path)
-    note(f"{notebook.name} ran in {done.seconds:.1f} s")
+    if as_json:
+        print_json({"out": done.path, "seconds": round(done.seconds, 1), "results": done.results})
+    else:
+        click.echo(done.path)
+        note(f"{notebook.name} ran in {done.seconds:.1f} s")
     return NEEDS_ATTENTION if fail_on == "attention" and done.needs_attention else DONE

@@ -23,10 +23,11 @@ from typing import Any, Final, NoReturn
 
 import nbformat
 import papermill
+from jupyter_client.kernelspec import NoSuchKernel
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from papermill.clientwrap import PapermillNotebookClient
 from papermill.engines import Engine, papermill_engines
-from papermill.exceptions import PapermillExecutionError
+from papermill.exceptions import PapermillException, PapermillExecutionError
 from traitlets.config import Config
 
 from toolkit.errors import NotebookFailed, SettingsError
@@ -181,8 +182,10 @@ def _execute(
         raise NotebookFailed(f"took longer than {watch.timeout:g} seconds and was stopped.") from None
     except DeadKernelError:
         raise NotebookFailed("lost its kernel, which died (perhaps it ran out of memory).") from None
-    except (nbformat.ValidationError, RuntimeError) as error:
-        raise NotebookFailed(f"could not be started: {error}") from None
+    except NoSuchKernel as error:
+        raise NotebookFailed(f"needs the kernel {error.name!r}, which is not installed here.") from None
+    except (PapermillException, nbformat.ValidationError, ValueError, RuntimeError) as error:
+        raise NotebookFailed(f"could not be run: {error}") from None
     _refuse_early_end(executed)
     return executed
 
