@@ -22,7 +22,7 @@ from toolkit.reports.wording import PROBLEM_NAMES, REASON_NAMES, TYPE_NAMES, hea
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def audit(ctx: Context, as_of: str | None, no_sync: bool, as_json: bool) -> int:
-    r"""Judge every sale by the evidence that lies in the bucket, and show the totals.
+    """Judge every sale by the evidence that lies in the bucket, and show the totals.
 
     \b
     The sales and the bucket are looked at first. An audit of the past (--as-of) takes what

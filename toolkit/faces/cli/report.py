@@ -41,7 +41,7 @@ def report(
     show_cpf: bool,
     fail_on: str | None,
 ) -> int:
-    r"""Judge every sale and write the report of those that are not compliant.
+    """Judge every sale and write the report of those that are not compliant.
 
     \b
     Writes missing-evidence.html, .xlsx, .csv, .json and manifest.json into the folder, in
@@ -77,7 +77,7 @@ def _fails(result: AuditResult, fail_on: str | None) -> bool:
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def verify(folder: Path) -> int:
-    r"""Tell whether the report in DIR is what was written.
+    """Tell whether the report in DIR is what was written.
 
     \b
     Each file is compared with the SHA-256 in DIR/manifest.json:
