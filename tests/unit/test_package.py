@@ -55,6 +55,7 @@ def test_every_command_has_help(path: tuple[str, ...], capsys: pytest.CaptureFix
     shown = capsys.readouterr().out
     assert "Usage: toolkit " + " ".join(path) in shown
     assert len(shown.splitlines()) > 4
+    assert "\\b" not in shown  # a raw docstring hides the mark from click
 
 
 def test_wrong_usage_ends_with_2_and_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
