@@ -160,7 +160,7 @@ def failure(status: int, message: str | None = None, headers: Mapping[str, str] 
     return answer(status, body, {**problem.headers, **(headers or {})})
 
 
-def invalid(fields: Iterable[InvalidField]) -> Response:
-    """The contract's 400."""
+def invalid(fields: Iterable[InvalidField], message: str | None = None) -> Response:
+    """The contract's 400; ``message`` where the contract has a case of its own for it."""
     errors = [InvalidFieldError(field=item.field, message=item.message) for item in fields]
-    return answer(400, Invalid(message=PROBLEMS[400].message, code=400, invalid_fields_errors=errors))
+    return answer(400, Invalid(message=message or PROBLEMS[400].message, code=400, invalid_fields_errors=errors))

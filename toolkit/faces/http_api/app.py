@@ -59,7 +59,7 @@ def create_app(backend: Backend, key: TokenKey) -> Starlette:
 
 async def _invalid_fields(request: Request, error: Exception) -> Response:  # noqa: ARG001  # Starlette's signature
     assert isinstance(error, InvalidFields)
-    return invalid(error.invalid)
+    return invalid(error.invalid, error.summary)
 
 
 async def _sale_not_found(request: Request, error: Exception) -> Response:  # noqa: ARG001

@@ -37,6 +37,11 @@ def listen(host: str, port: int) -> socket.socket:
 
 def run(app: ASGIApp, listening: socket.socket) -> None:
     """Serve ``app`` until the process is asked to end."""
+    server_of(app).run(sockets=[listening])
+
+
+def server_of(app: ASGIApp) -> uvicorn.Server:
+    """The server, ready to run ``app``."""
     config = uvicorn.Config(
         app,
         http=Connection,
@@ -52,7 +57,7 @@ def run(app: ASGIApp, listening: socket.socket) -> None:
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_FINISH_SECONDS,
     )
-    _Server(config).run(sockets=[listening])
+    return _Server(config)
 
 
 class _Server(uvicorn.Server):

@@ -1,0 +1,94 @@
+"""One running server for all contract tests of a process, and a partner that talks to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+import sqlalchemy as sa
+
+from tests.contract.server import SECRET, Server, serving
+from toolkit.faces import tokens
+from toolkit.settings import Settings
+from toolkit.storage import embedded
+from toolkit.storage.database import Database
+from toolkit.storage.tables import sales
+
+SUBJECT = "partner-a"
+
+
+@dataclass(frozen=True)
+class Service:
+    """A running server with the services behind it."""
+
+    server: Server
+    environ: dict[str, str]
+    database: Database
+
+    def rows(self, table: sa.Table, **where: Any) -> list[dict[str, Any]]:
+        """What is stored."""
+        with self.database.transaction() as connection:
+            return [dict(row) for row in connection.execute(sa.select(table).filter_by(**where)).mappings()]
+
+    def sale(self, sale_id: str, group: str = "A") -> str:
+        """A sale with this id."""
+        values = {"utility_group": group, "is_client_financial_responsible": True}
+        with self.database.transaction() as connection:
+            connection.execute(sa.insert(sales), {"id": sale_id, "created_at": datetime.now(UTC), **values})
+        return sale_id
+
+
+def issue(environ: dict[str, str], ttl: timedelta = timedelta(hours=1)) -> str:
+    return tokens.issue(Settings.from_environment(environ), SUBJECT, ttl, datetime.now(UTC))
+
+
+def partner_of(url: str, token: str | None) -> httpx.Client:
+    headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
+    return httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=30)
+
+
+@pytest.fixture(scope="session")
+def environ(home: Path, server: sa.Engine, s3: Any) -> dict[str, str]:
+    """A database and a bucket of these tests' own, and a key for tokens."""
+    name, access = f"contract-{uuid4().hex}", embedded.bucket_access(home)
+    with server.connect() as connection:
+        connection.exec_driver_sql(f'CREATE DATABASE "{name}" TEMPLATE migrated STRATEGY FILE_COPY')
+    s3.create_bucket(Bucket=name)
+    return {
+        "DATABASE_URL": server.url.set(database=name).render_as_string(hide_password=False),
+        "EVIDENCE_BUCKET": name,
+        "AWS_ENDPOINT_URL": access.endpoint_url,
+        "AWS_REGION": access.region,
+        "AWS_ACCESS_KEY_ID": access.access_key,
+        "AWS_SECRET_ACCESS_KEY": access.secret_key,
+        "TOOLKIT_HOME": str(home),
+        "TOOLKIT_JWT_SECRET": SECRET,
+    }
+
+
+@pytest.fixture(scope="session")
+def service(environ: dict[str, str]) -> Iterator[Service]:
+    database = Database(Settings.from_environment(environ).database_url or "")
+    with serving(environ) as running:
+        yield Service(running, environ, database)
+    database.dispose()
+
+
+@pytest.fixture(scope="session")
+def partner(service: Service) -> Iterator[httpx.Client]:
+    """A partner's software with a valid token."""
+    with partner_of(service.server.url, issue(service.environ)) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def stranger(service: Service) -> Iterator[httpx.Client]:
+    """Somebody without a token."""
+    with partner_of(service.server.url, None) as client:
+        yield client

@@ -1,0 +1,106 @@
+"""HTTP by hand, for what no good client sends; and a server in this process, whose bounds a test may set."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from toolkit.faces.http_api import server
+from toolkit.faces.http_api.app import create_app
+from toolkit.faces.http_api.backend import Backend
+from toolkit.faces.tokens import TokenKey
+from toolkit.faces.workspace import Workspace
+from toolkit.settings import Settings
+
+
+class Wire:
+    """One connection to a server on this machine."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=15)
+        self._received = b""
+
+    def __enter__(self) -> Wire:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def send(self, *parts: bytes) -> None:
+        self._socket.sendall(b"".join(parts))
+
+    def answer(self, *, of_head: bool = False) -> httpx.Response:
+        """The next answer, read no further than its own end."""
+        while b"\r\n\r\n" not in self._received:
+            self._receive()
+        head, _, self._received = self._received.partition(b"\r\n\r\n")
+        status_line, *lines = head.decode().split("\r\n")
+        headers = httpx.Headers([tuple(line.split(": ", 1)) for line in lines])  # type: ignore[misc]
+        length = 0 if of_head else int(headers.get("content-length", 0))
+        while len(self._received) < length:
+            self._receive()
+        body, self._received = self._received[:length], self._received[length:]
+        return httpx.Response(int(status_line.split()[1]), headers=headers, content=body)
+
+    def is_closed(self) -> bool:
+        """Wait for the other side to close; ``False`` where it sends something instead."""
+        try:
+            return not self._received and self._socket.recv(65536) == b""
+        except ConnectionResetError:
+            return True
+
+    def _receive(self) -> None:
+        data = self._socket.recv(65536)
+        if not data:
+            raise ConnectionError(f"closed after {self._received!r}")
+        self._received += data
+
+
+def request(line: str, body: bytes = b"", *, token: str | None = None, **headers: str) -> bytes:
+    """A request; ``_`` in the name of a header stands for ``-``. A body is announced unless a header does so."""
+    sent = {"Host": "localhost", "Content-Type": "application/json"}
+    if token is not None:
+        sent["Authorization"] = f"Bearer {token}"
+    sent |= {name.replace("_", "-"): value for name, value in headers.items()}
+    if body and "Transfer-Encoding" not in sent:
+        sent.setdefault("Content-Length", str(len(body)))
+    return (
+        "\r\n".join([f"{line} HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items()), "", ""]).encode()
+        + body
+    )
+
+
+def chunks(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The parts in chunked encoding, without the last chunk."""
+    return (b"%x\r\n%s\r\n" % (len(part), part) for part in parts)
+
+
+@dataclass(frozen=True)
+class InProcess:
+    port: int
+    app: Any
+
+
+@contextmanager
+def in_process(environ: Mapping[str, str]) -> Iterator[InProcess]:
+    """The same application on the same server, in a thread."""
+    settings = Settings.from_environment(environ)
+    workspace = Workspace(settings)
+    app = create_app(Backend(workspace), TokenKey.from_settings(settings))
+    with server.listen("127.0.0.1", 0) as listening:
+        running = server.server_of(app)
+        thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield InProcess(listening.getsockname()[1], app)
+        finally:
+            running.should_exit = True
+            thread.join(30)
+            workspace.close()
+            assert not thread.is_alive()

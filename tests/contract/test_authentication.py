@@ -1,0 +1,176 @@
+"""Contract, "Authentication": a valid bearer token before anything else, under each kind of key."""
+
+from __future__ import annotations
+
+import time
+
+import httpx
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from tests.contract.bodies import CLIENT, UPLOAD
+from tests.contract.conftest import Service, partner_of
+from tests.contract.crafted_tokens import claims, public_pem, signed, token, unsigned
+from tests.contract.server import SECRET, serving
+from toolkit.faces.cli import main
+
+GOOD = token(claims(), SECRET)
+NOW = int(time.time())
+
+HEADERS = {
+    "missing": [],
+    "empty": [""],
+    "token alone": [GOOD],
+    "scheme alone": ["Bearer"],
+    "another scheme": [f"Basic {GOOD}"],
+    "two tokens in one": [f"Bearer {GOOD} {GOOD}"],
+    "two headers": [f"Bearer {GOOD}", f"Bearer {GOOD}"],
+    "malformed": ["Bearer a.b.c"],
+    "expired": [f"Bearer {token(claims(exp=NOW - 1), SECRET)}"],
+    "not yet valid": [f"Bearer {token(claims(nbf=NOW + 3600), SECRET)}"],
+    "wrongly signed": [f"Bearer {token(claims(), SECRET[::-1])}"],
+    "cut off": [f"Bearer {GOOD[:-4]}"],
+    "without exp": [f"Bearer {token(claims(exp=None), SECRET)}"],
+    "without sub": [f"Bearer {token(claims(sub=None), SECRET)}"],
+    "another algorithm": [f"Bearer {token(claims(), SECRET, alg='HS512')}"],
+    "alg none": [f"Bearer {unsigned(claims())}"],
+}
+
+PROTECTED = {
+    "register": ("POST", "/clients"),
+    "upload": ("PUT", "/sales/unknown/evidences"),
+    "no sale id": ("PUT", "/sales//evidences"),
+    "another method": ("GET", "/clients"),
+    "POST on evidences": ("POST", "/sales/unknown/evidences"),
+    "unknown path": ("GET", "/admin"),
+    "root": ("GET", "/"),
+    "options": ("OPTIONS", "/clients"),
+    "nearly open": ("GET", "/health/"),
+    "nearly open, encoded": ("GET", "/docs/..%2F..%2Fclients"),
+    "open path below": ("GET", "/ready/clients"),
+}
+
+
+def is_401(answer: httpx.Response) -> bool:
+    assert answer.status_code == 401, answer.text
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert answer.headers["content-type"] == "application/json"
+    assert set(answer.json()) == {"message"}
+    return True
+
+
+@pytest.mark.parametrize("sent", HEADERS.values(), ids=HEADERS)
+@pytest.mark.parametrize(
+    ("method", "path", "body"), [("POST", "/clients", CLIENT), ("PUT", "/sales/x/evidences", UPLOAD)]
+)
+def test_without_a_valid_token_nothing_is_done(
+    stranger: httpx.Client, sent: list[str], method: str, path: str, body: dict[str, object]
+) -> None:
+    answer = stranger.request(method, path, json=body, headers=[("Authorization", each) for each in sent])
+
+    assert is_401(answer)
+    assert not any(len(each) > 10 and each.removeprefix("Bearer ") in answer.text for each in sent)
+
+
+@pytest.mark.parametrize(("method", "path"), PROTECTED.values(), ids=PROTECTED)
+@pytest.mark.parametrize("content", [b"", b"{", b" " * 2_000_000], ids=["no body", "broken body", "body of 2 MB"])
+def test_the_token_is_asked_for_before_anything_else_is_judged(
+    stranger: httpx.Client, method: str, path: str, content: bytes
+) -> None:
+    assert is_401(stranger.request(method, path, content=content))
+
+
+def test_a_token_in_the_address_or_the_body_is_none(stranger: httpx.Client) -> None:
+    assert is_401(stranger.post(f"/clients?access_token={GOOD}", json=CLIENT))
+    assert is_401(stranger.post("/clients", data={"access_token": GOOD}))
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "Bearer "])
+def test_the_scheme_is_read_in_any_case(stranger: httpx.Client, scheme: str) -> None:
+    answer = stranger.post("/clients", json=CLIENT, headers={"Authorization": f"{scheme} {GOOD}"})
+
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/health", "/ready", "/openapi.json", "/docs", "/docs/docs.js", "/docs/docs.css"]
+)
+def test_what_operators_need_is_open(stranger: httpx.Client, path: str) -> None:
+    assert stranger.get(path).status_code == 200
+    assert stranger.head(path).status_code == 200
+    assert is_401(stranger.get(path + "/"))
+
+
+def test_a_token_that_expires_meanwhile_is_refused(stranger: httpx.Client) -> None:
+    headers = {"Authorization": f"Bearer {token(claims(exp=int(time.time()) + 2), SECRET)}"}
+
+    assert stranger.post("/clients", json=CLIENT, headers=headers).status_code == 200
+    time.sleep(2)
+    assert is_401(stranger.post("/clients", json=CLIENT, headers=headers))
+
+
+def test_tokens_of_a_key_pair_with_audience_and_issuer(environ: dict[str, str]) -> None:
+    private = ec.generate_private_key(ec.SECP256R1())
+    names = {"aud": "sales", "iss": "https://issuer"}
+    configured = {
+        **environ,
+        "TOOLKIT_JWT_PUBLIC_KEY": public_pem(private),
+        "TOOLKIT_JWT_AUDIENCE": "sales",
+        "TOOLKIT_JWT_ISSUER": "https://issuer",
+    }
+    del configured["TOOLKIT_JWT_SECRET"]
+    with serving(configured) as server:
+
+        def status(sent: str) -> int:
+            with partner_of(server.url, sent) as client:
+                return client.post("/clients", json=CLIENT).status_code
+
+        assert status(signed(claims(**names), private)) == 200
+        assert status(signed(claims(**{**names, "aud": "other"}), private)) == 401
+        assert status(signed(claims(**{**names, "iss": "https://other"}), private)) == 401
+        assert status(signed(claims(), private)) == 401
+        assert status(signed(claims(**names), ec.generate_private_key(ec.SECP256R1()))) == 401
+        assert status(token(claims(**names), public_pem(private))) == 401
+        assert status(token(claims(**names), SECRET)) == 401
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ({}, "TOOLKIT_JWT_SECRET"),
+        ({"TOOLKIT_JWT_SECRET": "short"}, "at least 32 bytes"),
+        ({"TOOLKIT_JWT_PUBLIC_KEY": "hello"}, "PEM"),
+        ({"TOOLKIT_JWT_SECRET": SECRET, "TOOLKIT_JWT_PUBLIC_KEY": "hello"}, "unset"),
+    ],
+    ids=["none", "weak", "unreadable", "two"],
+)
+def test_the_server_does_not_start_without_a_good_key(
+    environ: dict[str, str], key: dict[str, str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    without = {name: value for name, value in environ.items() if not name.startswith("TOOLKIT_JWT")}
+
+    assert main(["serve", "--port", "0"], {**without, **key}) == 2
+    told = capsys.readouterr().err
+    assert hint in told
+    assert "Traceback" not in told
+
+
+def test_a_token_issued_on_the_command_line_opens_the_door(
+    stranger: httpx.Client, service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["token", "issue", "--subject", "partner-b", "--ttl", "60"], service.environ) == 0
+    issued = capsys.readouterr()
+
+    assert issued.err == ""
+    assert issued.out.count("\n") == 1
+    headers = {"Authorization": f"Bearer {issued.out.strip()}"}
+    assert stranger.post("/clients", json=CLIENT, headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "args",
+    [["--subject", ""], [], ["--subject", "a", "--ttl", "0"], ["--subject", "a", "--ttl", "soon"]],
+    ids=["blank subject", "no subject", "no time", "no number"],
+)
+def test_a_wrong_order_for_a_token_is_wrong_usage(environ: dict[str, str], args: list[str]) -> None:
+    assert main(["token", "issue", *args], environ) == 2

@@ -1,0 +1,255 @@
+"""HTTP itself: sizes, times, paths, methods and ids, over a bare socket where a client would not do."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import repeat
+
+import httpx
+import pytest
+
+from tests.contract.bodies import CLIENT
+from tests.contract.conftest import Service, issue
+from tests.contract.sockets import InProcess, Wire, chunks, in_process, request
+from tests.contract.test_register_client import errors
+from toolkit.faces.http_api import bodies, connections
+
+MEGABYTE = 1024 * 1024
+CLIENT_BYTES = json.dumps(CLIENT).encode()
+
+
+@pytest.fixture(scope="session")
+def token(service: Service) -> str:
+    return issue(service.environ)
+
+
+@pytest.fixture
+def wire(service: Service) -> Iterator[Wire]:
+    with Wire(service.server.port) as wire:
+        yield wire
+
+
+def is_problem(answer: httpx.Response, status: int) -> bool:
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["x-request-id"]
+    assert answer.json().keys() == {"message", "code"}
+    assert answer.json()["code"] == status
+    return True
+
+
+def padded(size: int) -> bytes:
+    """A valid registration of exactly ``size`` bytes."""
+    return CLIENT_BYTES + b" " * (size - len(CLIENT_BYTES))
+
+
+def test_a_body_of_one_megabyte_is_taken(wire: Wire, token: str) -> None:
+    wire.send(request("POST /clients", padded(MEGABYTE), token=token))
+
+    assert wire.answer().status_code == 200
+
+
+@pytest.mark.parametrize("line", ["POST /clients", "PUT /sales/x/evidences"])
+def test_one_byte_more_is_a_413_and_the_connection_goes_on(wire: Wire, token: str, line: str) -> None:
+    wire.send(request(line, padded(MEGABYTE + 1), token=token))
+    assert is_problem(wire.answer(), 413)
+
+    wire.send(request("POST /clients", CLIENT_BYTES, token=token))
+    assert wire.answer().status_code == 200
+
+
+def test_a_declared_size_is_refused_before_any_of_it_was_sent(wire: Wire, token: str) -> None:
+    wire.send(request("POST /clients", token=token, Content_Length=str(10**12), Expect="100-continue"))
+
+    assert is_problem(wire.answer(), 413)
+    assert wire.is_closed()
+
+
+def test_a_body_of_unknown_size_is_refused_when_it_grew_too_large(wire: Wire, token: str) -> None:
+    wire.send(request("POST /clients", token=token, Transfer_Encoding="chunked"))
+    wire.send(*chunks(repeat(b" " * 65536, 17)))
+
+    assert is_problem(wire.answer(), 413)
+    assert wire.is_closed()
+
+
+def test_a_body_of_unknown_size_is_taken_where_it_fits(wire: Wire, token: str) -> None:
+    wire.send(request("POST /clients", token=token, Transfer_Encoding="chunked"))
+    wire.send(*chunks([CLIENT_BYTES[:100], CLIENT_BYTES[100:]]), b"0\r\n\r\n")
+
+    assert wire.answer().status_code == 200
+
+
+def test_pipelined_requests_are_answered_in_their_order(wire: Wire, token: str) -> None:
+    wire.send(request("POST /clients", CLIENT_BYTES, token=token), request("GET /health"), request("GET /nothing"))
+
+    assert [wire.answer().status_code for _ in range(3)] == [200, 200, 401]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"hello\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"GET /health HTTP/3.0\r\n\r\n",
+        b"EAT /clients HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET /\xc3\xa3 HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET http://localhost HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"POST /clients HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"POST /clients HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"POST /clients HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nA\0B: x\r\n\r\n",
+    ],
+    ids=lambda sent: repr(sent[:30]),
+)
+def test_what_is_not_http_is_a_400_and_the_end(wire: Wire, sent: bytes) -> None:
+    wire.send(sent)
+
+    assert errors(wire.answer()) == {"request": "Must be HTTP/1.1"}
+    assert wire.is_closed()
+
+
+def test_an_endless_head_is_a_431_and_the_end(wire: Wire) -> None:
+    wire.send(b"GET /health HTTP/1.1\r\nX-Long: ", b"a" * 200_000)
+
+    assert is_problem(wire.answer(), 431)
+    assert wire.is_closed()
+
+
+def test_http_1_0_is_answered(wire: Wire) -> None:
+    wire.send(b"GET /health HTTP/1.0\r\n\r\n")
+
+    assert wire.answer().json() == {"status": "ok"}
+    assert wire.is_closed()
+
+
+NOWHERE = """
+    / /client /clients/ /clients// //clients /CLIENTS /clients%2F /health/ /openapi.json/x /docs/nothing.js
+    /sales /sales/x /sales/x/evidences/ /sales/a/b/evidences /sales/evidences
+""".split()
+
+
+@pytest.mark.parametrize("path", NOWHERE)
+def test_another_path_is_a_404_and_no_redirect(partner: httpx.Client, path: str) -> None:
+    for method in ("GET", "POST", "PUT"):
+        assert is_problem(partner.request(method, path, json=CLIENT), 404)
+
+
+def test_a_path_may_be_encoded_more_than_need_be(partner: httpx.Client) -> None:
+    assert partner.post("/%63lient%73", json=CLIENT).status_code == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
+def test_only_post_registers(partner: httpx.Client, method: str) -> None:
+    answer = partner.request(method, "/clients", json=CLIENT)
+
+    assert is_problem(answer, 405)
+    assert answer.headers["allow"] == "POST"
+
+
+def test_head_is_get_without_a_body(wire: Wire, token: str) -> None:
+    wire.send(request("HEAD /health"))
+    answer = wire.answer(of_head=True)
+    assert (answer.status_code, answer.headers["content-length"]) == (200, "15")
+
+    wire.send(request("HEAD /nothing", token=token), request("GET /health"))
+    assert wire.answer(of_head=True).status_code == 404
+    assert wire.answer().status_code == 200
+
+
+@pytest.mark.parametrize("request_id", ["a", "req-2026.03_1", "0f8fad5b-d9cb-469f-a165-70867728950e", "x" * 64])
+def test_a_plain_request_id_is_kept(partner: httpx.Client, request_id: str) -> None:
+    assert partner.get("/nothing", headers={"X-Request-ID": request_id}).headers["x-request-id"] == request_id
+
+
+@pytest.mark.parametrize(
+    "request_id",
+    ["", "52998224725", "529.982.247-25", "a b", "a@b.com", "<script>", '"}', "x" * 65, "ação".encode()],
+)
+def test_another_request_id_is_replaced(partner: httpx.Client, request_id: str | bytes) -> None:
+    answer = partner.get("/nothing", headers={"X-Request-ID": request_id})  # type: ignore[dict-item]
+
+    assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", answer.headers["x-request-id"])
+
+
+def test_a_caller_that_leaves_harms_nobody(service: Service, token: str) -> None:
+    with Wire(service.server.port) as wire:
+        wire.send(request("POST /clients", token=token, Content_Length="1000", X_Request_ID="left-early"), b"{")
+
+    assert service.server.logged("request", requestId="left-early")["status"] == 499
+    assert service.server.log("fault") == []
+
+
+@pytest.fixture
+def hurried(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[InProcess]:
+    """A server with little patience."""
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "REST_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "CONNECTIONS_MAX", 5)
+    monkeypatch.setattr(bodies, "BODY_SECONDS", 0.3)
+    with in_process(environ) as running:
+        yield running
+
+
+def test_a_slow_body_is_a_408_and_the_end(hurried: InProcess, token: str) -> None:
+    with Wire(hurried.port) as wire:
+        wire.send(request("POST /clients", token=token, Content_Length="10"), b"{")
+
+        assert is_problem(wire.answer(), 408)
+        assert wire.is_closed()
+
+
+def test_a_slow_head_is_a_408_and_the_end(hurried: InProcess) -> None:
+    with Wire(hurried.port) as wire:
+        wire.send(b"GET /health HTTP/1.1\r\nHost: x\r\n")
+
+        assert is_problem(wire.answer(), 408)
+        assert wire.is_closed()
+
+
+def test_a_slow_second_head_is_a_408_too(hurried: InProcess) -> None:
+    with Wire(hurried.port) as wire:
+        wire.send(request("GET /health"))
+        assert wire.answer().status_code == 200
+        wire.send(b"G")
+
+        assert is_problem(wire.answer(), 408)
+        assert wire.is_closed()
+
+
+def test_a_connection_that_says_nothing_is_closed(hurried: InProcess) -> None:
+    with Wire(hurried.port) as wire:
+        assert wire.is_closed()
+
+
+def test_after_an_early_answer_the_rest_of_a_body_is_awaited_for_a_moment_only(hurried: InProcess) -> None:
+    with Wire(hurried.port) as wire:
+        wire.send(request("POST /clients", Content_Length="100"), b"{")
+        assert wire.answer().status_code == 401
+
+        assert wire.is_closed()
+
+
+def test_after_an_early_answer_the_connection_goes_on_where_the_body_ends_soon(hurried: InProcess) -> None:
+    with Wire(hurried.port) as wire:
+        wire.send(request("POST /clients", Content_Length="4"), b"{")
+        assert wire.answer().status_code == 401
+
+        wire.send(b"   ", request("GET /health"))
+        assert wire.answer().status_code == 200
+
+
+def test_one_connection_too_many_is_closed_at_once(hurried: InProcess) -> None:
+    wires = [Wire(hurried.port) for _ in range(5)]
+    for wire in wires:
+        wire.send(request("GET /health"))
+        assert wire.answer().status_code == 200
+
+    with Wire(hurried.port) as refused:
+        assert refused.is_closed()
+    for wire in wires:
+        wire.send(request("GET /health"))
+        assert wire.answer().status_code == 200
+        wire.__exit__()

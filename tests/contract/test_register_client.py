@@ -1,0 +1,212 @@
+"""Contract, "1. Register client" and "Errors / Client registration", table by table."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+
+from tests.contract.bodies import ABSENT, CLIENT, changed
+from tests.contract.conftest import Service
+from toolkit.storage.tables import addresses, clients
+
+REQUIRED_FIELDS = (
+    "cpf",
+    "numberOnDealership",
+    "enrollment",
+    "firstName",
+    "lastName",
+    "birthdate",
+    "address",
+    "address.neighborhood",
+    "address.installationNumber",
+    "address.address",
+    "address.addressNumber",
+    "address.city",
+    "address.zipCode",
+)
+OPTIONAL_FIELDS = ("externalId", "rg", "email", "phoneNumber")
+
+
+def errors(answer: httpx.Response) -> dict[str, str]:
+    """The invalid fields of a 400 with their reasons; its shape is checked on the way."""
+    assert answer.status_code == 400, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    body = answer.json()
+    assert set(body) == {"message", "code", "invalidFieldsErrors"}
+    assert isinstance(body["message"], str)
+    assert body["code"] == 400
+    assert all(set(item) == {"field", "message"} for item in body["invalidFieldsErrors"])
+    found = {item["field"]: item["message"] for item in body["invalidFieldsErrors"]}
+    assert len(found) == len(body["invalidFieldsErrors"]) > 0
+    return found
+
+
+def test_a_client_is_registered_with_its_address(partner: httpx.Client, service: Service) -> None:
+    answer = partner.post("/clients", json=CLIENT)
+
+    assert answer.status_code == 200
+    body = answer.json()
+    assert set(body) == {"message", "clientId", "addressId"}
+    assert isinstance(body["message"], str)
+    client = service.rows(clients, id=UUID(body["clientId"]))[0]
+    address = service.rows(addresses, id=UUID(body["addressId"]))[0]
+    assert address["client_id"] == client["id"]
+    assert (client["cpf"], client["rg"], client["external_id"]) == ("52998224725", "12.345.678-9", "crm-4711")
+    assert (address["zip_code"], address["city"]) == ("01310100", "São Paulo")
+
+
+def test_each_request_registers_anew(partner: httpx.Client) -> None:
+    first, second = (partner.post("/clients", json=CLIENT).json() for _ in range(2))
+
+    assert first["clientId"] != second["clientId"]
+
+
+@pytest.mark.parametrize("field", OPTIONAL_FIELDS)
+@pytest.mark.parametrize("value", [ABSENT, None, "  "], ids=["absent", "null", "blank"])
+def test_an_optional_field_may_be_left_out(partner: httpx.Client, field: str, value: Any) -> None:
+    assert partner.post("/clients", json=changed(CLIENT, field, value)).status_code == 200
+
+
+def test_fields_that_the_contract_does_not_name_are_ignored(partner: httpx.Client) -> None:
+    body = {**CLIENT, "score": 10**300, "deep": {"er": [None]}, "first_name": 7, "clientId": "mine"}
+
+    assert partner.post("/clients", json=body).status_code == 200
+
+
+@pytest.mark.parametrize("field", REQUIRED_FIELDS)
+@pytest.mark.parametrize("value", [ABSENT, None], ids=["absent", "null"])
+def test_what_is_missing_is_Required(partner: httpx.Client, field: str, value: Any) -> None:  # noqa: N802
+    assert errors(partner.post("/clients", json=changed(CLIENT, field, value))) == {field: "Required"}
+
+
+def test_all_invalid_fields_are_named_at_once(partner: httpx.Client) -> None:
+    body = changed(changed(changed(CLIENT, "cpf", "1"), "address.zipCode", "x"), "birthdate", ABSENT)
+
+    found = errors(partner.post("/clients", json=body))
+
+    assert list(found) == ["cpf", "birthdate", "address.zipCode"]
+    assert found["birthdate"] == "Required"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("cpf", "529.982.247-24"),
+        ("cpf", "111.111.111-11"),
+        ("cpf", "5299822472"),
+        ("cpf", "52998224725\n0"),
+        ("cpf", "５２９９８２２４７２５"),
+        ("cpf", 52998224725),
+        ("cpf", {"digits": "52998224725"}),
+        ("email", "ana@"),
+        ("email", "Ana <ana@exemplo.com.br>"),
+        ("birthdate", "1980-02-30"),
+        ("birthdate", "01/02/1980"),
+        ("birthdate", "1980-2-1"),
+        ("birthdate", "1980-02-01T00:00:00"),
+        ("phoneNumber", "1198765432"),
+        ("phoneNumber", "(11) 98765-4321"),
+        ("phoneNumber", 11987654321),
+        ("firstName", ""),
+        ("firstName", "\u2003\u00a0"),
+        ("firstName", "A\u0000na"),
+        ("firstName", "A\ud800na"),
+        ("lastName", ["Exemplo"]),
+        ("enrollment", True),
+        ("address", "Rua das Flores, 100"),
+        ("address", []),
+        ("address.neighborhood", "SP"),
+        ("address.neighborhood", " SP "),
+        ("address.installationNumber", "123456"),
+        ("address.installationNumber", "123456789012"),
+        ("address.zipCode", "0131010"),
+        ("address.zipCode", "00999-999"),
+        ("address.addressNumber", 100),
+    ],
+)
+def test_an_invalid_value_is_named_by_its_field(partner: httpx.Client, field: str, value: Any) -> None:
+    answer = post(partner, json.dumps(changed(CLIENT, field, value)).encode())
+
+    assert list(errors(answer)) == [field]
+    assert str(value) not in answer.text or str(value) in ("", "SP")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "Required"),
+        (b" \r\n", "Required"),
+        (b"{", "Must be valid JSON"),
+        (b"{'cpf': 1}", "Must be valid JSON"),
+        (b'{"cpf": NaN}', "Must be valid JSON"),
+        (b'{"cpf": -Infinity}', "Must be valid JSON"),
+        (b'{"cpf": "1"} {}', "Must be valid JSON"),
+        (b"[]", "Must be an object"),
+        (b"null", "Must be an object"),
+        (b'"cpf"', "Must be an object"),
+        (b"12345678901", "Must be an object"),
+        (b"9" * 100_000, "Must be an object"),
+        (b'{"cpf": "1", "cpf": "2"}', "Must not repeat a field"),
+        (b'{"x": {"a": 1, "a": 2}}', "Must not repeat a field"),
+        (b'{"cpf": "\xff\xfe"}', "Must be UTF-8"),
+        ('{"cpf": "1"}'.encode("utf-16"), "Must be UTF-8"),
+        (b"[" * 200_000, "Must not be nested so deeply"),
+        (b'{"a":' * 150_000, "Must not be nested so deeply"),
+    ],
+    ids=lambda value: repr(value[:20]),
+)
+def test_a_broken_body_is_named_body(partner: httpx.Client, content: bytes, reason: str) -> None:
+    answer = post(partner, content)
+
+    assert errors(answer) == {"body": reason}
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "application/json",
+        "Application/JSON",
+        "application/json; charset=utf-8",
+        'application/json;charset="UTF-8"',
+        "application/json; version=1",
+    ],
+)
+def test_json_in_utf8_is_taken_under_each_of_its_names(partner: httpx.Client, content_type: str) -> None:
+    content = json.dumps(CLIENT, ensure_ascii=False).encode("utf-8-sig")
+
+    answer = post(partner, content, content_type)
+
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "",
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "application/jsonx",
+        "application/json; charset=latin1",
+    ],
+)
+def test_another_content_type_is_a_400(partner: httpx.Client, content_type: str) -> None:
+    answer = post(partner, json.dumps(CLIENT).encode(), content_type)
+
+    assert list(errors(answer)) == ["Content-Type"]
+
+
+def test_a_text_of_nearly_a_megabyte_is_kept_whole(partner: httpx.Client, service: Service) -> None:
+    name = "Ã" * 500_000
+
+    answer = post(partner, json.dumps({**CLIENT, "firstName": name}, ensure_ascii=False).encode())
+
+    assert answer.status_code == 200
+    assert service.rows(clients, id=UUID(answer.json()["clientId"]))[0]["first_name"] == name
+
+
+def post(partner: httpx.Client, content: bytes, content_type: str = "application/json") -> httpx.Response:
+    return partner.post("/clients", content=content, headers={"Content-Type": content_type})

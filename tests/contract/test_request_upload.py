@@ -1,0 +1,270 @@
+"""Contract, "2. Request evidence upload credentials", and the upload of section 3 with what it answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+
+from tests.contract.bodies import ABSENT, UPLOAD, Json, changed
+from tests.contract.conftest import SUBJECT, Service
+from tests.contract.test_register_client import errors
+from toolkit.storage.tables import evidences
+
+FIELDS = {
+    "bucket",
+    "X-Amz-Algorithm",
+    "X-Amz-Credential",
+    "X-Amz-Date",
+    "X-Amz-Security-Token",
+    "key",
+    "Policy",
+    "X-Amz-Signature",
+}
+AUDIO = {"fileName": "gravação.mp3", "fileFormat": "audio/mpeg", "type": "audio/mp3", "evidenceType": "POV"}
+
+BY_TYPE = {
+    "POV": AUDIO,
+    "AUT": {**AUDIO, "evidenceType": "AUT"},
+    "DOC_CONTRATANTE": UPLOAD,
+    "DOC_RESPONSAVEL_FINANCEIRO": {**UPLOAD, "evidenceType": "DOC_RESPONSAVEL_FINANCEIRO"},
+    "DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO": {
+        **UPLOAD,
+        "evidenceType": "DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO",
+    },
+    "KYC": {**UPLOAD, "evidenceType": "KYC"},
+}
+
+
+@pytest.fixture(scope="module")
+def sales(service: Service) -> Iterator[dict[str, str]]:
+    """A sale of each utility group."""
+    return {group: service.sale(f"VND-{uuid4()}-{group}", group) for group in "ABCD"}
+
+
+@pytest.fixture
+def sale(sales: dict[str, str]) -> str:
+    return sales["A"]
+
+
+def ask(partner: httpx.Client, sale_id: str, body: Json = UPLOAD) -> httpx.Response:
+    content = json.dumps(body).encode()  # httpx itself cannot write an unpaired surrogate
+    headers = {"Content-Type": "application/json"}
+    return partner.put(f"/sales/{quote(sale_id, safe='')}/evidences", content=content, headers=headers)
+
+
+@pytest.mark.parametrize("evidence_type", BY_TYPE)
+def test_credentials_are_answered_and_the_record_is_stored(
+    partner: httpx.Client, service: Service, sale: str, evidence_type: str
+) -> None:
+    before = datetime.now(UTC)
+
+    answer = ask(partner, sale, BY_TYPE[evidence_type])
+
+    assert answer.status_code == 200
+    body = answer.json()
+    assert set(body) == {"id", "url", "fields"}
+    assert set(body["fields"]) == FIELDS
+    assert all(isinstance(value, str) and value for value in body["fields"].values())
+    record = service.rows(evidences, id=UUID(body["id"]))[0]
+    assert record["object_key"] == body["fields"]["key"]
+    assert record["object_key"].endswith("/" + record["file_name"])
+    assert (record["sale_id"], record["evidence_type"]) == (sale, evidence_type)
+    assert (record["file_name"], record["file_format"], record["type"]) == tuple(
+        BY_TYPE[evidence_type][name] for name in ("fileName", "fileFormat", "type")
+    )
+    assert record["requested_by"] == SUBJECT
+    assert before - timedelta(seconds=1) <= record["requested_at"] <= datetime.now(UTC)
+    assert record["expires_at"] > record["requested_at"]
+
+
+def test_the_file_is_posted_with_the_fields_as_the_contract_says(
+    partner: httpx.Client, sale: str, s3: Any, service: Service
+) -> None:
+    body = ask(partner, sale).json()
+    content = b"%PDF-1.4 made for a test"
+
+    # Section 3: the fields, acl=private, and the file last.
+    posted = httpx.post(
+        body["url"],
+        data={**body["fields"], "acl": "private"},
+        files={"file": ("contratante.pdf", content)},
+        trust_env=False,
+    )
+
+    assert posted.is_success, posted.text
+    kept = s3.get_object(Bucket=service.environ["EVIDENCE_BUCKET"], Key=body["fields"]["key"])
+    assert kept["Body"].read() == content
+
+
+def test_credentials_are_not_to_be_kept_on_the_way(partner: httpx.Client, sale: str) -> None:
+    assert ask(partner, sale).headers["cache-control"] == "no-store"
+
+
+def test_each_request_makes_a_record_of_its_own(partner: httpx.Client, sale: str) -> None:
+    first, second = (ask(partner, sale).json() for _ in range(2))
+
+    assert first["id"] != second["id"]
+    assert first["fields"]["key"] != second["fields"]["key"]
+
+
+@pytest.mark.parametrize("field", UPLOAD)
+@pytest.mark.parametrize("value", [ABSENT, None], ids=["absent", "null"])
+@pytest.mark.parametrize("group", "ABC")
+def test_what_is_missing_is_Required(  # noqa: N802
+    partner: httpx.Client, sales: dict[str, str], field: str, value: Any, group: str
+) -> None:
+    assert errors(ask(partner, sales[group], changed(UPLOAD, field, value))) == {field: "Required"}
+
+
+@pytest.mark.parametrize("value", [ABSENT, None], ids=["absent", "null"])
+def test_a_sale_of_group_d_without_evidence_type_is_the_contracts_own_400(
+    partner: httpx.Client, sales: dict[str, str], value: Any
+) -> None:
+    found = errors(ask(partner, sales["D"], changed(UPLOAD, "evidenceType", value)))
+
+    assert list(found) == ["evidenceType"]
+    assert found["evidenceType"].startswith("Required")
+
+
+@pytest.mark.parametrize(
+    ("body", "invalid"),
+    [
+        (changed(UPLOAD, "evidenceType", "RG"), ["evidenceType"]),
+        (changed(UPLOAD, "evidenceType", "pov"), ["evidenceType"]),
+        (changed(UPLOAD, "evidenceType", 1), ["evidenceType"]),
+        (changed(UPLOAD, "evidenceType", "POV"), ["fileFormat", "type"]),
+        (changed(AUDIO, "evidenceType", "KYC"), ["fileFormat", "type"]),
+        (changed(UPLOAD, "fileFormat", "image/jpeg"), ["fileFormat"]),
+        (changed(UPLOAD, "type", "pdf"), ["type"]),
+        (changed(AUDIO, "type", "audio/"), ["type"]),
+        (changed(UPLOAD, "fileName", ""), ["fileName"]),
+        ({}, ["evidenceType", "fileName", "fileFormat", "type"]),
+    ],
+    ids=repr,
+)
+def test_an_invalid_body_names_its_fields(
+    partner: httpx.Client, sale: str, body: Json, invalid: list[str]
+) -> None:
+    assert sorted(errors(ask(partner, sale, body))) == sorted(invalid)
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{"], ids=repr)
+def test_a_missing_or_broken_body_is_a_400(partner: httpx.Client, sale: str, content: bytes) -> None:
+    answer = partner.put(f"/sales/{sale}/evidences", content=content, headers={"Content-Type": "application/json"})
+
+    assert list(errors(answer)) == ["body"]
+
+
+SAFE = "kept"
+REFUSED = "refused"
+
+
+@pytest.mark.parametrize(
+    ("file_name", "outcome"),
+    [
+        ("contrato final (1).pdf", SAFE),
+        ("contrato João & Filhos.pdf", SAFE),
+        ("nota 😀.pdf", SAFE),
+        (".oculto.pdf", SAFE),
+        ("...pdf", SAFE),
+        ("100% certo?#1+1=2.pdf", SAFE),
+        ("a;b='c\"<d>.pdf", SAFE),
+        ("$HOME $(id) `id`.pdf", SAFE),
+        ("NUL", SAFE),
+        ("é" * 127, SAFE),
+        ("..", REFUSED),
+        (".", REFUSED),
+        ("../../etc/passwd", REFUSED),
+        ("/etc/passwd", REFUSED),
+        ("..\\..\\boot.ini", REFUSED),
+        ("pasta/contrato.pdf", REFUSED),
+        ("contrato\u0000.pdf", REFUSED),
+        ("contrato\r\nX-Evil: 1.pdf", REFUSED),
+        ("contrato\u001b[2J.pdf", REFUSED),
+        ("contrato\u202efdp.exe", REFUSED),
+        ("contrato\ud800.pdf", REFUSED),
+        ("${filename}", REFUSED),
+        ("a${filename}.pdf", REFUSED),
+        ("é" * 128, REFUSED),
+        ("a" * 5000 + ".pdf", REFUSED),
+    ],
+    ids=lambda value: ascii(value[:24]),
+)
+def test_a_file_name_is_data(
+    partner: httpx.Client, service: Service, sale: str, file_name: str, outcome: str
+) -> None:
+    answer = ask(partner, sale, {**UPLOAD, "fileName": file_name})
+
+    if outcome is REFUSED:
+        assert list(errors(answer)) == ["fileName"]
+    else:
+        assert answer.status_code == 200
+        key = answer.json()["fields"]["key"]
+        assert key.endswith("/" + file_name)
+        assert key.count("/") == service.rows(evidences, object_key=key)[0]["object_key"].count("/") == 5
+
+
+@pytest.mark.parametrize(
+    "sale_id",
+    [
+        "unknown",
+        "a/b",
+        "../clients",
+        "..",
+        "%2F",
+        "%00",
+        "vênda ção",
+        "'; DROP TABLE sales; --",
+        "\u0000",
+        "a\u0000b",
+        "\n",
+        " ",
+        "😀",
+        "x" * 101,
+        "x" * 5000,
+        "ã" * 5000,
+        str(uuid4()),
+    ],
+    ids=lambda value: ascii(value[:24]),
+)
+def test_an_unknown_sale_is_a_404_whatever_its_id_looks_like(partner: httpx.Client, sale_id: str) -> None:
+    answer = ask(partner, sale_id)
+
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "application/json"
+    assert set(answer.json()) == {"message", "code"}
+    assert answer.json()["code"] == 404
+
+
+def test_a_sale_id_that_is_not_utf8_is_a_404(partner: httpx.Client) -> None:
+    assert partner.put("/sales/%FF%FE/evidences", json=UPLOAD).status_code == 404
+
+
+@pytest.mark.parametrize("sale_id", ["2026/03 Ação & 100%", "a/evidences", "😀", "..", "x" * 100], ids=ascii)
+def test_a_known_sale_is_found_by_any_id(partner: httpx.Client, service: Service, sale_id: str) -> None:
+    service.sale(sale_id)
+
+    answer = ask(partner, sale_id) if sale_id != ".." else partner.put("/sales/%2E%2E/evidences", json=UPLOAD)
+
+    assert answer.status_code == 200
+    assert service.rows(evidences, id=UUID(answer.json()["id"]))[0]["sale_id"] == sale_id
+
+
+def test_a_missing_sale_id_is_a_400(partner: httpx.Client) -> None:
+    assert errors(partner.put("/sales//evidences", json=UPLOAD)) == {"saleId": "Required"}
+
+
+@pytest.mark.parametrize("method", ["POST", "GET", "PATCH", "DELETE", "OPTIONS", "HEAD"])
+def test_only_put_asks_for_credentials(partner: httpx.Client, sale: str, method: str) -> None:
+    answer = partner.request(method, f"/sales/{sale}/evidences", json=UPLOAD)
+
+    assert (answer.status_code, answer.headers["allow"]) == (405, "PUT")
+    if method != "HEAD":
+        assert answer.json() == {"message": "Method not allowed", "code": 405}
