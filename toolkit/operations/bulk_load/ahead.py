@@ -11,7 +11,7 @@ from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
 
-_AHEAD: Final = 2
+_AHEAD: Final = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from email_validator.rfc_constants import CASE_INSENSITIVE_MAILBOX_NAMES
 from toolkit.domain.fields import INSTALLATION_MAX, INSTALLATION_MIN, NEIGHBORHOOD_MIN, TRIMMED
 from toolkit.operations.bulk_load.fields import Field
 from toolkit.operations.bulk_load.options import Repair
-from toolkit.operations.bulk_load.shapes import Mask, Shape, cells_of, column_of, digits_column, read
-from toolkit.operations.spreadsheets.text_bytes import Bytes, offsets, values
+from toolkit.operations.bulk_load.shapes import Shape, cells_of, column_of, digits_column, read
+from toolkit.operations.spreadsheets.text_bytes import Bytes, Mask, may_have_outer_space, offsets, values
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Judged:
 
 def judge(field: Field, column: pa.StringArray, *, strict: bool) -> Judged:
     """Judge the cells of one field; with ``strict`` only what the contract accepts unrepaired is sure."""
-    trimmed = pc.utf8_trim(column, characters=TRIMMED)
+    trimmed = pc.utf8_trim(column, characters=TRIMMED) if may_have_outer_space(column) else column
     outer = _cut(column, trimmed)
     blank = np.asarray(np.diff(offsets(trimmed)) == 0)
     judged = _JUDGES.get(field.name, _text)(trimmed, strict)
@@ -74,10 +74,11 @@ def _installation(column: pa.StringArray, strict: bool) -> Judged:  # noqa: ARG0
 def _storable(column: pa.StringArray) -> Mask:
     """Which cells hold no control character (U+0000 to U+001F, U+007F to U+009F)."""
     data = values(column)
-    control = (data < 0x20) | (data == 0x7F)
-    if (data == 0xC2).any():
-        control[:-1] |= (data[:-1] == 0xC2) & (data[1:] < 0xA0)
     sure = np.ones(len(column), dtype=bool)
+    if (data - np.uint8(0x20) < 0x5F).all():  # printable ASCII
+        return sure
+    control = (data < 0x20) | (data == 0x7F)
+    control[:-1] |= (data[:-1] == 0xC2) & (data[1:] < 0xA0)
     positions = np.flatnonzero(control)
     if positions.size:
         sure[cells_of(column, positions)] = False

@@ -12,8 +12,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.operations.bulk_load.shapes import Mask
-from toolkit.operations.spreadsheets.text_bytes import offsets, values
+from toolkit.operations.spreadsheets.text_bytes import Mask, offsets, values
 
 KEY: Final = ("cpf", "installation_number", "number_on_dealership")
 
@@ -65,35 +64,44 @@ class SeenKeys:
 
 _SEPARATOR: Final = "\x1f"  # never part of a valid text
 _BASE: Final = 0x9E3779B97F4A7C15
-_STRETCH: Final = 8192
+_STRETCH: Final = 1 << 18
+
+
+def _powers(base: int) -> Hashes:
+    powers = np.full(_STRETCH, base, dtype=np.uint64)
+    powers[0] = 1
+    return np.cumprod(powers)
+
+
+_POWERS: Final = _powers(_BASE)
+_INVERSE_POWERS: Final = _powers(pow(_BASE, -1, 1 << 64))
 
 
 def hash_keys(settled: Mapping[str, pa.StringArray]) -> Hashes:
-    """A hash other than zero for the key of each row."""
+    """A hash other than zero for the key of each row.
+
+    It is a polynomial of the key's bytes modulo 2**64, whose bits are then mixed. The polynomials come from
+    sums over the bytes of many keys: the power that a key starts with is divided out.
+    """
     keys = pc.binary_join_element_wise(*(settled[column] for column in KEY), _SEPARATOR)
-    return np.concatenate(
-        [np.empty(0, np.uint64), *(_hash(keys.slice(at, _STRETCH)) for at in range(0, len(keys), _STRETCH))]
-    )
-
-
-def _hash(texts: pa.StringArray) -> Hashes:
-    """A polynomial of each text's bytes modulo 2**64, from sums over all bytes; then its bits are mixed."""
-    ends = offsets(texts).astype(np.int64)
-    data = values(texts)[ends[0] : ends[-1]].astype(np.uint64)
-    ends -= ends[0]
-    powers = np.full(len(data) + 1, _BASE, dtype=np.uint64)
-    powers[0] = 1
-    np.cumprod(powers, out=powers)
-    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(data * powers[:-1])))
-    inverse = np.full(len(data) + 1, pow(_BASE, -1, 1 << 64), dtype=np.uint64)
-    inverse[0] = 1
-    np.cumprod(inverse, out=inverse)
-    hashes = (sums[ends[1:]] - sums[ends[:-1]]) * inverse[ends[:-1]]
+    ends, data = offsets(keys).astype(np.int64), values(keys)
+    hashes = np.empty(len(keys), dtype=np.uint64)
+    row = 0
+    while row < len(keys):
+        begin = ends[row]
+        until = max(row + 1, int(np.searchsorted(ends, begin + _STRETCH, side="left")) - 1)
+        text, bounds = data[begin : ends[until]], ends[row : until + 1] - begin
+        if len(text) > _STRETCH:  # one key alone is as long; Python's own hash will do
+            hashes[row] = np.uint64(hash(text.tobytes()) & 0xFFFFFFFFFFFFFFFF)
+        else:
+            sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(text * _POWERS[: len(text)])))
+            hashes[row:until] = (sums[bounds[1:]] - sums[bounds[:-1]]) * _INVERSE_POWERS[bounds[:-1]]
+        row = until
     hashes ^= hashes >> np.uint64(32)
     hashes *= np.uint64(0xD6E8FEB86659FD93)
     hashes ^= hashes >> np.uint64(29)
     hashes[hashes == 0] = 1
-    return np.asarray(hashes)
+    return hashes
 
 
 def registered(

@@ -18,9 +18,9 @@ import sqlalchemy as sa
 from toolkit.operations.bulk_load.copying import Copying, rows_of
 from toolkit.operations.bulk_load.duplicates import Key, SeenKeys, hash_keys, keys_of, registered
 from toolkit.operations.bulk_load.options import OnDuplicate
-from toolkit.operations.bulk_load.shapes import Mask
 from toolkit.operations.bulk_load.verdicts import Verdict
 from toolkit.operations.spreadsheets import Chunk
+from toolkit.operations.spreadsheets.text_bytes import Mask
 from toolkit.storage.database import Database, raw
 from toolkit.storage.tables import clients
 

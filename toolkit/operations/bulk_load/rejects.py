@@ -26,6 +26,7 @@ from toolkit.operations.bulk_load.headings import OWN
 from toolkit.operations.bulk_load.results import Tally
 from toolkit.operations.spreadsheets import CellKind, Chunk
 from toolkit.operations.spreadsheets.plain_workbook import PlainWorkbook
+from toolkit.operations.spreadsheets.text_bytes import offsets, values
 
 _OWNER_ONLY: Final = 0o600
 _PREFIX: Final = ".toolkit-load-"
@@ -34,17 +35,25 @@ _LOCK: Final = "lock"
 REJECTED_SHEET: Final = "rejected"
 _FORMULA: Final = r"^('*[=+\-@\t\r])"
 """A cell that a spreadsheet would take for a formula, however many apostrophes keep it from that already."""
+_ODD_STARTS: Final = np.frombuffer(b"'=+-@\t\r", np.uint8)
 _ESCAPED: Final = r"^'('*[=+\-@\t\r])"
 
 
 def escape(cells: pa.StringArray) -> pa.StringArray:
     """The cells with one apostrophe more where a CSV file could have them run as a formula."""
-    return pc.replace_substring_regex(cells, _FORMULA, r"'\1")
+    return pc.replace_substring_regex(cells, _FORMULA, r"'\1") if _starts_oddly(cells) else cells
 
 
 def unescape(cells: pa.StringArray) -> pa.StringArray:
     """The cells as they were before ``escape``."""
     return pc.replace_substring_regex(cells, _ESCAPED, r"\1")
+
+
+def _starts_oddly(cells: pa.StringArray) -> bool:
+    """Whether any cell starts with a character that may need an apostrophe, which is quickly found out."""
+    data = values(cells)
+    first = data[np.minimum(offsets(cells)[:-1], data.size - 1)] if data.size else data
+    return bool(np.isin(first, _ODD_STARTS).any())
 
 
 class Outputs:

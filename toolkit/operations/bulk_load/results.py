@@ -156,7 +156,7 @@ class LoadResult:
         total: Counter[str] = Counter()
         for file in self.files:
             total.update(getattr(file.tally, what))
-        return dict(total.most_common())
+        return {str(name): count for name, count in total.most_common()}
 
     def document(self) -> dict[str, Any]:
         """All of it for machines, under the names of the command line's JSON."""

@@ -8,9 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from toolkit.operations.spreadsheets.text_bytes import Bytes, offsets, values
-
-Mask = npt.NDArray[np.bool_]
+from toolkit.operations.spreadsheets.text_bytes import Bytes, Mask, offsets, values
 
 _ZERO = ord("0")
 

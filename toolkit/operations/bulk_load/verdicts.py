@@ -28,9 +28,8 @@ from toolkit.operations.bulk_load.options import (
     Repair,
 )
 from toolkit.operations.bulk_load.repairs import repair
-from toolkit.operations.bulk_load.shapes import Mask
 from toolkit.operations.spreadsheets import CellKind, Chunk
-from toolkit.operations.spreadsheets.text_bytes import values
+from toolkit.operations.spreadsheets.text_bytes import Mask, values
 
 ROW: Final = "row"
 """Stands for the field where the whole row is at fault."""

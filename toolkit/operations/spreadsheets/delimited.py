@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from toolkit.domain.fields import TRIMMED
 from toolkit.errors import UnreadableFile
 from toolkit.operations.spreadsheets import encodings
 from toolkit.operations.spreadsheets.chunks import (
@@ -26,6 +27,7 @@ from toolkit.operations.spreadsheets.chunks import (
 from toolkit.operations.spreadsheets.parsing import Parsed, parse
 from toolkit.operations.spreadsheets.records import TOO_MANY, Record, records
 from toolkit.operations.spreadsheets.sources import Source
+from toolkit.operations.spreadsheets.text_bytes import blank_rows
 
 DELIMITERS: Final = (b";", b",", b"\t", b"|")
 LONGEST_LINE: Final = 64 * 1024 * 1024
@@ -33,7 +35,6 @@ _SAMPLE: Final = 256 * 1024
 _SAMPLE_ROWS: Final = 200
 _SEPARATOR_LINE: Final = re.compile(rb"sep=(.)\r?\n", re.IGNORECASE)
 """Excel's own way to name the delimiter, on a line before all others."""
-_BLANK: Final = " \t\r\n\u00a0\u200b\ufeff"
 
 
 class DelimitedText:
@@ -108,8 +109,6 @@ class _Headings(NamedTuple):
 def _find_headings(source: Source, sample: bytes, reading: Reading) -> _Headings:
     if not sample.strip():
         raise UnreadableFile(f"{source.name}: the file is empty.")
-    if sample.count(0) > len(sample) // 100:
-        raise UnreadableFile(f"{source.name}: is neither a text file nor a workbook; save it as CSV or XLSX.")
     separator = _SEPARATOR_LINE.match(sample)
     delimiters: tuple[bytes, ...] = DELIMITERS
     if reading.delimiter is not None:
@@ -140,7 +139,7 @@ def _headings(sample: bytes, start: int, delimiter: bytes, recognises: Recognise
         if record.fault is None and recognises(record.cells):
             widths = Counter(len(row.cells) for _, _, row in rows[index + 1 :] if any(row.cells))
             usual = widths.most_common(1)[0][0] if widths else 0
-            headings = tuple(cell.strip(_BLANK) for cell in record.cells)
+            headings = tuple(cell.strip(TRIMMED) for cell in record.cells)
             return _Headings(delimiter, headings, line, next_line, max(len(headings), usual))
     return None
 
@@ -170,7 +169,7 @@ def _chunk(parsed: Parsed, first_line: int, headings: int, delimiter: str, size:
         columns, lines, faults = _with_odd(parsed, delimiter)
     if len(columns) > headings:
         columns = _folded(columns, headings, delimiter, faults)
-    kept = ~_blank_rows(columns)
+    kept = ~blank_rows(columns)
     if not kept.all():
         position = np.cumsum(kept) - 1
         faults = {int(position[row]): reason for row, reason in faults.items() if kept[row]}
@@ -202,7 +201,7 @@ def _fit(cells: list[str], width: int, delimiter: str) -> list[str]:
     if len(cells) <= width:
         return cells + [""] * (width - len(cells))
     surplus = cells[width - 1 :]
-    rest = surplus[:1] if not any(cell.strip(_BLANK) for cell in surplus[1:]) else [delimiter.join(surplus)]
+    rest = surplus[:1] if not any(cell.strip(TRIMMED) for cell in surplus[1:]) else [delimiter.join(surplus)]
     return cells[: width - 1] + rest
 
 
@@ -210,8 +209,8 @@ def _folded(
     columns: list[pa.StringArray], headings: int, delimiter: str, faults: dict[int, str]
 ) -> list[pa.StringArray]:
     """The columns that have a heading; what stands beyond them makes a row faulty and is kept in its last cell."""
-    surplus = [pc.utf8_trim(column, characters=_BLANK) for column in columns[headings:]]
-    rows = np.flatnonzero(~_blank_rows(surplus))
+    surplus = [pc.utf8_trim(column, characters=TRIMMED) for column in columns[headings:]]
+    rows = np.flatnonzero(~blank_rows(surplus))
     kept = columns[:headings]
     if rows.size:
         last = [columns[index].take(pa.array(rows)).to_pylist() for index in range(headings - 1, len(columns))]
@@ -221,12 +220,3 @@ def _folded(
         kept[-1] = pc.replace_with_mask(kept[-1], pa.array(mask), pa.array(folded, pa.string()))
         faults.update(dict.fromkeys(rows.tolist(), TOO_MANY))
     return kept
-
-
-def _blank_rows(columns: list[pa.StringArray]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which rows hold nothing but white space."""
-    lengths = sum(pc.binary_length(column).to_numpy(zero_copy_only=False) for column in columns)
-    blank = np.asarray(lengths == 0)
-    for row in np.flatnonzero((lengths > 0) & (lengths <= 4 * len(columns))).tolist():
-        blank[row] = not any(column[row].as_py().strip(_BLANK) for column in columns)
-    return blank

@@ -14,7 +14,7 @@ import pyarrow as pa
 from toolkit.errors import UnreadableFile
 from toolkit.operations.spreadsheets.sources import Source
 
-BLOCK: Final = 8 * 1024 * 1024
+BLOCK: Final = 4 * 1024 * 1024
 """Bytes read at a time; what is held of a file is a few of these, however long it is."""
 
 _BOMS: Final = (
@@ -63,7 +63,7 @@ def find_encoding(source: Source, contents: Contents, asked: str | None) -> str:
     encoding = asked or _guess(contents)
     if codec(encoding) in {"utf-8", "utf-8-sig"}:
         if not contents.is_utf8:
-            raise UnreadableFile(f"{source.name}: is not {encoding} throughout; leave --encoding out to find out.")
+            raise UnreadableFile(f"{source.name}: is no text in {encoding}; leave --encoding out to find out.")
     else:
         for _ in blocks(source, encoding):  # fails now rather than half-way through a load
             pass
@@ -103,7 +103,8 @@ def blocks(source: Source, encoding: str) -> Iterator[bytes]:
             yield decoder.decode(b"", final=True).encode()
         except UnicodeError:
             raise UnreadableFile(
-                f"{source.name}: is not {encoding} throughout; save it as UTF-8, or name its --encoding."
+                f"{source.name}: is no text in {encoding}; save it as CSV in UTF-8 or as XLSX, "
+                "or name its encoding: --encoding"
             ) from None
 
 

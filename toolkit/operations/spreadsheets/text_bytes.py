@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from toolkit.domain.fields import TRIMMED
+
 Bytes = npt.NDArray[np.uint8]
+Mask = npt.NDArray[np.bool_]
 Offsets = npt.NDArray[np.int32]
 
 
@@ -19,3 +25,42 @@ def values(column: pa.StringArray) -> Bytes:
     """The bytes that the offsets of the column point into, up to its last cell."""
     data = column.buffers()[2]
     return np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[: offsets(column)[-1]]
+
+
+def _flags(*codes: int) -> Mask:
+    flags = np.zeros(256, dtype=bool)
+    flags[list(codes)] = True
+    return flags
+
+
+_LAST_BYTES: Final = _flags(*{letter.encode()[-1] for letter in TRIMMED})
+_BYTES_BEFORE: Final = _flags(*{letter.encode()[-2] for letter in TRIMMED if not letter.isascii()})
+_FIRST_BYTES: Final = _flags(*{letter.encode()[0] for letter in TRIMMED})
+
+
+def may_have_outer_space(column: pa.StringArray) -> bool:
+    """Whether some cell may start or end with white space; finding out costs less than trimming."""
+    starts, data = offsets(column), values(column)
+    if not data.size:
+        return False
+    first = data[np.minimum(starts[:-1], data.size - 1)]
+    last = data[starts[1:] - 1]
+    if _FIRST_BYTES[first].any() or (last <= ord(" ")).any():
+        return True
+    at = starts[1:][_LAST_BYTES[last]]  # often just the end of an accented letter
+    return bool(at.size and _BYTES_BEFORE[data[at - 2]].any())
+
+
+def blank_rows(columns: Sequence[pa.StringArray]) -> Mask:
+    """Which rows hold nothing but white space."""
+    blank = np.ones(len(columns[0]), dtype=bool)
+    for column in columns:
+        starts, data = offsets(column), values(column)
+        if data.size:
+            first = data[np.minimum(starts[:-1], data.size - 1)]
+            blank &= (np.diff(starts) == 0) | _FIRST_BYTES[first]
+        if not blank.any():
+            return blank
+    for row in np.flatnonzero(blank).tolist():
+        blank[row] = not any(column[row].as_py().strip(TRIMMED) for column in columns)
+    return blank

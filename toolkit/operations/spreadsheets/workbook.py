@@ -123,22 +123,8 @@ def _find_sheet(
 
 
 def _rows(sheet: CalamineSheet) -> Iterator[list[Any]]:
-    """The rows from the first row and column of the sheet on; calamine leaves out what is empty before."""
-    if sheet.start is None:
-        return iter(())
-    above, before = sheet.start
-    empty: list[Any] = [""] * before
-    rows = sheet.iter_rows()
-    if not above and not before:
-        return rows
-    return _padded(rows, above, empty)
-
-
-def _padded(rows: Iterator[list[Any]], above: int, before: list[Any]) -> Iterator[list[Any]]:
-    for _ in range(above):
-        yield list(before)
-    for row in rows:
-        yield before + row
+    """All rows from the first line on; empty columns to the left are left out."""
+    return iter(()) if sheet.start is None else sheet.iter_rows()
 
 
 def _chunk(rows: Sequence[list[Any]], first_line: int, width: int) -> Chunk:

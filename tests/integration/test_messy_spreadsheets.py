@@ -1,0 +1,53 @@
+"""Golden files: spreadsheets as they arrive, and what must become of every row of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from tests.client_rows import read_csv
+from toolkit.operations.bulk_load import LoadResult, load_clients
+from toolkit.storage.database import Database
+from toolkit.storage.tables import addresses, clients
+
+MESSY = Path(__file__).parent.parent / "data" / "messy"
+EXPECTED = json.loads((MESSY / "expected.json").read_text("utf-8"))
+
+
+def test_every_messy_file_has_its_expectation():
+    assert sorted(EXPECTED) == sorted(path.name for path in MESSY.iterdir() if path.suffix != ".json")
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_a_messy_file_is_read_as_a_person_would(database: Database, clock: Any, tmp_path: Path, name: str):
+    told = []
+    result = load_clients(database, [MESSY / name], out=tmp_path, clock=clock, announce=told.append)
+    assert as_expected(str(told[0]), result, database) == EXPECTED[name]
+
+
+def as_expected(understood: str, result: LoadResult, database: Database) -> dict[str, Any]:
+    query = (
+        sa.select(*(column for column in (*clients.c, *addresses.c) if column.name not in ("id", "client_id")))
+        .join(addresses, addresses.c.client_id == clients.c.id)
+        .order_by(clients.c.number_on_dealership)
+    )
+    with database.transaction() as connection:
+        registered = [
+            {key: str(value) for key, value in row.items() if value is not None and key != "created_at"}
+            for row in connection.execute(query).mappings()
+        ]
+    delimiter = result.files[0].understood.layout.delimiter or ";"
+    rejected = [
+        row for path in result.rejected_files if path.suffix == ".csv" for row in read_csv(path, delimiter)
+    ]
+    return {
+        "understood": understood,
+        "registered": registered,
+        "rejected": {row["line"]: row["errors"] for row in rejected},
+        "repairs": result.repairs,
+        "warnings": result.warnings,
+    }

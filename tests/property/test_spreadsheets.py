@@ -1,0 +1,145 @@
+"""Delimited text is read as Python's csv module reads it, whatever its cells and wherever blocks are cut."""
+
+from __future__ import annotations
+
+import csv
+import io
+import tempfile
+from pathlib import Path
+from unittest import mock
+
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.client_rows import read_csv
+from toolkit.operations.bulk_load.headings import Headings
+from toolkit.operations.bulk_load.plans import Plan
+from toolkit.operations.bulk_load.rejects import Outputs
+from toolkit.operations.bulk_load.results import Tally
+from toolkit.operations.spreadsheets import Reading, Source, encodings, find_sources, open_table
+from toolkit.operations.spreadsheets.chunks import Chunk
+
+letters = st.sampled_from('ab ;,"\n\ré€')
+cells = st.text(letters, max_size=6)
+rows = st.lists(st.tuples(cells, cells, cells), max_size=12)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    rows,
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+    st.sets(st.integers(0, 11)),
+    st.integers(7, 60),
+    st.sampled_from(["utf-8", "utf-8-sig", "cp1252", "utf-16"]),
+    st.booleans(),
+)
+def test_cells_and_lines_are_those_of_the_csv_module(
+    given_rows: list[tuple[str, str, str]],
+    line_end: str,
+    quote_all: bool,
+    blank_after: set[int],
+    block: int,
+    encoding: str,
+    ends_with_line_end: bool,
+):
+    stream = io.StringIO()
+    # Before Python 3.13 the csv module writes a carriage return without the quotes that it needs itself.
+    quote_all |= any("\r" in cell for row in given_rows for cell in row)
+    quoting = csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL
+    writer = csv.writer(stream, delimiter=";", lineterminator=line_end, quoting=quoting)
+    writer.writerow(["first", "second", "third"])
+    for number, row in enumerate(given_rows):
+        writer.writerow(row)
+        if number in blank_after:
+            stream.write(line_end)
+    text = stream.getvalue() if ends_with_line_end else stream.getvalue().removesuffix(line_end)
+
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(encodings, "BLOCK", block):
+        path = Path(folder, "a.csv")
+        path.write_bytes(text.encode(encoding))
+        # The headings must lie in the first block, which is never as small as this outside of tests.
+        with mock.patch.object(encodings, "BLOCK", 4096):
+            table = open_table(Source(path), Reading(delimiter=";"))
+        read = [row for chunk in table.chunks() for row in rows_of(chunk)]
+    assert read == by_csv_module(text)
+
+
+def rows_of(chunk: Chunk) -> list[tuple[int, tuple[str, ...]]]:
+    assert not chunk.faults
+    columns = [column.to_pylist() for column in chunk.columns]
+    return list(zip(chunk.lines.tolist(), zip(*columns, strict=True), strict=True))
+
+
+def by_csv_module(text: str) -> list[tuple[int, tuple[str, ...]]]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=";")
+    found, line = [], 1
+    for row in reader:
+        found.append((line, tuple(row)))
+        line = 1 + text_lines(text, reader.line_num)
+    return [(at, row) for at, row in found[1:] if any(cell.strip(" \n\r") for cell in row)]
+
+
+def text_lines(text: str, physical: int) -> int:
+    """Lines as an editor counts them; the csv module also counts a lone carriage return."""
+    pieces = io.StringIO(text, newline="").readlines()[:physical]
+    return sum(piece.endswith("\n") for piece in pieces)
+
+
+anything = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\ufffe\uffff"), max_size=8
+) | st.text("'=+-@\t\r\n\x00_x0041;\"", max_size=6)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(st.just("x") | anything, anything), min_size=1, max_size=6),
+    st.sampled_from([";", ",", "\t"]),
+)
+@example([("x", "'=a"), ("'", "=1+1")], ";")
+def test_rejected_rows_come_back_as_they_were(given_rows: list[tuple[str, str]], delimiter: str):
+    original = [("cpf x", *row) for row in given_rows]
+    headings = ("cpf", "=nome", "'rua")
+    chunk = Chunk(
+        [pa.array(column, pa.string()) for column in zip(*original, strict=True)],
+        pa.array(range(2, len(original) + 2)).to_numpy(),
+        0,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        with Outputs(Path(folder), "a", delimiter, headings) as outputs:
+            outputs.reject(chunk, ["cpf: wrong"] * len(original))
+            outputs.complete(Tally())
+            paths, _ = outputs.publish()
+        for path in paths:
+            (source,) = find_sources([path])
+            table = open_table(source)
+            with mock.patch.object(Headings, "columns", return_value={}):
+                plan = Plan(table, Headings({}), Path(folder))
+            read = [row for part in plan.chunks() for _, row in rows_of(part)]
+            assert read == original
+            assert len(plan.headings) == len(headings)
+
+
+def test_a_workbook_that_cannot_hold_the_rows_is_left_out_with_a_word():
+    chunk = Chunk([pa.array(["x" * 40_000])], pa.array([2]).to_numpy(), 0)
+    with tempfile.TemporaryDirectory() as folder, Outputs(Path(folder), "a.csv", ";", ["cpf"]) as outputs:
+        outputs.reject(chunk, ["cpf: wrong"])
+        outputs.complete(Tally())
+        paths, _ = outputs.publish()
+        assert [path.name for path in paths] == ["a.csv.rejected.csv"]
+        assert outputs.notes == [
+            "No .rejected.xlsx: a cell has more than 32,767 characters; use the .rejected.csv."
+        ]
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+55", "-1", "@x", "\tx", "\rx", "'=1"])
+def test_no_cell_of_a_rejected_csv_can_run_as_a_formula(cell: str):
+    chunk = Chunk([pa.array([cell])], pa.array([2]).to_numpy(), 0)
+    with tempfile.TemporaryDirectory() as folder, Outputs(Path(folder), "a.csv", ";", ["cpf"]) as outputs:
+        outputs.reject(chunk, ["cpf: wrong"])
+        outputs.complete(Tally())
+        (path, _), _ = outputs.publish()
+        (row,) = read_csv(path)
+    assert row["cpf"] == f"'{cell}"
