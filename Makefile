@@ -5,6 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 SCALE ?= 1
 NAMES ?=
+AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check format lab bench lock clean
@@ -40,7 +41,7 @@ format: setup ## Rewrite the files as `make check` wants them
 	$(RUN)/nbstripout notebooks/*.ipynb
 
 lab: setup ## JupyterLab on the notebooks, on this machine only
-	$(RUN)/jupyter lab --ip=127.0.0.1 --notebook-dir=notebooks
+	$(RUN)/jupyter lab --ip=127.0.0.1 --notebook-dir=notebooks $(AS_ROOT) $(LAB)
 
 bench: setup ## Speed and memory, against a floor and a peer in the same run (SCALE=0.1 NAMES=http)
 	$(RUN)/python -m tests.benchmarks --scale $(SCALE) $(NAMES)
