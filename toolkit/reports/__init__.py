@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo
 
 from toolkit.errors import InvalidInput
 from toolkit.operations.audit import AuditResult
-from toolkit.reports import document_json, table_csv
+from toolkit.reports import document_json, table_csv, web_page, workbook
 from toolkit.reports.folder import FileState, VerifiedFile, Writer, verify_files, write_files
 from toolkit.reports.report import Report
 from toolkit.settings import DEFAULT_TIMEZONE
@@ -28,6 +28,8 @@ from toolkit.settings import DEFAULT_TIMEZONE
 __all__ = ["FORMATS", "FileState", "VerifiedFile", "chosen", "verify_files", "write_report"]
 
 FORMATS: Final[dict[str, Writer]] = {
+    "html": web_page.write,
+    "xlsx": workbook.write,
     "csv": table_csv.write,
     "json": document_json.write,
 }

@@ -27,7 +27,7 @@ import pandas as pd
 
 from toolkit.operations.audit import AuditResult
 from toolkit.operations.audit.expression import items
-from toolkit.reports.report import MOMENTS, STEM, Report
+from toolkit.reports.report import MOMENTS, STEM, Report, known
 from toolkit.reports.times import iso, iso_column
 
 
@@ -78,7 +78,7 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _rows(report: Report) -> Iterator[dict[str, Any]]:
     rows = report.result.rows
-    plain = rows.astype(object).where(rows.notna(), None)
+    plain = known(rows)
     for name in MOMENTS:
         plain[name] = pd.Series(iso_column(rows[name], report.timezone), dtype=object)
     for row in _records(plain):

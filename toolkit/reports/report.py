@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo
+
+import pandas as pd
 
 from toolkit.operations.audit import AuditResult
 
@@ -24,3 +27,13 @@ class Report:
     """The zone that times are shown in."""
     formats: tuple[str, ...]
     """All formats that are written, so that one can point to another."""
+
+
+def known(rows: pd.DataFrame) -> pd.DataFrame:
+    """The same rows, with ``None`` for everything that is not known."""
+    return rows.astype(object).where(rows.notna(), None)
+
+
+def tuples(table: pd.DataFrame) -> Iterator[Any]:
+    """The rows of a table, their values as attributes."""
+    return table.itertuples(index=False)

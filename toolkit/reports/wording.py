@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.findings import PROBLEM_TEXTS, REASON_TEXTS, Problem, Reason, Status
 from toolkit.operations.audit import AuditResult
+from toolkit.reports.times import readable
 
 TITLE: Final = "Missing evidence"
 
@@ -50,15 +52,19 @@ GLOSSARY: Final = {
     "Open": "A sale that is incomplete or in conflict: somebody has to act.",
     "Age": "Whole days between the creation of the sale and the moment of this report.",
     "Not examined": "A file that nobody has looked into yet. It counts until somebody has.",
-    "Utility group": "A, B, C or D. All four demand a document and an audio of the contracting party.",
+    "Utility group": "A, B, C or D; all four demand a document and an audio of the contracting party.",
+}
+
+CODES: Final = {
     "isClientFinancialResponsible": (
         "Whether the contracting party pays. If not, an audio and a document of the financially responsible "
         "person are demanded too."
     ),
-} | {
-    **{f"{reason}": REASON_TEXTS[reason] for reason in Reason},
-    **{f"{problem}": PROBLEM_TEXTS[problem] for problem in Problem},
+    **{evidence_type.value: f"{name}." for evidence_type, name in TYPE_NAMES.items()},
+    **{reason.value: text for reason, text in REASON_TEXTS.items()},
+    **{problem.value: text for problem, text in PROBLEM_TEXTS.items()},
 }
+"""What each code of the tables means."""
 
 
 def counted(number: int, noun: str) -> str:
@@ -101,3 +107,20 @@ def notices(result: AuditResult) -> list[str]:
     if result.cpf_shown:
         found.append("This report holds whole CPFs: keep it as closely as the contracts themselves.")
     return found
+
+
+def provenance(result: AuditResult, timezone: ZoneInfo) -> dict[str, str]:
+    """Where the numbers come from, for those who have to vouch for them."""
+    source, sync = result.source, result.source.last_sync
+    return {
+        "As of": readable(result.as_of, timezone),
+        "Made at": readable(result.made_at, timezone),
+        "Database": source.database,
+        "Bucket": sync.bucket if sync else "never read",
+        "Bucket read": readable(sync.finished_at, timezone) if sync else "never",
+        "Files counted unexamined": f"{result.unexamined:,}",
+        "Sales without a client": f"{result.without_client:,}",
+        "Times": f"in {timezone.key}",
+        "Rules": source.rules,
+        "Toolkit": source.toolkit,
+    }
