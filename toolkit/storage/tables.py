@@ -198,7 +198,46 @@ audit_runs = Table(
 )
 """Each audit that was made, with its totals."""
 
-APPEND_ONLY: Final = (load_batches, content_checks, withdrawals, bucket_syncs, audit_runs)
+custody_events = Table(
+    "custody_events",
+    toolkit,
+    Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True),
+    Column(
+        "transaction",
+        sa.BigInteger,
+        nullable=False,
+        server_default=text("(pg_current_xact_id())::text::bigint"),
+    ),
+    Column("kind", Text, nullable=False),
+    Column("happened_at", _moment, nullable=False),
+    Column("detail", JSONB, nullable=False),
+    Index(None, "transaction", "id"),
+)
+"""What happened to evidence, written with what it tells, mostly by triggers: ids, hashes and times only."""
+
+custody_seals = Table(
+    "custody_seals",
+    toolkit,
+    Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    Column("sealed_at", _moment, nullable=False),
+    Column("events", sa.BigInteger, nullable=False),
+    Column("last_transaction", sa.BigInteger, nullable=False),
+    Column("last_id", sa.BigInteger, nullable=False),
+    Column("digests", sa.LargeBinary, nullable=False),
+    Column("previous", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+)
+"""The chain over the events: each seal covers some and the hash of the seal before."""
+
+APPEND_ONLY: Final = (
+    load_batches,
+    content_checks,
+    withdrawals,
+    bucket_syncs,
+    audit_runs,
+    custody_events,
+    custody_seals,
+)
 """Rows of these tables are never changed or deleted; the database itself refuses it."""
 
 CLOSED_ONCE: Final = (sale_observations, object_observations)

@@ -13,6 +13,7 @@ from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass
 from toolkit.operations.contents import verify_contents
 from toolkit.operations.credentials import UploadLimits
 from toolkit.operations.custody import custody_findings
+from toolkit.operations.custody_log import export_log
 from toolkit.operations.uploads import Failure, Renewal, upload_files
 from toolkit.operations.uploads.sending import CONCURRENCY
 from toolkit.operations.withdrawal import withdraw as withdraw_record
@@ -149,6 +150,34 @@ def findings(ctx: Context, as_json: bool) -> int:
         about = ", ".join(finding.sale_ids or finding.keys)
         click.echo(f"{finding.problem}: {about}: {finding.text}" + (f" ({finding.detail})" * bool(finding.detail)))
     return NEEDS_ATTENTION if found else DONE
+
+
+@evidence.command()
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The file to write.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def log(ctx: Context, out: Path, as_json: bool) -> int:
+    """Seal the custody log, and write it to a file.
+
+    \b
+    The log tells of each record when its credentials were issued, when its file was seen,
+    verified, replaced or gone, when it was withdrawn, and of each audit: ids, hashes and
+    times only. Each seal covers the one before it. Keep the hash of the newest one where
+    nobody who can write to the database can change it: then every later change shows.
+
+    \b
+    Examples:
+      toolkit evidence log --out custody.jsonl
+      toolkit verify custody.jsonl --seal HASH
+    """
+    seal = export_log(ctx.workspace.database, out, ctx.workspace.clock)
+    if as_json:
+        print_json({"file": out, "newestSeal": seal.as_json() if seal else None})
+    elif seal is None:
+        click.echo(f"{out}: nothing has happened yet")
+    else:
+        click.echo(f"{out}: seal {seal.number}, {seal.hash}")
+    return DONE
 
 
 @evidence.command()

@@ -10,6 +10,7 @@ import click
 from toolkit.errors import InvalidInput
 from toolkit.faces.cli.audit_options import asked_for, audit_options
 from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context
+from toolkit.faces.cli.custody_log import verify_custody_log
 from toolkit.operations.audit import AuditResult
 from toolkit.reports import FORMATS, FileState, chosen, verify_files, write_report
 from toolkit.reports.wording import headline, notices
@@ -76,8 +77,9 @@ def _fails(result: AuditResult, fail_on: str | None) -> bool:
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-def verify(folder: Path) -> int:
-    """Tell whether the report in DIR is what was written.
+@click.option("--seal", metavar="HASH", help="For a custody log: the hash of a seal that was kept elsewhere.")
+def verify(folder: Path, seal: str | None) -> int:
+    """Tell whether the report in DIR, or the exported custody log DIR, is what was written.
 
     \b
     Each file is compared with the SHA-256 in DIR/manifest.json:
@@ -85,11 +87,18 @@ def verify(folder: Path) -> int:
     The manifest protects against accidents; against people, keep a copy of it elsewhere.
 
     \b
-    Example:
+    Of a custody log (toolkit evidence log) the chain of hashes is followed, and the first
+    line that does not fit is named.
+
+    \b
+    Examples:
       toolkit verify reports
+      toolkit verify custody.jsonl --seal HASH
 
     Exit status 3: something is not as it was written. 1: there is no report in DIR.
     """
+    if folder.is_file():
+        return verify_custody_log(folder, seal)
     found = verify_files(folder)
     for file in found:
         click.echo(f"{file.state:<10}  {folder / file.name}")

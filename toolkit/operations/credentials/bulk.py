@@ -20,6 +20,7 @@ from toolkit.operations.credentials.known import KnownRecord, known_records, sta
 from toolkit.operations.credentials.manifest import Manifest, ManifestRow, RejectedRow, Wanted, read_manifest
 from toolkit.operations.credentials.private_file import journal_of, private_file
 from toolkit.operations.credentials.single import UploadLimits
+from toolkit.operations.custody_log import tell_issued
 from toolkit.operations.progress import Progress, Quiet
 from toolkit.storage.bucket import Bucket, UploadForm
 from toolkit.storage.database import Database, raw
@@ -149,7 +150,7 @@ class _Batch:
         progress: Progress,
     ) -> int:
         """Write a line for each row that is not uploaded, and store a record for each that has none; how many."""
-        issued = 0
+        issued: list[UUID] = []
         ids = new_ids(len(wanted))
         progress.begin("Signing", len(wanted), "forms")
         with raw(connection).cursor().copy(_COPY_RECORDS) as copy:
@@ -160,14 +161,16 @@ class _Batch:
                     form = self._new_form(item.row, evidence_id)
                     copy.write_row(self._record(item.row, evidence_id, form))
                     file.write(_line(item.row, evidence_id, form))
-                    issued += 1
+                    issued.append(evidence_id)
                 elif not record.uploaded:
                     form = self._form(record.object_key, record.expires_at)
                     file.write(_line(item.row, record.evidence_id, form))
                 if position % _STEP == _STEP - 1:
                     progress.advance(_STEP)
+        if issued:
+            tell_issued(connection, min(issued), max(issued))
         progress.end()
-        return issued
+        return len(issued)
 
     def _new_form(self, row: ManifestRow, evidence_id: UUID) -> UploadForm:
         key = object_key(evidence_id, row.file_name, self.requested_at)

@@ -16,6 +16,7 @@ from toolkit.domain.fields import REQUIRED, UNSTORABLE
 from toolkit.domain.requests import parse
 from toolkit.errors import InvalidField, InvalidFields, SaleNotFound
 from toolkit.operations import Clock
+from toolkit.operations.custody_log import tell_issued
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_id
@@ -88,6 +89,7 @@ def request_upload(
     with database.transaction() as connection:
         if connection.execute(_INSERT_FOR_KNOWN_SALE, record).one_or_none() is None:
             raise SaleNotFound
+        tell_issued(connection, evidence_id, evidence_id)
     return UploadCredentials(evidence_id, sale_id, request.file_name, form.url, form.fields, form.expires_at)
 
 

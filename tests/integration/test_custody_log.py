@@ -1,0 +1,240 @@
+"""The custody log: told in the transaction of what it tells, sealed later, verified without a database."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from tests.integration.custody import add_sale, rows
+from tests.integration.evidence_bytes import pdf
+from toolkit.domain.custody_chain import Seal
+from toolkit.faces.cli import main
+from toolkit.operations.bucket_sync import sync_bucket
+from toolkit.operations.contents import verify_contents
+from toolkit.operations.credentials import UploadLimits, request_manifest, request_upload
+from toolkit.operations.custody_log import export_log, newest_seal, seal_events, sealing, verify_log
+from toolkit.operations.withdrawal import withdraw
+from toolkit.storage.bucket import Bucket
+from toolkit.storage.database import Database
+
+LIMITS = UploadLimits(3600, 1_000_000)
+BODY = {
+    "fileName": "Ana Souza.pdf",
+    "fileFormat": "application/pdf",
+    "type": "application/pdf",
+    "evidenceType": "DOC_CONTRATANTE",
+}
+
+
+@pytest.fixture
+def tell(database: Database) -> Callable[[int], None]:
+    def tell_events(count: int) -> None:
+        with database.transaction() as connection:
+            _tell(connection, count)
+
+    return tell_events
+
+
+def _tell(connection: sa.Connection, count: int) -> None:
+    statement = sa.text(
+        "INSERT INTO audit.custody_events (kind, happened_at, detail) "
+        "SELECT 'TOLD', '2026-03-02', jsonb_build_object('number', n) FROM generate_series(1, :count) AS n"
+    )
+    connection.execute(statement, {"count": count})
+
+
+@pytest.fixture
+def seal(database: Database, clock: Any) -> Callable[[], Seal]:
+    """Seal every event; transactions of other tests on the same server may make it wait."""
+
+    def seal_all() -> Seal:
+        unsealed = "SELECT count(*) - (SELECT coalesce(sum(events), 0) FROM audit.custody_seals) FROM "
+        deadline = time.monotonic() + 30
+        while rows(database, unsealed + "audit.custody_events") != [(0,)]:
+            assert time.monotonic() < deadline
+            seal_events(database, clock)
+        newest = newest_seal(database)
+        assert newest is not None
+        return newest
+
+    return seal_all
+
+
+@pytest.fixture
+def exported(database: Database, clock: Any, tmp_path: Path, tell: Any, seal: Any, monkeypatch: Any) -> Path:
+    """A log of seven events under three seals."""
+    monkeypatch.setattr(sealing, "BATCH", 3)
+    tell(7)
+    seal()
+    export_log(database, tmp_path / "log.jsonl", clock)
+    return tmp_path / "log.jsonl"
+
+
+def test_everything_that_happens_to_a_file_is_told(
+    database: Database, bucket: Bucket, s3: Any, clock: Any, tmp_path: Path
+) -> None:
+    add_sale(database)
+    clock.now = datetime.now(UTC)  # forms are signed for real
+    issued = request_upload(database, bucket, "sale-1", BODY, requested_by="Rui Lima", limits=LIMITS, clock=clock)
+    s3.put_object(Bucket=bucket.name, Key=issued.fields["key"], Body=pdf(1))
+    sync_bucket(database, bucket, clock=clock)
+    verify_contents(database, bucket, clock=clock)
+    s3.put_object(Bucket=bucket.name, Key=issued.fields["key"], Body=pdf(2))
+    sync_bucket(database, bucket, clock=clock)
+    withdraw(database, issued.id, reason="x", withdrawn_by="Ana Souza", approved_by="Rui Lima", clock=clock)
+    told = rows(database, "SELECT kind, detail FROM audit.custody_events ORDER BY transaction, id")
+    assert [kind for kind, _ in told] == ["ISSUED", "UPLOADED", "VERIFIED", "GONE", "UPLOADED", "WITHDRAWN"]
+    assert told[0][1]["evidence"] == told[5][1]["evidence"] == str(issued.id)
+    assert told[1][1]["key"] == told[3][1]["key"]
+    assert not any(name in json.dumps(told) for name in ("Ana", "Rui", ".pdf", "evidences/"))
+
+
+def test_each_record_of_a_manifest_is_told(database: Database, bucket: Bucket, clock: Any, tmp_path: Path) -> None:
+    add_sale(database)
+    clock.now = datetime.now(UTC)
+    manifest = tmp_path / "manifest.csv"
+    names = "".join(f"sale-1,{number}.pdf,application/pdf,application/pdf,KYC\n" for number in range(20))
+    manifest.write_text("saleId,fileName,fileFormat,type,evidenceType\n" + names)
+    for _ in range(2):
+        request_manifest(
+            database,
+            bucket,
+            manifest,
+            tmp_path / "c.jsonl",
+            requested_by="x",
+            limits=LIMITS,
+            clock=clock,
+        )
+    assert rows(
+        database,
+        """
+        SELECT count(*), count(DISTINCT detail->>'evidence'),
+               bool_and(EXISTS (SELECT FROM evidences WHERE id::text = detail->>'evidence'))
+        FROM audit.custody_events WHERE kind = 'ISSUED'
+        """,
+    ) == [(20, 20, True)]
+
+
+def test_what_is_rolled_back_is_not_told(database: Database, tell: Any) -> None:
+    with suppress(KeyboardInterrupt), database.transaction() as connection:
+        _tell(connection, 1)
+        raise KeyboardInterrupt
+    assert rows(database, "SELECT count(*) FROM audit.custody_events") == [(0,)]
+
+
+def test_a_log_without_events_has_no_seal(database: Database, clock: Any, tmp_path: Path) -> None:
+    assert export_log(database, tmp_path / "log.jsonl", clock) is None
+    assert verify_log(tmp_path / "log.jsonl").misfit is None
+
+
+def test_seals_are_chained_and_cover_every_event_once(
+    database: Database, clock: Any, tell: Any, seal: Any, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(sealing, "BATCH", 3)
+    tell(4)
+    first = seal()
+    tell(5)
+    clock.now += timedelta(days=1)
+    seal()
+    newest = export_log(database, tmp_path / "log.jsonl", clock)
+    assert seal_events(database, clock) == newest == newest_seal(database)
+    assert rows(database, "SELECT number, events FROM audit.custody_seals ORDER BY 1") == [
+        (1, 3),
+        (2, 1),
+        (3, 3),
+        (4, 2),
+    ]
+    assert newest is not None
+    verdict = verify_log(tmp_path / "log.jsonl", kept_seal=first.hash)
+    assert (verdict.events, verdict.seals, verdict.newest, verdict.misfit) == (9, 4, newest.hash, None)
+
+
+def test_an_event_is_sealed_only_when_no_older_transaction_can_tell_another(
+    database: Database, clock: Any, tell: Any, seal: Any
+) -> None:
+    tell(1)
+    seal()
+    with database.transaction() as slow:
+        _tell(slow, 1)
+        tell(1)
+        seal_events(database, clock)  # waits for nobody
+        assert rows(database, "SELECT sum(events) FROM audit.custody_seals") == [(1,)]
+    seal()
+    assert rows(database, "SELECT sum(events) FROM audit.custody_seals") == [(3,)]
+
+
+def edited(path: Path, change: Callable[[list[dict[str, Any]]], None]) -> Path:
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    change(lines)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda lines: lines[5]["event"]["detail"].update(number=99), "line 6: event 5 (TOLD) was changed"),
+        (lambda lines: lines[0]["event"].update(at="2025"), "line 1: event 1 (TOLD) was changed"),
+        (lambda lines: lines.pop(4), "line 5: event 5 (TOLD) was changed, put in or moved, or follows a gap"),
+        (lambda lines: lines.insert(1, lines[2]), "line 2: event 3 (TOLD)"),
+        (lambda lines: lines.pop(2), "line 3: seal 1 does not fit"),
+        (lambda lines: lines.pop(3), "line 4: event 4"),
+        (lambda lines: lines.pop(), "the end is missing: 1 events have no seal"),
+        (lambda lines: lines[3]["seal"].update(sealedAt="2025"), "line 4: seal 1 does not fit"),
+        (lambda lines: lines.insert(0, {"note": "x"}), "line 1 is no event and no seal"),
+    ],
+)
+def test_the_first_line_that_does_not_fit_is_named(
+    exported: Path, change: Callable[[list[dict[str, Any]]], None], reason: str
+) -> None:
+    assert verify_log(exported).misfit is None
+    misfit = verify_log(edited(exported, change)).misfit
+    assert misfit is not None
+    assert misfit.startswith(reason)
+
+
+def test_a_log_that_was_cut_off_at_a_seal_does_not_hold_the_one_that_was_kept(
+    exported: Path, database: Database
+) -> None:
+    kept = newest_seal(database)
+    assert kept is not None
+    cut = edited(exported, lambda lines: lines.__delitem__(slice(8, None)))
+    assert verify_log(cut).misfit is None
+    assert "forged as a whole, or cut off" in str(verify_log(cut, kept.hash).misfit)
+
+
+def test_a_change_in_the_database_shows_in_the_next_export(exported: Path, database: Database, clock: Any) -> None:
+    with database.transaction() as connection:
+        connection.execute(sa.text("SET LOCAL session_replication_role = replica"))
+        connection.execute(sa.text("UPDATE audit.custody_events SET kind = 'OTHER' WHERE id = 5"))
+    export_log(database, exported, clock)
+    assert str(verify_log(exported).misfit).startswith("line 6: event 5 (OTHER) was changed")
+
+
+def test_the_commands_export_and_verify(
+    embedded_environment: dict[str, str],
+    tell: Any,
+    seal: Any,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "log.jsonl"
+    tell(2)
+    seal()
+    assert main(["evidence", "log", "--out", str(path), "--json"], embedded_environment) == 0
+    newest = json.loads(capsys.readouterr().out)["newestSeal"]["hash"]
+    assert main(["verify", str(path), "--seal", newest], {}) == 0
+    assert "2 events under 1 seals" in capsys.readouterr().out
+    edited(path, lambda lines: lines[0]["event"].update(kind="x"))
+    assert main(["verify", str(path)], {}) == 3
+    assert "line 1: event 1 (x) was changed" in capsys.readouterr().out
+    (tmp_path / "noise").write_bytes(b"\xff\xfe")
+    assert main(["verify", str(tmp_path / "noise")], {}) == 1

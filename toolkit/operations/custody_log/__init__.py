@@ -1,0 +1,18 @@
+"""The custody log: what happened to evidence, chained so that a change of the past shows.
+
+::
+
+    events          what the toolkit tells by itself; the rest is told by triggers (migration 0004)
+    sealing         chain the events that were told since the last seal
+    export          the sealed log as a file
+    verification    whether such a file is what was sealed, without any database
+
+Events are written in the transaction of what they tell; sealing comes later, so nobody ever waits for the chain.
+"""
+
+from toolkit.operations.custody_log.events import tell_issued
+from toolkit.operations.custody_log.export import export_log
+from toolkit.operations.custody_log.sealing import newest_seal, seal_events
+from toolkit.operations.custody_log.verification import LogVerdict, verify_log
+
+__all__ = ["LogVerdict", "export_log", "newest_seal", "seal_events", "tell_issued", "verify_log"]

@@ -1,0 +1,33 @@
+"""What the toolkit tells by itself: that credentials were issued, since the records lie in the service's table."""
+
+from __future__ import annotations
+
+from typing import Final
+from uuid import UUID
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+
+def tell_issued(connection: Connection, first: UUID, last: UUID) -> None:
+    """Tell of the records with ids from ``first`` to ``last`` that this very transaction has stored."""
+    connection.execute(_ISSUED, {"first": first, "last": last})
+
+
+_ISSUED: Final = sa.text(
+    """
+    INSERT INTO audit.custody_events (kind, happened_at, detail)
+    SELECT 'ISSUED', requested_at,
+           jsonb_build_object(
+               'evidence', id,
+               'evidenceType', evidence_type,
+               'record', encode(sha256(convert_to(
+                   concat_ws(E'\\n', sale_id, file_name, file_format, type, object_key, requested_by), 'UTF8'
+               )), 'hex')
+           )
+    FROM public.evidences
+    WHERE id BETWEEN :first AND :last
+      AND xmin = pg_current_xact_id()::xid
+    ORDER BY id
+    """
+).bindparams(sa.bindparam("first", type_=sa.Uuid), sa.bindparam("last", type_=sa.Uuid))

@@ -1,0 +1,96 @@
+"""Chain the events that were told since the last seal.
+
+Events are sealed in the order of their transactions, and only when no older transaction can still tell any:
+so the place of an event in the chain never changes, and no writer is made to wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy import Connection, Row
+
+from toolkit.domain.custody_chain import BEGINNING, Event, Seal, event_digest, first_digest, seal_hash, seal_header
+from toolkit.operations import Clock
+from toolkit.storage.database import Database
+from toolkit.storage.tables import custody_seals
+
+BATCH: Final = 1000
+"""Events under one seal at most."""
+
+_LOCK: Final = 0x7365616C
+"""Advisory lock under which the chain grows."""
+
+
+def seal_events(database: Database, clock: Clock) -> Seal | None:
+    """Seal every event that can be sealed; the newest seal, ``None`` while there is none at all."""
+    with database.transaction() as connection:
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+        # The horizon is read after the lock, and after it no transaction below the horizon is under way.
+        horizon: int = connection.execute(sa.text(_HORIZON)).scalar_one()
+        last = connection.execute(_newest()).one_or_none()
+        for rows in _unsealed(connection, last, horizon):
+            last = _seal(connection, last, rows, clock())
+        return seal_of(last) if last is not None else None
+
+
+def newest_seal(database: Database) -> Seal | None:
+    """The newest seal, to be kept elsewhere; ``None`` while there is none."""
+    with database.transaction() as connection:
+        row = connection.execute(_newest()).one_or_none()
+    return seal_of(row) if row is not None else None
+
+
+def seal_of(row: Row[Any]) -> Seal:
+    """The seal in a row of its table."""
+    return Seal(row.number, row.sealed_at, row.events, row.previous, row.hash)
+
+
+def event_of(row: Row[Any]) -> Event:
+    """The event in a row of its table."""
+    return Event(row.id, row.kind, row.happened_at, row.detail)
+
+
+def _newest() -> sa.Select[Any]:
+    return sa.select(custody_seals).order_by(custody_seals.c.number.desc()).limit(1)
+
+
+def _unsealed(connection: Connection, last: Row[Any] | None, horizon: int) -> Iterator[list[Row[Any]]]:
+    place = {"transaction": last.last_transaction, "id": last.last_id} if last else {"transaction": 0, "id": 0}
+    while rows := connection.execute(sa.text(_UNSEALED), {**place, "horizon": horizon, "batch": BATCH}).all():
+        yield list(rows)
+        place = {"transaction": rows[-1].transaction, "id": rows[-1].id}
+
+
+def _seal(connection: Connection, last: Row[Any] | None, rows: list[Row[Any]], now: datetime) -> Row[Any]:
+    number, previous = (last.number + 1, last.hash) if last is not None else (1, BEGINNING)
+    digest, digests = first_digest(previous), bytearray()
+    for row in rows:
+        digest = event_digest(digest, event_of(row).as_json())
+        digests += digest
+    seal = {
+        "number": number,
+        "sealed_at": now,
+        "events": len(rows),
+        "last_transaction": rows[-1].transaction,
+        "last_id": rows[-1].id,
+        "digests": bytes(digests),
+        "previous": previous,
+        "hash": seal_hash(digest, seal_header(number, now, len(rows), previous)),
+    }
+    return connection.execute(sa.insert(custody_seals).returning(custody_seals), seal).one()
+
+
+_HORIZON: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
+
+_UNSEALED: Final = """
+    SELECT id, transaction, kind, happened_at, detail
+    FROM audit.custody_events
+    WHERE (transaction, id) > (:transaction, :id)
+      AND transaction < :horizon
+    ORDER BY transaction, id
+    LIMIT :batch
+"""
