@@ -46,11 +46,12 @@ def examine(source: Source) -> Contents:
             digest.update(block)
             size += len(block)
             if is_utf8:
-                cut = block.rfind(b"\n") + 1
-                is_utf8 = _valid_utf8(rest + block[:cut])
-                rest = block[cut:] if cut else rest + block
-                if len(rest) > BLOCK:  # no line end in sight
-                    is_utf8 = False
+                first, last = block.find(b"\n") + 1, block.rfind(b"\n") + 1
+                rest += block[:first] if last else block
+                is_utf8 = len(rest) <= BLOCK  # else there is no line end in sight
+                if is_utf8 and last:
+                    is_utf8 = _valid_utf8(rest) and _valid_utf8(memoryview(block)[first:last])
+                    rest = block[last:]
     return Contents(digest.hexdigest(), size, head, is_utf8 and _valid_utf8(rest))
 
 
@@ -132,7 +133,7 @@ def _decode(decoder: codecs.IncrementalDecoder, block: bytes, name: str) -> str:
     return decoder.decode(block)
 
 
-def _valid_utf8(block: bytes) -> bool:
+def _valid_utf8(block: bytes | memoryview) -> bool:
     ends = pa.py_buffer(np.array([0, len(block)], dtype=np.int64))
     text = pa.Array.from_buffers(pa.large_string(), 1, [None, ends, pa.py_buffer(block)])
     try:

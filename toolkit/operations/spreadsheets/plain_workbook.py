@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.operations.spreadsheets.text_bytes import values
+from toolkit.operations.spreadsheets.text_bytes import may_have_outer_space, values
 
 SHEET_ROWS: Final = 1_048_576
 """Rows that a sheet has room for."""
@@ -43,8 +43,9 @@ _SHEET_HEAD: Final = (
     "<sheetData>"
 )
 _SHEET_TAIL: Final = "</sheetData></worksheet>"
-_TEXT: Final = ('" t="inlineStr"><is><t xml:space="preserve">', "</t></is></c>")
-_NUMBER: Final = ('"><v>', "</v></c>")
+_TEXT: Final = ('<c t="inlineStr"><is><t>', "</t></is></c>")
+_SPACED_TEXT: Final = ('<c t="inlineStr"><is><t xml:space="preserve">', "</t></is></c>")
+_NUMBER: Final = ("<c><v>", "</v></c>")
 
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f]")
 _ENCODED: Final = "_(x[0-9A-Fa-f]{4}_)"
@@ -121,11 +122,11 @@ class PlainWorkbook:
         row = pc.cast(pa.array(np.arange(self._row + 1, self._row + count + 1)), pa.string())
         parts: list[pa.StringArray | str] = ['<row r="', row, '">']
         for position, column in enumerate(columns):
-            before, after = _TEXT
+            before, after = _SPACED_TEXT if may_have_outer_space(column) else _TEXT
             if position in numbers:
                 mask = pa.array(numbers[position])
-                before, after = (pc.if_else(mask, *pair) for pair in zip(_NUMBER, _TEXT, strict=True))
-            parts += [f'<c r="{_letters(position)}', row, before, _as_xml(column), after]
+                before, after = pc.if_else(mask, _NUMBER[0], before), pc.if_else(mask, _NUMBER[1], after)
+            parts += [before, _as_xml(column), after]
         xml = pc.binary_join_element_wise(*parts, "</row>", "")
         assert self._sheet is not None
         written = values(xml).data
@@ -160,16 +161,6 @@ def _parts(sheets: Sequence[str]) -> dict[str, str]:
             f'<Override PartName="/xl/workbook.xml" ContentType="{_TYPE}.sheet.main+xml"/>{types}</Types>'
         ),
     }
-
-
-def _letters(position: int) -> str:
-    """The name of a column: A to Z, AA and so on."""
-    name = ""
-    while position >= 0:
-        position, letter = divmod(position, 26)
-        name = chr(ord("A") + letter) + name
-        position -= 1
-    return name
 
 
 def _has_unwritable(column: pa.StringArray) -> bool:
