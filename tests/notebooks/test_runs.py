@@ -13,6 +13,7 @@ import pytest
 
 from toolkit.errors import NotebookFailed, SettingsError
 from toolkit.faces.cli import main
+from toolkit.faces.notebook_results import RESULT_TYPE
 from toolkit.faces.notebook_runs import run_notebook
 
 
@@ -44,6 +45,16 @@ def test_values_reach_the_notebook_as_they_were_written(folder):
     outputs = [cell.outputs[0].text for cell in nbformat.read(out, 4).cells if cell.get("outputs")]
     assert outputs == ["'00123456789' ['a.csv', 'b.csv']\n", "['x']\n"]
     assert (run.path, names(out.parent)) == (out, {"out.ipynb"})
+
+
+def test_what_a_notebook_found_can_decide_the_exit_status(folder, capsys):
+    found = {"rejected": 2, "needsAttention": True}
+    shown = {"text/plain": "2 rejected", RESULT_TYPE: found}
+    path = write(folder, f"from IPython.display import display\ndisplay({shown}, raw=True)")
+    out = folder / "out.ipynb"
+    assert main(["run", str(path), "--out", str(out), "--fail-on", "attention", "--json"], {}) == 3
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["out"], printed["results"]) == (str(out), [found])
 
 
 def test_a_failed_run_leaves_what_was_there_and_quotes_no_data(folder):
