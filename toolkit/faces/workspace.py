@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 
+from toolkit.errors import ToolkitError
 from toolkit.operations import Clock
 from toolkit.settings import Settings
 from toolkit.storage import embedded, schema
@@ -40,13 +41,17 @@ class Workspace:
     @cached_property
     def database(self) -> Database:
         """The database, with a schema that fits this toolkit."""
-        if self.settings.database_url is not None:
-            database = Database(self.settings.database_url, pool_size=self.pool_size)
-            schema.check(database)
-            return database
-        database = Database(embedded.database_url(self.settings.home), embedded=True, pool_size=self.pool_size)
-        if not schema.is_current(database):
-            schema.upgrade(database, service_tables=True)
+        shared = self.settings.database_url
+        url = embedded.database_url(self.settings.home) if shared is None else shared
+        database = Database(url, embedded=shared is None, pool_size=self.pool_size)
+        try:
+            if shared is not None:
+                schema.check(database)
+            elif not schema.is_current(database):
+                schema.upgrade(database, service_tables=True)
+        except ToolkitError:
+            database.dispose()
+            raise
         return database
 
     @cached_property
