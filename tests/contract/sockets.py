@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import httpx
 
@@ -83,8 +82,13 @@ def chunks(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class InProcess:
+    """A server in this process."""
+
     port: int
-    app: Any
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
 
 
 @contextmanager
@@ -92,13 +96,15 @@ def in_process(environ: Mapping[str, str]) -> Iterator[InProcess]:
     """The same application on the same server, in a thread."""
     settings = Settings.from_environment(environ)
     workspace = Workspace(settings)
-    app = create_app(Backend(workspace), TokenKey.from_settings(settings))
+    backend = Backend(workspace)
+    assert backend.open() == []
+    app = create_app(backend, TokenKey.from_settings(settings))
     with server.listen("127.0.0.1", 0) as listening:
         running = server.server_of(app)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
-            yield InProcess(listening.getsockname()[1], app)
+            yield InProcess(listening.getsockname()[1])
         finally:
             running.should_exit = True
             thread.join(30)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, Generic, TypeVar
 
-from toolkit.errors import BucketUnavailable, DatabaseUnavailable, ToolkitError
+from toolkit.errors import BucketUnavailable, DatabaseUnavailable, SchemaMismatch, ToolkitError
 from toolkit.faces.workspace import Workspace
+from toolkit.storage import embedded, schema
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 
@@ -16,6 +17,9 @@ T = TypeVar("T")
 
 BELIEVED: Final = 2.0
 """Seconds for which the last look at the database or the bucket is believed."""
+
+PATIENCE: Final = 5.0
+"""Seconds after which a look that has not ended says that nobody answers."""
 
 
 class Backend:
@@ -28,9 +32,9 @@ class Backend:
         self.settings = workspace.settings
         self.clock = workspace.clock
         self._database = _Opened(lambda: workspace.database, DatabaseUnavailable)
-        self._bucket = _Opened(lambda: workspace.bucket, BucketUnavailable)
-        self._database_look = _Look(self._ask_database)
-        self._bucket_look = _Look(lambda: self._bucket.get().check())
+        self._bucket = _Opened(lambda: Bucket.open(workspace.settings), BucketUnavailable)
+        self._database_look = _Look(self._ask_database, DatabaseUnavailable)
+        self._bucket_look = _Look(self._ask_bucket, BucketUnavailable)
 
     def open(self) -> list[ToolkitError]:
         """Open both, and tell which of them is away.
@@ -62,16 +66,33 @@ class Backend:
         Raises:
             BucketUnavailable: it is away.
         """
-        self._bucket_look.require()
-        return self._bucket.get()
+        error = self._bucket_look.outcome()
+        if isinstance(error, BucketUnavailable):
+            raise BucketUnavailable(str(error))
+        return self._bucket.get()  # one that answers no to looking at it may still take what is signed
 
-    def check(self) -> dict[str, ToolkitError | None]:
+    def check(self) -> Mapping[str, Exception | None]:
         """How the database and the bucket are: ``None``, or why they cannot be used."""
         return {"database": self._database_look.outcome(), "bucket": self._bucket_look.outcome()}
 
     def _ask_database(self) -> None:
-        with self._database.get().transaction():
-            pass  # a pooled connection is tried before it is handed out
+        if not schema.is_current(self._database.get()):
+            raise SchemaMismatch
+
+    def _ask_bucket(self) -> None:
+        bucket = self._bucket.get()
+        try:
+            bucket.check()
+        except BucketUnavailable:
+            # Started again, the embedded one listens at another port. It is found again, but not started from
+            # here: whoever stopped it meant it.
+            if bucket.embedded and self._embedded_bucket_runs():
+                self._bucket.forget()
+            raise
+
+    def _embedded_bucket_runs(self) -> bool:
+        _, objects = embedded.statuses(self.settings.home)
+        return objects.pid is not None
 
 
 class _Opened(Generic[T]):
@@ -84,44 +105,52 @@ class _Opened(Generic[T]):
         self._value: T | None = None
 
     def get(self) -> T:
-        if self._value is None:
+        value = self._value
+        if value is None:
             if not self._trying.acquire(blocking=False):
                 raise self._away
             try:
-                self._value = self._open()
+                value = self._value = self._open()
             finally:
                 self._trying.release()
-        return self._value
+        return value
+
+    def forget(self) -> None:
+        self._value = None
 
 
 class _Look:
     """The outcome of a check, renewed by one thread at a time when it is older than ``BELIEVED``."""
 
-    def __init__(self, check: Callable[[], object]) -> None:
+    def __init__(self, check: Callable[[], object], away: type[ToolkitError]) -> None:
         self._check = check
+        self._away = away
         self._looking = threading.Lock()
+        self._began = 0.0
         self._error: ToolkitError | None = None
         self._renew_at = 0.0
 
     def outcome(self) -> ToolkitError | None:
+        if time.monotonic() < self._renew_at:
+            return self._error
         # Only before the very first outcome is there nothing to believe meanwhile, so only then others wait.
-        if time.monotonic() >= self._renew_at and self._looking.acquire(blocking=not self._renew_at):
+        if self._looking.acquire(blocking=not self._renew_at):
             try:
-                if time.monotonic() >= self._renew_at:
-                    self._error = self._looked()
-                    self._renew_at = time.monotonic() + BELIEVED
+                self._look()
             finally:
                 self._looking.release()
+        elif time.monotonic() - self._began > PATIENCE:
+            return self._away()
         return self._error
 
-    def require(self) -> None:
-        error = self.outcome()
-        if error is not None:
-            raise type(error)(str(error))
-
-    def _looked(self) -> ToolkitError | None:
+    def _look(self) -> None:
+        self._began = time.monotonic()
+        if self._began < self._renew_at:
+            return  # another thread did, while this one waited
         try:
             self._check()
         except ToolkitError as error:
-            return error
-        return None
+            self._error = error
+        else:
+            self._error = None
+        self._renew_at = time.monotonic() + BELIEVED

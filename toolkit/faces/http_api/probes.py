@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from starlette.requests import Request
@@ -31,15 +32,16 @@ class Probes:
         """``GET /health``."""
         return answer(200, Live(status=_OK))
 
-    async def ready(self, request: Request) -> Response:  # noqa: ARG002
+    async def ready(self, request: Request) -> Response:
         """``GET /ready``."""
         try:
-            errors = await self.workers.run(self.backend.check)
-        except Busy:
-            return _not_ready(_AWAY, _AWAY)
+            errors: Mapping[str, Exception | None] = await self.workers.run(self.backend.check)
+        except Busy as error:
+            errors = {"database": error, "bucket": error}
         database, bucket = (_OK if errors[name] is None else _AWAY for name in ("database", "bucket"))
         if database == bucket == _OK:
             return answer(200, Ready(status="ready", database=database, bucket=bucket))
+        request.state.reason = ", ".join(sorted({type(error).__name__ for error in errors.values() if error}))
         return _not_ready(database, bucket)
 
 

@@ -1,0 +1,137 @@
+"""The HTTP interface under load: both endpoints beside a bare framework endpoint that only inserts.
+
+Goals on 2 cores: at least 0.6 of the bare one's rate, a p99 under 50 ms at 16 connections, and memory that
+stays flat over a run of five minutes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psutil
+import sqlalchemy as sa
+
+from tests.benchmarks import http_load
+from tests.contract.server import Server, serving
+from toolkit.faces import tokens
+from toolkit.faces.workspace import Workspace
+from toolkit.settings import Settings
+from toolkit.storage import embedded
+from toolkit.storage.tables import sales
+
+_CONNECTIONS = (1, 16, 64)
+_SECONDS = 10.0
+_SOAK_SECONDS = 300.0
+_ROUNDS = 3
+_SALE = "VND-BENCH"
+
+_CLIENT = {
+    "cpf": "529.982.247-25",
+    "numberOnDealership": "3004567",
+    "enrollment": "100200",
+    "firstName": "Ana",
+    "lastName": "Exemplo",
+    "email": "ana@exemplo.com.br",
+    "birthdate": "1980-02-01",
+    "phoneNumber": "11987654321",
+    "address": {
+        "neighborhood": "Centro",
+        "installationNumber": "00123456",
+        "address": "Rua das Flores",
+        "addressNumber": "100",
+        "city": "São Paulo",
+        "zipCode": "01310-100",
+    },
+}
+_UPLOAD = {
+    "fileName": "contratante.pdf",
+    "fileFormat": "application/pdf",
+    "type": "application/pdf",
+    "evidenceType": "DOC_CONTRATANTE",
+}
+_REQUESTS = {"POST /clients": _CLIENT, f"PUT /sales/{_SALE}/evidences": _UPLOAD}
+
+
+def main(scale: float) -> None:
+    """Print a line per endpoint and number of connections, then how memory went."""
+    home = Path(tempfile.mkdtemp(prefix="bench-http-", dir="/tmp"))  # open to the account of PostgreSQL
+    environ = {"TOOLKIT_HOME": str(home), "TOOLKIT_JWT_SECRET": secrets.token_urlsafe(32)}
+    settings = Settings.from_environment(environ)
+    try:
+        _one_sale(settings)
+        environ |= {"DATABASE_URL": embedded.database_url(home)}
+        token = tokens.issue(settings, "bench", timedelta(days=1), datetime.now(UTC))
+        with _bare(environ) as bare, serving(environ) as server:
+            _compare(bare, server.port, token, scale)
+            _soak(server, token, scale)
+    finally:
+        embedded.stop(home)
+        shutil.rmtree(home)
+
+
+def _compare(bare: int, port: int, token: str, scale: float) -> None:
+    print("endpoint     conns   req/s  p50 ms  p99 ms  bare/s  p99 ms  ratio")
+    seconds = max(_SECONDS * scale / _ROUNDS, 0.5)
+    for line, body in _REQUESTS.items():
+        request = _request(line, body, token)
+        for connections in _CONNECTIONS:
+            ours, floor = http_load.Load(), http_load.Load()
+            for _ in range(_ROUNDS):  # in turns, so that whatever else the machine does meets both
+                floor += http_load.run(bare, request, connections=connections, seconds=seconds)
+                ours += http_load.run(port, request, connections=connections, seconds=seconds)
+            assert set(ours.statuses) == set(floor.statuses) == {200}, (ours.statuses, floor.statuses)
+            print(
+                f"{line[:12]:12} {connections:5} {ours.rate:7.0f} {ours.percentile(0.5):7.1f} "
+                f"{ours.percentile(0.99):7.1f} {floor.rate:7.0f} {floor.percentile(0.99):7.1f} "
+                f"{ours.rate / floor.rate:6.2f}",
+                flush=True,
+            )
+
+
+def _soak(server: Server, token: str, scale: float) -> None:
+    process = psutil.Process(server.process.pid)
+    request = _request("POST /clients", _CLIENT, token)
+    slices = 10
+    memory = []
+    for _ in range(slices):
+        http_load.run(server.port, request, connections=16, seconds=max(_SOAK_SECONDS * scale / slices, 0.5))
+        memory.append(process.memory_info().rss / 1e6)
+    print(f"memory over {_SOAK_SECONDS * scale:.0f} s, MB: " + " ".join(f"{each:.0f}" for each in memory))
+
+
+def _request(line: str, body: Mapping[str, object], token: str) -> bytes:
+    content = json.dumps(body, ensure_ascii=False).encode()
+    head = (
+        f"{line} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        f"Authorization: Bearer {token}\r\nContent-Length: {len(content)}\r\n\r\n"
+    )
+    return head.encode() + content
+
+
+def _one_sale(settings: Settings) -> None:
+    workspace = Workspace(settings)
+    sale = {"id": _SALE, "utility_group": "A", "is_client_financial_responsible": True}
+    with workspace.database.transaction() as connection:
+        connection.execute(sa.insert(sales), {**sale, "created_at": datetime.now(UTC)})
+    workspace.close()
+
+
+@contextmanager
+def _bare(environ: Mapping[str, str]) -> Iterator[int]:
+    command = [sys.executable, "-m", "tests.benchmarks.http_bare"]
+    with subprocess.Popen(command, env={**os.environ, **environ}, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield int(process.stdout.readline())
+        finally:
+            process.terminate()

@@ -1,0 +1,96 @@
+"""The floor of the HTTP benchmark: the bare framework, doing nothing but the inserts of the two endpoints.
+
+``python -m tests.benchmarks.http_bare`` with ``DATABASE_URL`` prints its port. No token, no rules, no log, no
+limits; as many threads and connections as the real one, and SQLAlchemy as one would first write it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from datetime import UTC, date, datetime
+from typing import Any
+
+import anyio.to_thread
+import sqlalchemy as sa
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from toolkit.faces.http_api.app import THREADS
+from toolkit.storage.identifiers import new_id
+from toolkit.storage.tables import addresses, clients, evidences
+
+
+def main() -> None:
+    engine = sa.create_engine(os.environ["DATABASE_URL"], pool_size=THREADS)
+
+    def insert_client(body: dict[str, Any]) -> dict[str, str]:
+        client_id, address_id = new_id(), new_id()
+        client = {
+            "id": client_id,
+            "created_at": datetime.now(UTC),
+            "cpf": body["cpf"],
+            "number_on_dealership": body["numberOnDealership"],
+            "enrollment": body["enrollment"],
+            "first_name": body["firstName"],
+            "last_name": body["lastName"],
+            "birthdate": date(1980, 2, 1),
+        }
+        address = {
+            "id": address_id,
+            "client_id": client_id,
+            "neighborhood": body["address"]["neighborhood"],
+            "installation_number": body["address"]["installationNumber"],
+            "address": body["address"]["address"],
+            "address_number": body["address"]["addressNumber"],
+            "city": body["address"]["city"],
+            "zip_code": body["address"]["zipCode"],
+        }
+        with engine.begin() as connection:
+            connection.execute(sa.insert(clients), client)
+            connection.execute(sa.insert(addresses), address)
+        return {"message": "Client created", "clientId": str(client_id), "addressId": str(address_id)}
+
+    def insert_evidence(sale_id: str, body: dict[str, Any]) -> dict[str, str]:
+        evidence_id = new_id()
+        record = {
+            "id": evidence_id,
+            "sale_id": sale_id,
+            "file_name": body["fileName"],
+            "file_format": body["fileFormat"],
+            "type": body["type"],
+            "evidence_type": body["evidenceType"],
+            "object_key": f"evidences/{evidence_id}/{body['fileName']}",
+            "requested_by": "bench",
+            "requested_at": datetime.now(UTC),
+            "expires_at": datetime.now(UTC),
+        }
+        with engine.begin() as connection:
+            connection.execute(sa.insert(evidences), record)
+        return {"id": str(evidence_id)}
+
+    async def register(request: Request) -> JSONResponse:
+        body = await request.json()
+        return JSONResponse(await anyio.to_thread.run_sync(insert_client, body, limiter=limiter))
+
+    async def upload(request: Request) -> JSONResponse:
+        body = await request.json()
+        sale_id = request.path_params["sale_id"]
+        return JSONResponse(await anyio.to_thread.run_sync(insert_evidence, sale_id, body, limiter=limiter))
+
+    limiter = anyio.CapacityLimiter(THREADS)
+    routes = [
+        Route("/clients", register, methods=["POST"]),
+        Route("/sales/{sale_id}/evidences", upload, methods=["PUT"]),
+    ]
+    config = uvicorn.Config(Starlette(routes=routes), loop="uvloop", http="httptools", log_level="error")
+    with socket.create_server(("127.0.0.1", 0), backlog=1024) as listening:
+        print(listening.getsockname()[1], flush=True)
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+if __name__ == "__main__":
+    main()

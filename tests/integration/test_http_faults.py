@@ -1,0 +1,374 @@
+"""The HTTP interface while its database or bucket is killed, away, or holds its threads; and how it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+import sqlalchemy as sa
+
+from tests.contract.bodies import CLIENT, UPLOAD
+from tests.contract.conftest import issue, partner_of
+from tests.contract.server import SECRET, serving
+from tests.contract.sockets import in_process
+from toolkit.faces.cli import main
+from toolkit.faces.http_api import app, endpoints
+from toolkit.faces.workspace import Workspace
+from toolkit.settings import Settings
+from toolkit.storage import embedded
+from toolkit.storage.database import Database
+from toolkit.storage.tables import addresses, clients, evidences, sales
+
+KEY = {"TOOLKIT_JWT_SECRET": SECRET}
+
+
+@pytest.fixture
+def environ(embedded_environment: dict[str, str]) -> dict[str, str]:
+    """A fresh database, a fresh bucket, and a key for tokens."""
+    return {**embedded_environment, **KEY}
+
+
+@pytest.fixture
+def own_environ(used_home: Path, bucket_environment: dict[str, str]) -> dict[str, str]:
+    """A database server of this test's own, under ``used_home``, and a fresh bucket."""
+    own = {**bucket_environment, **KEY, "TOOLKIT_HOME": str(used_home)}
+    workspace = Workspace(Settings.from_environment(own))
+    _ = workspace.database  # starts the server and makes the tables
+    workspace.close()
+    return {**own, "DATABASE_URL": embedded.database_url(used_home)}
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 15) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "it did not come to that"
+        time.sleep(0.05)
+
+
+def is_away(answer: httpx.Response) -> bool:
+    """Whether it is a complete 503."""
+    if answer.status_code != 503:
+        return False
+    assert int(answer.headers["retry-after"]) > 0
+    assert answer.json()["code"] == 503
+    return True
+
+
+class Load:
+    """Partners that register clients without pause, and remember what was acknowledged."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self.statuses: Counter[int] = Counter()
+        self.acknowledged: set[UUID] = set()
+        self._url, self._token = url, token
+        self._go_on = True
+        self._threads = [threading.Thread(target=self._register) for _ in range(8)]
+
+    def __enter__(self) -> Load:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._go_on = False
+        for thread in self._threads:
+            thread.join()
+
+    def _register(self) -> None:
+        with partner_of(self._url, self._token) as partner:
+            while self._go_on:
+                answer = partner.post("/clients", json=CLIENT)
+                self.statuses[answer.status_code] += 1
+                if answer.status_code == 200:
+                    self.acknowledged.add(UUID(answer.json()["clientId"]))
+                else:
+                    is_away(answer)
+                    time.sleep(0.05)
+
+
+def test_a_killed_database_loses_no_acknowledged_registration(
+    own_environ: dict[str, str], used_home: Path
+) -> None:
+    with serving(own_environ) as server, Load(server.url, issue(own_environ)) as load:
+        for _ in range(2):
+            before = load.statuses[200]
+            eventually(lambda before=before: load.statuses[200] > before + 50)  # type: ignore[misc]
+            pid = embedded.statuses(used_home)[0].pid
+            assert pid is not None
+            os.kill(pid, signal.SIGKILL)
+            away = load.statuses[503]
+            eventually(lambda away=away: load.statuses[503] > away + 5)  # type: ignore[misc]
+            assert embedded.database_url(used_home) == own_environ["DATABASE_URL"]
+        before = load.statuses[200]
+        eventually(lambda: load.statuses[200] > before + 50)
+
+    assert set(load.statuses) == {200, 503}
+    database = Database(own_environ["DATABASE_URL"])
+    with database.transaction() as connection:
+        kept = set(connection.scalars(sa.select(clients.c.id)))
+        with_address = set(connection.scalars(sa.select(addresses.c.client_id)))
+    database.dispose()
+    assert load.acknowledged <= kept
+    assert kept == with_address
+
+
+def test_a_server_that_starts_before_its_database_finds_it_later(
+    own_environ: dict[str, str], used_home: Path
+) -> None:
+    embedded.stop(used_home)
+    with serving(own_environ) as server, partner_of(server.url, issue(own_environ)) as partner:
+        assert server.logged("away")["error"] == "DatabaseUnavailable"
+        assert partner.get("/health").status_code == 200
+        assert is_away(partner.post("/clients", json=CLIENT))
+        not_ready = partner.get("/ready")
+        assert is_away(not_ready)
+        assert (not_ready.json()["database"], not_ready.json()["bucket"]) == ("unavailable", "ok")
+
+        embedded.database_url(used_home)
+
+        eventually(lambda: partner.post("/clients", json=CLIENT).status_code == 200)
+        eventually(lambda: partner.get("/ready").status_code == 200)
+        assert server.logged("request", status=503, route="/clients")["reason"] == "DatabaseUnavailable"
+
+
+def test_the_embedded_services_may_be_stopped_and_started_under_a_running_server(used_home: Path) -> None:
+    environ = {**KEY, "TOOLKIT_HOME": str(used_home)}
+    settings = Settings.from_environment(environ)
+    with serving(environ) as server, partner_of(server.url, issue(environ)) as partner:
+        workspace = Workspace(settings)
+        insert_sale(workspace.database, "VND-1")
+        workspace.close()
+        assert partner.put("/sales/VND-1/evidences", json=UPLOAD).status_code == 200
+
+        embedded.stop(used_home)
+
+        eventually(lambda: is_away(partner.put("/sales/VND-1/evidences", json=UPLOAD)))
+        eventually(lambda: is_away(partner.get("/ready")))
+        assert all(service.pid is None for service in embedded.statuses(used_home))
+
+        embedded.database_url(used_home)
+        embedded.bucket_access(used_home)
+
+        eventually(lambda: partner.put("/sales/VND-1/evidences", json=UPLOAD).status_code == 200)
+        eventually(lambda: partner.get("/ready").status_code == 200)
+
+
+def test_while_the_bucket_is_away_no_credentials_are_issued(environ: dict[str, str], database: Database) -> None:
+    insert_sale(database, "VND-1")
+    with forwarding(environ["AWS_ENDPOINT_URL"]) as bucket:
+        through = {**environ, "AWS_ENDPOINT_URL": bucket.url}
+        with serving(through) as server, partner_of(server.url, issue(environ)) as partner:
+
+            def ask() -> httpx.Response:
+                return partner.put("/sales/VND-1/evidences", json=UPLOAD)
+
+            assert ask().status_code == 200
+            bucket.cut()
+            eventually(lambda: is_away(ask()))
+            issued = len(stored(database, evidences))
+            assert all(is_away(ask()) for _ in range(5))
+            assert len(stored(database, evidences)) == issued
+            assert partner.post("/clients", json=CLIENT).status_code == 200
+            not_ready = partner.get("/ready")
+            assert is_away(not_ready)
+            assert (not_ready.json()["database"], not_ready.json()["bucket"]) == ("ok", "unavailable")
+
+            bucket.mend()
+            eventually(lambda: ask().status_code == 200)
+            eventually(lambda: partner.get("/ready").status_code == 200)
+
+
+def test_a_database_that_hangs_holds_callers_for_a_while_only(
+    environ: dict[str, str], database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"THREADS": 2, "WAITING": 2, "OPERATION_SECONDS": 0.5}.items():
+        monkeypatch.setattr(app, name, value)
+    with in_process(environ) as server, partner_of(server.url, issue(environ)) as partner:
+        with locked(database, clients):
+            answers: list[httpx.Response] = []
+            asking = [
+                threading.Thread(target=lambda: answers.append(partner.post("/clients", json=CLIENT)))
+                for _ in range(4)
+            ]
+            for thread in asking:
+                thread.start()
+            eventually(lambda: waiting_for_locks(database) == 2)
+            began = time.monotonic()
+            assert is_away(partner.post("/clients", json=CLIENT))  # no room in line: told so at once
+            assert time.monotonic() - began < 0.4
+            for thread in asking:
+                thread.join()
+            assert all(is_away(answer) for answer in answers)
+            assert partner.get("/health").status_code == 200
+            assert partner.get("/ready").status_code == 200
+
+        eventually(lambda: partner.post("/clients", json=CLIENT).status_code == 200)
+        # Two had begun; the two in line never ran.
+        assert len(stored(database, clients)) <= 3
+
+
+def test_a_server_that_is_asked_to_end_finishes_what_it_began(environ: dict[str, str], database: Database) -> None:
+    answers: list[httpx.Response] = []
+    with serving(environ) as server, partner_of(server.url, issue(environ)) as partner:
+        with locked(database, clients):
+            asking = threading.Thread(target=lambda: answers.append(partner.post("/clients", json=CLIENT)))
+            asking.start()
+            eventually(lambda: waiting_for_locks(database) == 1)
+            server.process.send_signal(signal.SIGTERM)
+            eventually(lambda: refuses(server.port))
+            assert server.process.poll() is None
+        asking.join()
+        assert server.process.wait(20) == 0
+
+    assert [answer.status_code for answer in answers] == [200]
+    assert [str(row["id"]) for row in stored(database, clients)] == [answers[0].json()["clientId"]]
+
+
+def test_ctrl_c_ends_it_as_well(environ: dict[str, str]) -> None:
+    with serving(environ) as server:
+        server.process.send_signal(signal.SIGINT)
+
+        assert server.process.wait(20) == 0
+        server.logged("ended")
+
+
+def test_a_fault_is_a_500_that_tells_nothing(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_database: object, body: dict[str, Any], _clock: object) -> None:
+        raise KeyError(body["cpf"])
+
+    monkeypatch.setattr(endpoints, "register_client", fail)
+    with in_process(environ) as server, partner_of(server.url, issue(environ)) as partner:
+        answer = partner.post("/clients", json=CLIENT)
+
+        assert (answer.status_code, answer.json()["code"]) == (500, 500)
+        assert partner.get("/health").status_code == 200
+    logged = capsys.readouterr().err
+    assert '"event":"fault"' in logged
+    assert '"error":"KeyError"' in logged
+    assert "test_http_faults.py" in logged or "endpoints.py" in logged
+    assert answer.headers["x-request-id"] in logged
+    assert CLIENT["cpf"] not in logged + answer.text
+    assert "Traceback" not in logged
+
+
+def test_a_database_without_our_schema_is_refused_at_once(
+    environ: dict[str, str], empty_database: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = empty_database.engine.url.render_as_string(hide_password=False)
+
+    assert main(["serve", "--port", "0"], {**environ, "DATABASE_URL": url}) == 1
+    assert "toolkit db upgrade" in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_named(environ: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+
+        assert main(["serve", "--port", str(port)], environ) == 1
+    assert f"port {port}" in capsys.readouterr().err
+
+
+def stored(database: Database, table: sa.Table) -> list[dict[str, Any]]:
+    with database.transaction() as connection:
+        return [dict(row) for row in connection.execute(sa.select(table)).mappings()]
+
+
+def insert_sale(database: Database, sale_id: str) -> None:
+    values = {"utility_group": "A", "is_client_financial_responsible": True, "created_at": sa.func.now()}
+    with database.transaction() as connection:
+        connection.execute(sa.insert(sales).values(id=sale_id, **values))
+
+
+@contextmanager
+def locked(database: Database, table: sa.Table) -> Iterator[None]:
+    """The table is closed to everybody else meanwhile."""
+    with database.transaction() as connection:
+        connection.execute(sa.text(f"LOCK TABLE {table.name}"))
+        yield
+
+
+def waiting_for_locks(database: Database) -> int:
+    waiting = sa.text(
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    )
+    with database.transaction() as connection:
+        return int(connection.scalar(waiting) or 0)
+
+
+def refuses(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1):
+            return False
+    except OSError:
+        return True
+
+
+class _Forwarding:
+    """A way to another port that can be cut and mended."""
+
+    def __init__(self, target: str) -> None:
+        address = httpx.URL(target)
+        self._target = (address.host, address.port)
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._open: list[socket.socket] = []
+        self._is_cut = False
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+
+    def cut(self) -> None:
+        self._is_cut = True
+        for each in self._open:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    def mend(self) -> None:
+        self._is_cut = False
+
+    def close(self) -> None:
+        self.cut()
+        self._listening.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self._listening.accept()
+                if self._is_cut:
+                    near.close()
+                    continue
+                far = socket.create_connection(self._target)
+                self._open += [near, far]
+                threading.Thread(target=_pump, args=(near, far), daemon=True).start()
+                threading.Thread(target=_pump, args=(far, near), daemon=True).start()
+
+
+def _pump(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError), source:
+        while data := source.recv(65536):
+            target.sendall(data)
+    with suppress(OSError):
+        target.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def forwarding(target: str) -> Iterator[_Forwarding]:
+    way = _Forwarding(target)
+    try:
+        yield way
+    finally:
+        way.close()
