@@ -8,7 +8,6 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from toolkit.domain.clients import Address, Client
-from toolkit.domain.requests import invalid_fields
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,9 @@ class Field:
         try:
             value = self.rule.validate_python(text)
         except ValidationError as error:
-            raise Invalid(invalid_fields(error)[0].message) from None
+            raise Invalid(
+                error.errors(include_url=False, include_context=False, include_input=False)[0]["msg"]
+            ) from None
         return None if value is None else str(value)
 
 

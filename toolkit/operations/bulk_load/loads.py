@@ -126,7 +126,7 @@ class Load:
             return
         if self._on_duplicate is OnDuplicate.SKIP:
             self._tally.skipped += len(chunk)
-            self._outputs.skip(zip(chunk.lines.tolist(), client_ids, strict=True))
+            self._outputs.skip(chunk.lines.tolist(), client_ids)
             return
         reason = f"{ROW}: {_THERE}"
         self._tally.reasons[reason] += len(chunk)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from toolkit.operations.bulk_load.copying import Copying, rows_of
-from toolkit.operations.bulk_load.duplicates import Key, SeenKeys, hash_keys, keys_of, registered
+from toolkit.operations.bulk_load.duplicates import KEY, Key, SeenKeys, hash_keys, keys_of, registered
 from toolkit.operations.bulk_load.options import OnDuplicate
 from toolkit.operations.bulk_load.verdicts import Verdict
 from toolkit.operations.spreadsheets import Chunk
@@ -28,6 +28,7 @@ _LATER: Final = 20_000
 """Rows that may wait to be looked up one by one before the copying is interrupted for it."""
 
 Settled = Mapping[str, pa.StringArray]
+Positions = npt.NDArray[np.int64]
 Driver = psycopg.Connection[tuple[object, ...]]
 
 
@@ -73,22 +74,21 @@ class Registration:
     def add(self, chunk: Chunk, verdict: Verdict) -> Iterator[Registered]:
         """Take over the accepted rows of a chunk; rows that have to wait are told of later."""
         accepted = np.flatnonzero(verdict.accepted)
-        settled = _taken(verdict.values, None if verdict.accepted.all() else accepted)
         if self._all_are_new:
-            yield self._register(settled)
+            yield self._register(verdict.values, accepted)
             return
-        there, ids = self._in_database(settled)
-        if there.any():
-            rows = np.flatnonzero(there)
-            yield Registered(0, chunk.take(accepted[rows]), tuple(ids))
-            settled, accepted = _taken(settled, np.flatnonzero(~there)), accepted[~there]
-        repeated = self._seen.add(hash_keys(settled))
+        keys = _taken({column: verdict.values[column] for column in KEY}, accepted)
+        there, ids = self._in_database(keys)
+        if ids:
+            yield Registered(0, chunk.take(accepted[there]), tuple(ids))
+        hashes = hash_keys(keys)
+        repeated = np.zeros(len(accepted), dtype=bool)
+        repeated[~there] = self._seen.add(hashes[~there])
         if repeated.any():
-            rows = np.flatnonzero(repeated)
-            self._later.append((chunk.take(accepted[rows]), _taken(settled, rows)))
+            rows = accepted[repeated]
+            self._later.append((chunk.take(rows), _taken(verdict.values, rows)))
             self._waiting += len(rows)
-            settled = _taken(settled, np.flatnonzero(~repeated))
-        yield self._register(settled)
+        yield self._register(verdict.values, accepted[~there & ~repeated])
         if self._waiting > _LATER:
             yield from self._look_up()
 
@@ -98,19 +98,18 @@ class Registration:
         if self._copying is not None:
             self._copying.drain()
 
-    def _register(self, settled: Settled) -> Registered:
-        count = len(settled["cpf"])
-        if count and self._copying is not None:
-            self._copying.write(rows_of(settled, self._created_at))
-        return Registered(count)
+    def _register(self, settled: Settled, rows: Positions) -> Registered:
+        if len(rows) and self._copying is not None:
+            self._copying.write(rows_of(_taken(settled, rows), self._created_at))
+        return Registered(len(rows))
 
-    def _in_database(self, settled: Settled) -> tuple[Mask, list[UUID | None]]:
+    def _in_database(self, keys: Settled) -> tuple[Mask, list[UUID | None]]:
         """Which rows are of clients that were registered before this load, and their ids."""
-        there = np.zeros(len(settled["cpf"]), dtype=bool)
-        known = registered(self._reading, settled) if self._reading is not None and len(there) else {}
+        there = np.zeros(len(keys["cpf"]), dtype=bool)
+        known = registered(self._reading, keys) if self._reading is not None and len(there) else {}
         ids: list[UUID | None] = []
         if known:
-            for row, key in enumerate(keys_of(settled)):
+            for row, key in enumerate(keys_of(keys)):
                 if key in known:
                     there[row] = True
                     ids.append(known[key])
@@ -118,9 +117,9 @@ class Registration:
 
     def _look_up(self) -> Iterator[Registered]:
         later, self._later, self._waiting = self._later, [], 0
-        if self._copying is not None:
-            self._copying.drain()
         for chunk, settled in later:
+            if self._copying is not None:
+                self._copying.drain()  # the first of a key is in the database then, and the connection is free
             # Without a database to write to, the hash alone decides, and the client has no id yet.
             known: dict[Key, UUID | None] = dict(registered(self._writing, settled)) if self._writing else {}
             there, ids = [], []
@@ -131,13 +130,13 @@ class Registration:
                 known.setdefault(key, None)
             new = np.setdiff1d(np.arange(len(chunk)), there)  # only shared the hash of another
             if new.size:
-                yield self._register(_taken(settled, new))
+                yield self._register(settled, new)
             if there:
                 yield Registered(0, chunk.take(np.array(there)), tuple(ids))
 
 
-def _taken(settled: Settled, rows: npt.NDArray[np.int64] | None) -> Settled:
-    if rows is None:
+def _taken(settled: Settled, rows: Positions) -> Settled:
+    if len(rows) == len(settled["cpf"]):
         return settled
     at = pa.array(rows)
     return {column: values.take(at) for column, values in settled.items()}

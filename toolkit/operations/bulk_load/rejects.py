@@ -10,7 +10,9 @@ import csv
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -29,6 +31,8 @@ from toolkit.operations.spreadsheets.plain_workbook import PlainWorkbook
 from toolkit.operations.spreadsheets.text_bytes import offsets, values
 
 _OWNER_ONLY: Final = 0o600
+_AHEAD: Final = 2
+"""Pieces of writing that may wait for their thread."""
 _PREFIX: Final = ".toolkit-load-"
 _LOCK: Final = "lock"
 
@@ -57,7 +61,11 @@ def _starts_oddly(cells: pa.StringArray) -> bool:
 
 
 class Outputs:
-    """The files written about one source, under ``folder``; as a context manager, gone unless published."""
+    """The files written about one source, under ``folder``; as a context manager, gone unless published.
+
+    They are written in a thread of their own. What goes wrong there is raised by a later call, at the latest by
+    ``complete``.
+    """
 
     def __init__(self, folder: Path, source: str, delimiter: str | None, headings: Sequence[str]) -> None:
         self._folder, self._source, self._delimiter = folder, source, delimiter or ";"
@@ -66,11 +74,14 @@ class Outputs:
         self._rejected: tuple[_CsvFile, PlainWorkbook] | None = None
         self._skipped: _CsvFile | None = None
         self.notes: list[str] = []
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="rejecting")
+        self._pending: deque[Future[None]] = deque()
 
     def __enter__(self) -> Outputs:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._thread.shutdown(cancel_futures=True)
         for file in self._all_files():
             with suppress(OSError):
                 file.close()
@@ -84,36 +95,26 @@ class Outputs:
             InvalidInput: the folder cannot be written.
             OSError: the disk is full.
         """
-        headings = [pa.array([heading]) for heading in self._headings]
-        if self._rejected is None:
-            place = self._private()
-            text = _CsvFile(place / "rejected.csv", _rows(map(escape, headings))[0], self._delimiter)
-            self._rejected = text, PlainWorkbook(place / "rejected.xlsx", REJECTED_SHEET)
-            self._rejected[1].add(headings)
-        text, workbook = self._rejected
-        own = [pa.array(chunk.lines).cast(pa.string()), pa.array(reasons, pa.string())]
-        text.add(_rows([*map(escape, chunk.columns), *own]))
-        numbers = {column: kinds == CellKind.NUMBER for column, kinds in chunk.kinds.items()}
-        lines = np.ones(len(chunk), dtype=bool)
-        workbook.add([*chunk.columns, *own], numbers | {len(chunk.columns): lines})
+        self._later(self._write_rejected, chunk, reasons)
 
-    def skip(self, rows: Iterable[tuple[int, UUID | None]]) -> None:
+    def skip(self, lines: Sequence[int], client_ids: Sequence[UUID | None]) -> None:
         """Add lines whose client is registered already, with the client's id where there is one yet.
 
         Raises:
             InvalidInput: the folder cannot be written.
             OSError: the disk is full.
         """
-        if self._skipped is None:
-            self._skipped = _CsvFile(self._private() / "skipped.csv", ("line", "clientId"), ";")
-        self._skipped.add((line, client_id or "") for line, client_id in rows)
+        self._later(self._write_skipped, lines, client_ids)
 
     def complete(self, tally: Tally) -> None:
         """Write everything out, so that a full disk shows before the rows are committed.
 
         Raises:
+            InvalidInput: the folder cannot be written.
             OSError: the disk is full.
         """
+        while self._pending:
+            self._pending.popleft().result()
         if self._rejected is not None:
             workbook = self._rejected[1]
             workbook.add_sheet("summary", _summary(self._source, tally))
@@ -130,6 +131,30 @@ class Outputs:
         ]
         moved = tuple(self._move(file) for file in rejected)
         return moved, self._move(self._skipped) if self._skipped else None
+
+    def _later(self, write: Callable[..., None], *arguments: object) -> None:
+        while len(self._pending) >= _AHEAD:
+            self._pending.popleft().result()
+        self._pending.append(self._thread.submit(write, *arguments))
+
+    def _write_rejected(self, chunk: Chunk, reasons: Sequence[str]) -> None:
+        if self._rejected is None:
+            headings = [pa.array([heading]) for heading in self._headings]
+            place = self._private()
+            text = _CsvFile(place / "rejected.csv", _rows(map(escape, headings))[0], self._delimiter)
+            self._rejected = text, PlainWorkbook(place / "rejected.xlsx", REJECTED_SHEET)
+            self._rejected[1].add(headings)
+        text, workbook = self._rejected
+        own = [pa.array(chunk.lines).cast(pa.string()), pa.array(reasons, pa.string())]
+        text.add(_rows([*map(escape, chunk.columns), *own]))
+        numbers = {column: kinds == CellKind.NUMBER for column, kinds in chunk.kinds.items()}
+        lines = np.ones(len(chunk), dtype=bool)
+        workbook.add([*chunk.columns, *own], numbers | {len(chunk.columns): lines})
+
+    def _write_skipped(self, lines: Sequence[int], client_ids: Sequence[UUID | None]) -> None:
+        if self._skipped is None:
+            self._skipped = _CsvFile(self._private() / "skipped.csv", ("line", "clientId"), ";")
+        self._skipped.add((line, client_id or "") for line, client_id in zip(lines, client_ids, strict=True))
 
     def _private(self) -> Path:
         if self._place is None:
