@@ -111,7 +111,7 @@ def _context(report: Report) -> dict[str, Any]:
         "files": [f"{STEM}.{each}" for each in report.formats if each != "html"],
         "glossary": wording.GLOSSARY,
         "codes": wording.CODES,
-        "types": {each.value: name for each, name in wording.TYPE_NAMES.items()},
+        "types": {each: wording.TYPE_NAMES[EvidenceType(each)] for each in result.missing["evidenceType"]},
         "reasons": {each.value: name for each, name in wording.REASON_NAMES.items()},
         "problems": {each.value: name for each, name in wording.PROBLEM_NAMES.items()},
         "provenance": wording.provenance(result, report.timezone),

@@ -98,8 +98,9 @@ def notices(result: AuditResult) -> list[str]:
     if result.source.last_sync is None and result.sales:
         found.append("The bucket had never been read at this moment, so no file could count.")
     if result.unexamined:
+        verb, them = ("counts", "it") if result.unexamined == 1 else ("count", "them")
         files = counted(result.unexamined, "file")
-        found.append(f"{files} counted without having been examined; some may turn out to be unusable.")
+        found.append(f"{files} {verb} although nobody has examined {them}.")
     if result.without_client:
         found.append(
             f"{counted(result.without_client, 'sale')} without a client: nobody can be asked for evidence."

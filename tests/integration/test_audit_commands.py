@@ -1,0 +1,197 @@
+"""``toolkit audit``, ``report`` and ``verify``, from the command line to the files."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.audited import Story, day
+from tests.integration.custody import MP3, PDF
+from toolkit.domain.evidence import EvidenceType
+from toolkit.faces.cli import main
+from toolkit.storage.database import Database
+
+
+@pytest.fixture
+def story(database: Database) -> Story:
+    """Two sales of March, one of them with a file that was there until the 20th."""
+    told = Story(database)
+    told.sale("good", partner="Norte")
+    told.file("good", EvidenceType.KYC)
+    told.sale("bad", utility_group="B", client_id=told.client(cpf="52998224725"))
+    _, key = told.record("bad", "POV")
+    told.upload(key, gone_at=day(20))
+    return told
+
+
+def run(environ: dict[str, str], *args: str) -> int:
+    return main(["--quiet", *args], environ)
+
+
+def test_an_audit_of_a_past_day_shows_the_totals(
+    embedded_environment: dict[str, str], story: Story, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(embedded_environment, "audit", "--as-of", "2026-03-10") == 3
+    shown = capsys.readouterr()
+    assert shown.out.splitlines() == [
+        "As of 10 Mar 2026, 23:59 (UTC-03:00)",
+        "1 of 2 sales lacks evidence.",
+        "",
+        "Sales",
+        "  utility group  compliant  incomplete  conflict",
+        "  A                      1           0         0",
+        "  B                      0           1         0",
+        "  C                      0           0         0",
+        "  D                      0           0         0",
+        "",
+        "What is missing",
+        "  evidence type               file unusable  not uploaded yet  credentials expired  never requested",
+        "  POV                                     0                 0                    0                0"
+        "  Audio of the contracting party",
+        "  AUT                                     0                 0                    0                0"
+        "  Audio of the financially responsible person",
+        "  DOC_CONTRATANTE                         0                 0                    0                1"
+        "  Document of the contracting party",
+        "  DOC_RESPONSAVEL_FINANCEIRO              0                 0                    0                0"
+        "  Document of the financially responsible person",
+        "",
+        "Age of what is open, in days",
+        "  age    incomplete  conflict",
+        "  0-1             0         0",
+        "  2-7             0         0",
+        "  8-30            1         0",
+        "  31-90           0         0",
+        "  >90             0         0",
+    ]
+    assert "note: 1 file counts although nobody has examined it." in shown.err
+
+
+def audited(environ: dict[str, str], capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, dict[str, Any]]:
+    status = run(environ, "audit", "--json", *args)
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_times_are_read_in_the_time_zone_of_the_settings(
+    embedded_environment: dict[str, str], story: Story, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The file was gone on the 20th at 12:00 UTC.
+    missing = {}
+    for zone in ("America/Sao_Paulo", "Europe/Berlin"):
+        environ = embedded_environment | {"TOOLKIT_TIMEZONE": zone}
+        _, document = audited(environ, capsys, "--as-of", "2026-03-20 10:00")
+        missing[zone] = document["missing"][0]["EXPIRED"]
+    assert missing == {"America/Sao_Paulo": 1, "Europe/Berlin": 0}
+
+
+def test_an_audit_of_now_looks_at_sales_and_bucket_first(
+    embedded_environment: dict[str, str],
+    story: Story,
+    s3: Any,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bucket = embedded_environment["EVIDENCE_BUCKET"]
+    story.file("bad", EvidenceType.DOC_CONTRATANTE)
+    _, pov = story.record("bad", "POV")
+    s3.put_object(Bucket=bucket, Key=pov, Body=MP3)
+
+    status, unseen = audited(embedded_environment, capsys, "--no-sync")
+    assert (status, unseen["sales"], unseen["compliant"], unseen["incomplete"]) == (3, 2, 1, 1)
+    assert unseen["source"]["lastSync"] is None
+
+    # What the observations of the story tell is not in the bucket: the files are gone, but for the audio.
+    status, seen = audited(embedded_environment, capsys)
+    assert (status, seen["compliant"], seen["incomplete"]) == (3, 0, 2)
+    assert [row["evidenceType"] for row in seen["missing"] if row["NEVER_REQUESTED"] + row["EXPIRED"]] == [
+        "POV",
+        "DOC_CONTRATANTE",
+    ]
+    assert seen["source"]["lastSync"] is not None
+    assert seen["source"]["embedded"] == []
+
+    _, contract = story.record("bad", "DOC_CONTRATANTE")
+    _, kyc = story.record("good", "KYC")
+    for key in (contract, kyc):
+        s3.put_object(Bucket=bucket, Key=key, Body=PDF)
+    assert audited(embedded_environment, capsys)[0] == 0
+
+
+def test_a_report_lands_in_the_folder(
+    embedded_environment: dict[str, str], story: Story, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "a b" / "reports"
+    assert run(embedded_environment, "report", "--no-sync", "--out", str(out)) == 0
+    shown = capsys.readouterr()
+    names = [f"missing-evidence.{each}" for each in ("html", "xlsx", "csv", "json")]
+    assert shown.out.splitlines() == [str(out / name) for name in names]
+    assert "1 of 2 sales lacks evidence." in shown.err
+    with (out / "missing-evidence.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert {name: row[name] for name in ("saleId", "utilityGroup", "status", "missing", "problems", "cpf")} == {
+        "saleId": "bad",
+        "utilityGroup": "B",
+        "status": "incomplete",
+        "missing": "POV|DOC_CONTRATANTE",
+        "problems": "",
+        "cpf": "***.982.247-**",
+    }
+    for path in out.iterdir():
+        assert b"52998224725" not in path.read_bytes()
+        assert b"Souza" not in path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "status"), [(None, 0), ("incomplete", 3), ("conflict", 0), ("any", 3)], ids=str
+)
+def test_a_report_fails_on_what_it_is_asked_to(
+    embedded_environment: dict[str, str], story: Story, tmp_path: Path, fail_on: str | None, status: int
+) -> None:
+    wish = [] if fail_on is None else ["--fail-on", fail_on]
+    command = ["report", "--no-sync", "--format", "csv", "--out", str(tmp_path), *wish]
+    assert run(embedded_environment, *command) == status
+    assert (tmp_path / "missing-evidence.csv").exists()
+
+
+def test_whole_cpfs_are_shown_on_request_only(
+    embedded_environment: dict[str, str], story: Story, tmp_path: Path
+) -> None:
+    assert run(embedded_environment, "report", "--no-sync", "--show-cpf", "--out", str(tmp_path)) == 0
+    assert "52998224725" in (tmp_path / "missing-evidence.csv").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        (["audit", "--as-of", "yesterday"], "'yesterday' is no moment; write it like 2026-11-20"),
+        (["audit", "--as-of", "2999-01-01"], "lies in the future"),
+        (["report", "--as-of", "2026-02-30"], "is no moment"),
+        (["report", "--format", "html,pptx"], "Unknown report format (pptx); there are html, xlsx, csv, json"),
+        (["report", "--fail-on", "everything"], "'everything' is not one of"),
+    ],
+)
+def test_wrong_usage_says_what_is_right(
+    embedded_environment: dict[str, str], args: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(embedded_environment, *args) == 2
+    assert complaint in " ".join(capsys.readouterr().err.split())
+
+
+def test_verify_tells_what_became_of_each_file(
+    embedded_environment: dict[str, str], story: Story, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "report")
+    assert run({}, "verify", out) == 1
+    assert "There is no report in" in capsys.readouterr().err
+    run(embedded_environment, "report", "--no-sync", "--format", "csv,html", "--out", out)
+    capsys.readouterr()
+    assert run({}, "verify", out) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"as written  {out}/missing-evidence.html",
+        f"as written  {out}/missing-evidence.csv",
+    ]
+    (tmp_path / "report" / "missing-evidence.csv").write_text("nothing is missing", encoding="utf-8")
+    assert run({}, "verify", out) == 3
+    assert f"changed     {out}/missing-evidence.csv" in capsys.readouterr().out

@@ -1,0 +1,137 @@
+"""The page of a report in a real browser: sorting, filtering, and nothing that it should not do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.reported import Told, result_of
+from toolkit.reports import write_report
+
+CHROMIUM = shutil.which("chromium")
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="Chromium is not installed; .ci/run installs it (package chromium)"
+)
+
+SALES = (
+    Told("S-10", "POV DC~", group="A", days=3, partner="São Jorge"),
+    Told("S-9", "POV! DC?", group="B", days=40, partner="Luz & Cia"),
+    Told("S-100", "KYC POV", group="D", days=7, partner=None),
+    Told("S-1", "POV", group="B", payer=False, days=100, completed=True, partner="Norte"),
+    Told("<script>document.title = 'broken'</script>", "", group='"><b>', days=0, partner="=cmd|'/c calc'!A1"),
+    Told("fine", "KYC"),
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright  # not needed where there is no browser
+
+    flags = ["--disable-background-networking", "--disable-component-update", "--disable-gpu", "--no-first-run"]
+    if os.geteuid() == 0:
+        flags.append("--no-sandbox")  # Chromium refuses its sandbox to root
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def page(browser: Any, tmp_path: Path) -> Iterator[Any]:
+    """The report opened from its file; at the end: no errors, no requests beyond the file."""
+    write_report(result_of(SALES), tmp_path, ["html", "csv"])
+    opened = browser.new_page()
+    complaints: list[str] = []
+    requests: list[str] = []
+    opened.on("console", lambda message: complaints.append(message.text))
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.on("request", lambda request: requests.append(request.url))
+    opened.goto((tmp_path / "missing-evidence.html").as_uri())
+    yield opened
+    assert complaints == []
+    assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
+    opened.close()
+
+
+def shown(page: Any) -> list[str]:
+    return page.locator("table.list tbody tr:visible th").all_inner_texts()
+
+
+def choice(page: Any, name: str) -> Any:
+    return page.locator(f"select[name={name}]")
+
+
+def test_headings_sort_both_ways(page: Any) -> None:
+    age = page.get_by_role("button", name="Age, days")
+    age.click()
+    assert shown(page)[1:] == ["S-10", "S-100", "S-9", "S-1"]
+    age.click()
+    assert shown(page)[:-1] == ["S-1", "S-9", "S-100", "S-10"]
+    assert page.locator("th[aria-sort]").all_inner_texts() == ["Age, days"]
+    assert page.locator("th[aria-sort]").get_attribute("aria-sort") == "descending"
+    page.get_by_role("button", name="Sale", exact=True).press("Enter")
+    assert shown(page)[1:] == ["S-1", "S-9", "S-10", "S-100"]  # as people count, not as letters
+
+
+def test_filters_narrow_the_table_down(page: Any) -> None:
+    found = page.get_by_role("status")
+    assert found.inner_text() == "5 shown"
+    choice(page, "group").select_option("B")
+    assert shown(page) == ["S-9", "S-1"]
+    assert found.inner_text() == "2 of 5 shown"
+    choice(page, "missing").select_option("DOC_CONTRATANTE")
+    choice(page, "reason").select_option("NOT_UPLOADED")
+    assert shown(page) == ["S-9"]
+    choice(page, "reason").select_option("UNUSABLE")  # another piece of that sale is, this one is not
+    assert shown(page) == []
+    page.get_by_role("button", name="Show all").click()
+    assert len(shown(page)) == 5
+    choice(page, "problem").select_option("COMPLETED_WITHOUT_EVIDENCE")
+    assert shown(page) == ["S-1"]
+    page.get_by_role("button", name="Show all").click()
+    choice(page, "status").select_option("conflict")
+    assert shown(page)[0] == "S-100"
+
+
+def test_search_looks_past_accents_and_case(page: Any) -> None:
+    page.get_by_label("Search").fill("sao jorge")
+    assert shown(page) == ["S-10"]
+    page.get_by_label("Search").fill("982 norte")
+    assert shown(page) == ["S-1"]
+
+
+def test_what_a_sale_holds_stays_text(page: Any) -> None:
+    assert page.title().startswith("Missing evidence: ")
+    assert "<script>document.title = 'broken'</script>" in shown(page)
+    options = choice(page, "group").locator("option").all_inner_texts()
+    assert options == ["all", '"><b>', "A", "B", "D"]
+    choice(page, "group").select_option('"><b>')
+    assert len(shown(page)) == 1
+
+
+def test_the_page_fits_a_phone_and_is_whole_without_its_script(browser: Any, tmp_path: Path) -> None:
+    write_report(result_of(SALES), tmp_path, ["html"])
+    context = browser.new_context(viewport={"width": 360, "height": 700}, java_script_enabled=False)
+    page = context.new_page()
+    page.goto((tmp_path / "missing-evidence.html").as_uri())
+    assert len(shown(page)) == 5
+    assert page.locator("form").is_hidden()
+    sheet = page.locator("body").bounding_box()
+    assert sheet["width"] <= 360
+    assert page.locator("main").evaluate("each => each.scrollWidth") <= 360
+    context.close()
+
+
+def test_everything_can_be_reached_with_the_keyboard(page: Any) -> None:
+    reached = []
+    for _ in range(18):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.innerText || document.activeElement.name"))
+    assert reached[0] == "Skip to the sales"
+    assert {"text", "Show all", "Sale", "Completed", "missing-evidence.csv"} <= set(reached)

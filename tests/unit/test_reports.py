@@ -1,0 +1,329 @@
+"""Reports from results of audits that never ran: what they say, and that nothing a sale holds can harm."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import stat
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pandas as pd
+import pytest
+
+from tests.reported import Told, result_of, source
+from toolkit.errors import InvalidInput, ReportError
+from toolkit.operations.audit import AuditResult
+from toolkit.reports import FORMATS, FileState, sheets, verify_files, workbook, write_report
+from toolkit.reports.wording import headline, notices
+
+GOLDEN = Path(__file__).parents[1] / "data" / "report"
+
+SALES = (
+    Told("VND-1", "POV DC"),
+    Told("VND-2", "POV! DC~", group="B", days=12, partner="Açaí & Cia"),
+    Told("VND-3", "POV AUT? DCR?", group="C", payer=False, days=0.5, completed=True),
+    Told("VND-4", "KYC POV", group="D", days=100, client_id=None, cpf=None),
+    Told("VND-5", "", group="A", days=45, partner=None, unexamined=0),
+    Told("VND-6", "POV DC", group="E", days=1),
+    Told("VND-7", "POV DC DCR", group="C", unexamined=1),
+)
+
+NASTY = (
+    "=cmd|'/c calc'!A1",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "\tx",
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "{{ 7 * 7 }}",
+    'a,b\n"c"|d',
+    "http://example.com",
+)
+
+
+@pytest.fixture
+def result() -> AuditResult:
+    return result_of(SALES, given_source=source(embedded=["database", "bucket"]))
+
+
+def written(result: AuditResult, out: Path, *formats: str) -> Path:
+    write_report(result, out, formats or FORMATS)
+    return out
+
+
+def csv_rows(out: Path) -> list[dict[str, str]]:
+    with (out / "missing-evidence.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def sheet_rows(out: Path, name: str) -> list[tuple[Any, ...]]:
+    book = openpyxl.load_workbook(out / "missing-evidence.xlsx")
+    return list(book[name].iter_rows(values_only=True))
+
+
+class Texts(HTMLParser):
+    """What a reader of a page sees, a line a text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.hidden = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.hidden += tag in {"style", "script"}
+
+    def handle_endtag(self, tag: str) -> None:
+        self.hidden -= tag in {"style", "script"}
+
+    def handle_data(self, data: str) -> None:
+        if not self.hidden and data.strip():
+            self.found.append(" ".join(data.split()))
+
+
+def texts(out: Path) -> str:
+    parser = Texts()
+    parser.feed((out / "missing-evidence.html").read_text(encoding="utf-8"))
+    return "\n".join(parser.found) + "\n"
+
+
+@pytest.mark.parametrize("name", ["missing-evidence.csv", "missing-evidence.json", "page.txt"])
+def test_a_report_reads_as_it_always_did(result: AuditResult, tmp_path: Path, name: str) -> None:
+    """After a wanted change: RENEW_GOLDEN=1 pytest tests/unit/test_reports.py, and look at the difference."""
+    out = written(result, tmp_path)
+    (out / "page.txt").write_text(texts(out), encoding="utf-8")
+    if os.environ.get("RENEW_GOLDEN"):
+        (GOLDEN / name).write_bytes((out / name).read_bytes())
+    assert (out / name).read_text(encoding="utf-8") == (GOLDEN / name).read_text(encoding="utf-8")
+
+
+def test_the_same_result_gives_the_same_bytes(result: AuditResult, tmp_path: Path) -> None:
+    one, other = written(result, tmp_path / "one"), written(result, tmp_path / "other")
+    for path in one.iterdir():
+        assert path.read_bytes() == (other / path.name).read_bytes()
+
+
+def test_the_workbook_holds_the_same_sales_as_the_csv(result: AuditResult, tmp_path: Path) -> None:
+    out = written(result, tmp_path)
+    heading, *rows = sheet_rows(out, "Sales")
+    found = [dict(zip(heading, row, strict=True)) for row in rows]
+    for ours, theirs in zip(found, csv_rows(out), strict=True):
+        assert {name: ours[name] or "" for name in ("saleId", "status", "missing", "reasons", "problems")} == {
+            name: theirs[name] for name in ("saleId", "status", "missing", "reasons", "problems")
+        }
+        assert ours["createdAt"].isoformat() == theirs["createdAt"][:19]
+        assert str(ours["ageDays"]) == theirs["ageDays"]
+    pieces = sheet_rows(out, "Missing")[1:]
+    assert [(row[0], row[2], row[4]) for row in pieces if row[0] == "VND-2"] == [
+        ("VND-2", "POV", "UNUSABLE"),
+        ("VND-2", "DOC_CONTRATANTE", "EXPIRED"),
+    ]
+    summary = {row[0]: row[1] for row in sheet_rows(out, "Summary")}
+    assert (summary["Sales"], summary["Incomplete"], summary["In conflict"]) == (7, 3, 2)
+
+
+def test_a_workbook_tells_nothing_about_who_made_it(result: AuditResult, tmp_path: Path) -> None:
+    properties = openpyxl.load_workbook(written(result, tmp_path) / "missing-evidence.xlsx").properties
+    assert not properties.creator
+    assert not properties.lastModifiedBy
+
+
+def test_more_sales_than_a_sheet_holds_go_on_in_the_next(
+    result: AuditResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workbook, "ROWS", 3)
+    out = written(result, tmp_path)
+    book = openpyxl.load_workbook(out / "missing-evidence.xlsx")
+    assert [name for name in book.sheetnames if name.startswith("Sales")] == ["Sales", "Sales 2", "Sales 3"]
+    found = [row[0] for name in ("Sales", "Sales 2", "Sales 3") for row in sheet_rows(out, name)[1:]]
+    assert found == [row["saleId"] for row in csv_rows(out)]
+    assert sheets.ROWS == 1_048_576
+
+
+def test_nothing_that_a_sale_holds_becomes_a_formula_or_markup(tmp_path: Path) -> None:
+    told = [Told(text, partner=text, group=text[:3]) for text in NASTY]
+    out = written(result_of(told), tmp_path)
+    cells = [row[name] for row in csv_rows(out) for name in ("saleId", "partner", "utilityGroup")]
+    assert not [cell for cell in cells if cell[0] in "=+-@\t\r\n"]
+    assert [row["saleId"].removeprefix("'") for row in csv_rows(out)] == list(NASTY)
+    sheet = openpyxl.load_workbook(out / "missing-evidence.xlsx")["Sales"]
+    assert [cell.value for cell in sheet["A"][1:]] == list(NASTY)
+    assert {cell.data_type for cell in sheet["A"][1:]} == {"s"}
+    assert not [cell for cell in sheet["A"] if cell.hyperlink]
+    page = (out / "missing-evidence.html").read_text(encoding="utf-8")
+    assert "<script>alert" not in page
+    assert "<img" not in page
+    assert "{{ 7 * 7 }}" in page
+    document = json.loads((out / "missing-evidence.json").read_text(encoding="utf-8"))
+    assert [row["saleId"] for row in document["rows"]] == list(NASTY)
+
+
+def test_the_page_asks_for_nothing_and_runs_only_what_its_policy_names(
+    result: AuditResult, tmp_path: Path
+) -> None:
+    page = (written(result, tmp_path) / "missing-evidence.html").read_text(encoding="utf-8")
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
+    assert policy
+    assert "default-src &#39;none&#39;" in policy[1]
+    assert "unsafe" not in policy[1]
+    assert not re.findall(r"""(?:src|href)=["'](?:https?:)?//""", page)
+    assert not re.findall(r"\s(?:style|on\w+)=", page)
+
+
+def test_an_unknown_time_or_client_is_an_empty_cell(result: AuditResult, tmp_path: Path) -> None:
+    row = next(row for row in csv_rows(written(result, tmp_path)) if row["saleId"] == "VND-4")
+    assert (row["clientId"], row["cpf"], row["completedAt"], row["isClientFinancialResponsible"]) == (
+        "",
+        "",
+        "",
+        "true",
+    )
+
+
+def test_a_result_without_sales_is_a_report_too(tmp_path: Path) -> None:
+    out = written(result_of([]), tmp_path)
+    assert csv_rows(out) == []
+    assert json.loads((out / "missing-evidence.json").read_text(encoding="utf-8"))["rows"] == []
+    assert "No sale was known at this moment" in texts(out)
+    assert len(sheet_rows(out, "Sales")) == 1
+
+
+def test_the_page_shows_the_first_sales_and_says_where_all_are(
+    result: AuditResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolkit.reports.web_page.ROWS_SHOWN", 2)
+    out = written(result, tmp_path, "html", "csv")
+    page = texts(out)
+    assert "This page shows the first 2 of 5, and searches only those." in page
+    assert "VND-3" in page
+    assert "VND-4" not in page
+    assert len(csv_rows(out)) == 5
+
+
+COMPLETE = [Told("a", "KYC"), Told("b", "POV DC")]
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ([], "No sale was known at this moment"),
+        (COMPLETE[:1], "The one sale has the evidence it needs"),
+        (COMPLETE, "All 2 sales have the evidence they need"),
+        ([Told("x")], "1 of 1 sale lacks evidence"),
+        ([*COMPLETE, Told("x"), Told("y")], "2 of 4 sales lack evidence"),
+        ([*COMPLETE, Told("x", group="E")], "1 of 3 sales is in conflict"),
+        ([*COMPLETE, Told("x"), Told("y", "KYC KYC")], "1 of 4 sales lacks evidence, 1 more is in conflict"),
+    ],
+)
+def test_the_headline_answers_first(told: Sequence[Told], expected: str) -> None:
+    assert headline(result_of(told)) == expected
+
+
+def test_notices_tell_what_weakens_the_numbers(result: AuditResult) -> None:
+    assert notices(result_of(COMPLETE)) == []
+    assert [text.split(":")[0] for text in notices(result)] == [
+        "Made on an embedded database and bucket, for trying out",
+        "1 file counts although nobody has examined it.",
+        "1 sale without a client",
+    ]
+    never = notices(result_of(COMPLETE, given_source=source(synced=False)))
+    assert never == ["The bucket had never been read at this moment, so no file could count."]
+
+
+def test_whole_cpfs_are_for_the_owner_only(tmp_path: Path) -> None:
+    open_sales = [Told("x", cpf="52998224725")]
+    shown = written(result_of(open_sales, cpf_shown=True), tmp_path / "shown")
+    masked = written(result_of(open_sales), tmp_path / "masked")
+    assert {stat.S_IMODE(path.stat().st_mode) for path in shown.iterdir()} == {0o600}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in masked.iterdir()} == {0o644}
+    assert "holds whole CPFs" in texts(shown)
+
+
+def test_a_report_is_recognised_as_it_was_written(result: AuditResult, tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("not ours", encoding="utf-8")
+    out = written(result, tmp_path)
+    assert {each.state for each in verify_files(out)} == {FileState.AS_WRITTEN}
+    with (out / "missing-evidence.csv").open("a", encoding="utf-8") as file:
+        file.write("\n")
+    (out / "missing-evidence.json").unlink()
+    (out / "missing-evidence-new.csv").touch()
+    assert {each.name: each.state for each in verify_files(out)} == {
+        "missing-evidence.html": FileState.AS_WRITTEN,
+        "missing-evidence.xlsx": FileState.AS_WRITTEN,
+        "missing-evidence.csv": FileState.CHANGED,
+        "missing-evidence.json": FileState.MISSING,
+        "missing-evidence-new.csv": FileState.ADDED,
+    }
+
+
+def test_a_report_takes_the_place_of_the_one_before(result: AuditResult, tmp_path: Path) -> None:
+    out = written(result, tmp_path)
+    (out / "missing-evidence.json").write_text("mine now", encoding="utf-8")
+    written(result, tmp_path, "csv")
+    # A file that somebody changed is theirs; verify names it.
+    assert sorted(path.name for path in out.iterdir()) == [
+        "manifest.json",
+        "missing-evidence.csv",
+        "missing-evidence.json",
+    ]
+    assert [each.state for each in verify_files(out)] == [FileState.AS_WRITTEN, FileState.ADDED]
+
+
+def test_a_failure_leaves_the_report_before(
+    result: AuditResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = written(result, tmp_path)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setitem(FORMATS, "json", full)
+    with pytest.raises(ReportError, match=r"cannot be written to .*: No space left on device"):
+        written(result_of([]), tmp_path)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_a_folder_that_cannot_be_made_is_named(result: AuditResult, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ReportError, match=r"cannot be written to .*file/reports: Not a directory"):
+        written(result, tmp_path / "file" / "reports")
+
+
+@pytest.mark.parametrize("formats", [["pptx"], ["html", "docx"], [], [""]])
+def test_an_unknown_format_is_refused(result: AuditResult, tmp_path: Path, formats: list[str]) -> None:
+    with pytest.raises(InvalidInput, match="there are html, xlsx, csv, json"):
+        write_report(result, tmp_path / "out", formats)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("manifest", "complaint"),
+    [
+        (None, "There is no report in"),
+        ("{", "is not the manifest of a report"),
+        ("[]", "is not the manifest of a report"),
+        ('{"files": [{"name": "../x", "sha256": ""}]}', "names files outside its folder"),
+    ],
+)
+def test_a_folder_without_a_good_manifest_is_no_report(
+    tmp_path: Path, manifest: str | None, complaint: str
+) -> None:
+    if manifest is not None:
+        (tmp_path / "manifest.json").write_text(manifest, encoding="utf-8")
+    with pytest.raises(ReportError, match=complaint):
+        verify_files(tmp_path)
+
+
+def test_times_carry_the_offset_of_their_day(tmp_path: Path) -> None:
+    # Brazil had summer time until 2019.
+    summer = pd.Timestamp("2018-12-24T15:00:00.999Z")
+    result = result_of([Told("x")])
+    result.rows.loc[0, "createdAt"] = summer
+    assert csv_rows(written(result, tmp_path))[0]["createdAt"] == "2018-12-24T13:00:00-02:00"
