@@ -15,6 +15,7 @@ from toolkit.domain.findings import Problem, Reason
 from toolkit.domain.requests import parse
 from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.errors import InvalidInput
+from toolkit.faces.cli import main
 from toolkit.samples import evidence_files, make_samples, write_samples
 from toolkit.samples.client_files import DEFECTS
 from toolkit.samples.scenarios import SCENARIOS, Fate, Scenario
@@ -159,6 +160,14 @@ def seconds_of_mp3(data: bytes) -> float:
         frames += 1
     assert position == len(data)
     return frames * 576 / 16000
+
+
+def test_the_command_writes_the_same_folder(folder, tmp_path, capsys):
+    assert main(["sample", "--out", str(tmp_path / "out")], {}) == 0
+    assert capsys.readouterr().out.strip() == str(tmp_path / "out")
+    assert contents(tmp_path / "out") == contents(folder)
+    assert main(["sample", "--out", str(tmp_path / "small"), "--sales", "3"], {}) == 2
+    assert not (tmp_path / "small").exists()
 
 
 def test_a_sample_too_small_for_every_case_is_refused():

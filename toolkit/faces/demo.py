@@ -57,8 +57,8 @@ class Demo:
         self.say(f"Sample data: {people} clients, {len(samples.sales)} sales and {files} evidence files: {folder}")
 
     def _load_clients(self, folder: Path) -> None:
-        files = [("files", str(folder / name)) for name in ("clients.csv", "clients.xlsx")]
-        found = self._notebook("01_bulk_load_clients", *files, ("out", str(self.out / "rejected")))
+        files = [("files", folder / name) for name in ("clients.csv", "clients.xlsx")]
+        found = self._notebook("01_bulk_load_clients", *files, ("out", self.out / "rejected"))
         self.say(
             f"Clients: {found['rows']} rows: {found['accepted']} registered, {found['rejected']} rejected, "
             f"{found['skipped']} skipped; the rejected ones are in {self.out / 'rejected'}"
@@ -75,7 +75,7 @@ class Demo:
         )
 
     def _upload(self, folder: Path) -> None:
-        found = self._notebook("02_request_credentials", ("manifest", str(folder / "manifest.csv")))
+        found = self._notebook("02_request_credentials", ("manifest", folder / "manifest.csv"))
         self.say(
             f"Evidence: {found['rows']} files: {found['issued']} requested, {found['reissued']} requested again, "
             f"{found['uploaded']} uploaded, {found['skipped']} uploaded before, {found['failed']} not there yet"
@@ -93,19 +93,19 @@ class Demo:
         )
 
     def _report(self) -> None:
-        found = self._notebook("03_missing_evidence_report", ("out", str(self.out)))
+        found = self._notebook("03_missing_evidence_report", ("out", self.out))
         self.say(
             f"Audit: {found['sales']} sales: {found['compliant']} compliant, {found['incomplete']} incomplete, "
             f"{found['conflict']} in conflict"
         )
-        self.say("Report: " + "  ".join(found["written"]))
+        self.say("Report: " + "  ".join(str(self.out / Path(path).name) for path in found["written"]))
         self.say(f"The notebooks as they ran: {self.out / 'notebooks'}")
 
-    def _notebook(self, name: str, *given: tuple[str, str]) -> dict[str, Any]:
+    def _notebook(self, name: str, *given: tuple[str, Path]) -> dict[str, Any]:
         """Run one notebook and give what it told."""
         run = run_notebook(
             NOTEBOOKS / f"{name}.ipynb",
-            given,
+            [(parameter, str(path.absolute())) for parameter, path in given],
             self.out / "notebooks" / f"{name}.ipynb",
             timeout=TIMEOUT,
             environ=self.environ,

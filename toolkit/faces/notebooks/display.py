@@ -13,15 +13,17 @@ from html import escape
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 from IPython.display import display
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from toolkit.faces.notebook_results import RESULT_TYPE
 
-GOOD: Final = "#2e7d5b"
-DOUBTFUL: Final = "#d99a2b"
-BAD: Final = "#b8402f"
-NEUTRAL: Final = "#3b6ea5"
+GOOD: Final = "#b7cdc4"
+DOUBTFUL: Final = "#e09a2d"
+BAD: Final = "#a52f45"
+NEUTRAL: Final = "#1f5a8a"
 QUIET: Final = "#8a94a0"
+"""The colours of the report's pages (``toolkit/reports/templates/page.css``)."""
 
 _EDGE: Final = "1px solid rgba(128,128,128,.35)"
 _DPI: Final = 160
@@ -119,7 +121,7 @@ class Bars:
                 text = _number(length)
                 if length > widest * _DIGIT_SHARE * (len(text) + 1):
                     middle = start + length / 2
-                    axes.text(middle, row, text, ha="center", va="center", color="white", fontsize=9)
+                    axes.text(middle, row, text, ha="center", va="center", color=_ink(colour), fontsize=9)
                 elif length and len(self.colours) == 1:
                     axes.text(length + widest * 0.01, row, text, va="center", fontsize=9)
             left = [start + length for start, length in zip(left, lengths, strict=True)]
@@ -130,6 +132,12 @@ class Bars:
         for side in ("top", "right", "bottom"):
             axes.spines[side].set_visible(False)
         axes.spines["left"].set_color(QUIET)
+
+
+def _ink(colour: str) -> str:
+    """Black or white, whichever can be read on ``colour``."""
+    red, green, blue = to_rgb(colour)
+    return "black" if 0.3 * red + 0.6 * green + 0.1 * blue > 0.6 else "white"
 
 
 @dataclass(frozen=True, slots=True)

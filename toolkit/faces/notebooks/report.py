@@ -17,8 +17,6 @@ from toolkit.faces.notebooks.display import (
     BAD,
     DOUBTFUL,
     GOOD,
-    NEUTRAL,
-    QUIET,
     Bars,
     Fact,
     Facts,
@@ -34,11 +32,12 @@ from toolkit.reports.wording import headline, notices
 
 _STATUS_COLOURS: Final = {Status.COMPLIANT: GOOD, Status.INCOMPLETE: DOUBTFUL, Status.CONFLICT: BAD}
 _REASON_COLOURS: Final = {
-    Reason.UNUSABLE: BAD,
-    Reason.NOT_UPLOADED: NEUTRAL,
-    Reason.EXPIRED: DOUBTFUL,
-    Reason.NEVER_REQUESTED: QUIET,
+    Reason.UNUSABLE: "#7d4a97",
+    Reason.NOT_UPLOADED: "#9cc3dd",
+    Reason.EXPIRED: "#4f8fb9",
+    Reason.NEVER_REQUESTED: "#1c4e74",
 }
+"""As in the report's pages."""
 
 
 @told_plainly
