@@ -8,9 +8,9 @@ from enum import StrEnum
 from typing import Annotated, Any, Final
 from uuid import UUID
 
-from pydantic import BeforeValidator, ValidationInfo, field_validator
+from pydantic import BeforeValidator, ConfigDict, ValidationInfo, field_validator
 
-from toolkit.domain.fields import RequiredText, invalid, required_text
+from toolkit.domain.fields import RequiredText, in_json_schema, invalid, required_text
 from toolkit.domain.requests import RequestModel
 
 
@@ -61,6 +61,7 @@ FILE_NAME_MAX_BYTES: Final = 255
 KEY_PREFIX: Final = "evidences/"
 
 _AUDIO_TYPE = re.compile(r"audio/[a-z0-9][a-z0-9!#$&^_.+-]*")
+_NOT_IN_NAMES = r"\u0000-\u001f\u007f-\u009f/\\\u202a-\u202e\u2066-\u2069\ufffe\uffff"
 _NO_FILE_NAME = re.compile("[/\\\\\u202a-\u202e\u2066-\u2069\ufffe\uffff]|\\$\\{")
 
 
@@ -89,7 +90,32 @@ def _check_evidence_type(value: Any) -> EvidenceType:
         raise invalid("evidence_type", f"Must be one of {', '.join(EvidenceType)}") from None
 
 
-FileName = Annotated[str, BeforeValidator(_check_file_name)]
+FileName = Annotated[
+    str,
+    BeforeValidator(_check_file_name),
+    in_json_schema(
+        f"A plain name: no path, no control or text-direction characters, no ${{, {FILE_NAME_MAX_BYTES} bytes.",
+        pattern=rf"^([^{_NOT_IN_NAMES}$]|\$+[^{_NOT_IN_NAMES}${{])*\$*$",
+        minLength=1,
+        maxLength=FILE_NAME_MAX_BYTES,
+    ),
+]
+
+
+def _tie_media_types(schema: dict[str, Any]) -> None:
+    """Say in the model's JSON Schema which media types go with which evidence types."""
+    media_types = {FileKind.AUDIO: _AUDIO_TYPE.pattern, FileKind.PDF: "application/pdf"}
+    schema["oneOf"] = [
+        {
+            "title": kind.value,
+            "properties": {
+                "evidenceType": {"enum": [each.value for each in EvidenceType if KIND_OF[each] is kind]},
+                "fileFormat": {"pattern": f"^{pattern}$"},
+                "type": {"pattern": f"^{pattern}$"},
+            },
+        }
+        for kind, pattern in media_types.items()
+    ]
 
 
 class EvidenceRequest(RequestModel):
@@ -97,6 +123,8 @@ class EvidenceRequest(RequestModel):
 
     ``fileFormat`` and ``type`` must both be of the kind that ``evidenceType`` demands; they need not be equal.
     """
+
+    model_config = ConfigDict(json_schema_extra=_tie_media_types)
 
     evidence_type: Annotated[EvidenceType, BeforeValidator(_check_evidence_type)]
     file_name: FileName

@@ -132,10 +132,10 @@ def _check_installation(value: Any) -> str:
     return text
 
 
-def _schema(rule: str, *, optional: bool = False, **keywords: Any) -> WithJsonSchema:
+def in_json_schema(rule: str, *, optional: bool = False, **keywords: Any) -> WithJsonSchema:
     """How a rule reads as JSON Schema, as far as that can say it; ``rule`` says the rest to people."""
     schema = {"type": "string", "description": rule, **keywords}
-    return WithJsonSchema({"anyOf": [schema, {"type": "null"}]} if optional else schema)
+    return WithJsonSchema({"anyOf": [schema, {"const": ""}, {"type": "null"}]} if optional else schema)
 
 
 _PLAIN: Final = r"^[^\u0000-\u001f\u007f-\u009f]*$"
@@ -144,45 +144,55 @@ _PLAIN_NOT_BLANK: Final = (
 )
 
 RequiredText = Annotated[
-    str, BeforeValidator(required_text), _schema("Not blank; trimmed.", minLength=1, pattern=_PLAIN_NOT_BLANK)
+    str,
+    BeforeValidator(required_text),
+    in_json_schema("Not blank; trimmed.", minLength=1, pattern=_PLAIN_NOT_BLANK),
 ]
 OptionalText = Annotated[
-    str | None, BeforeValidator(optional_text), _schema("Blank counts as absent.", optional=True, pattern=_PLAIN)
+    str | None,
+    BeforeValidator(optional_text),
+    in_json_schema("Blank counts as absent.", optional=True, pattern=_PLAIN),
 ]
 Cpf = Annotated[
     str,
     BeforeValidator(_check_cpf),
-    _schema("Valid check digits; 11 digits, or masked.", format="cpf", pattern=f"^({CPF_SHAPE.pattern})$"),
+    in_json_schema("Valid check digits; 11 digits, or masked.", format="cpf", pattern=f"^({CPF_SHAPE.pattern})$"),
 ]
 """A valid CPF, kept as 11 digits."""
 Cep = Annotated[
     str,
     BeforeValidator(_check_cep),
-    _schema("8 digits, not below 01000-000.", format="cep", pattern="^(0[1-9]|[1-9][0-9])[0-9]{3}-?[0-9]{3}$"),
+    in_json_schema(
+        "8 digits, not below 01000-000.", format="cep", pattern="^(0[1-9]|[1-9][0-9])[0-9]{3}-?[0-9]{3}$"
+    ),
 ]
 """A valid postal code, kept as 8 digits."""
 Phone = Annotated[
     str | None,
     BeforeValidator(_check_phone),
-    _schema("11 digits: area code and number.", optional=True, pattern=f"^{PHONE_SHAPE.pattern}$"),
+    in_json_schema("11 digits: area code and number.", optional=True, pattern=f"^{PHONE_SHAPE.pattern}$"),
 ]
 Email = Annotated[
-    str | None, BeforeValidator(_check_email), _schema("A valid e-mail address.", optional=True, format="email")
+    str | None,
+    BeforeValidator(_check_email),
+    in_json_schema("A valid e-mail address.", optional=True, format="email"),
 ]
 Birthdate = Annotated[
     date,
     BeforeValidator(_check_date),
-    _schema("A real date, written YYYY-MM-DD.", format="date", pattern=f"^{DATE_SHAPE.pattern}$"),
+    in_json_schema("A real date, written YYYY-MM-DD.", format="date", pattern=f"^{DATE_SHAPE.pattern}$"),
 ]
 Neighborhood = Annotated[
     str,
     BeforeValidator(_check_neighborhood),
-    _schema(f"At least {NEIGHBORHOOD_MIN} characters.", minLength=NEIGHBORHOOD_MIN, pattern=_PLAIN_NOT_BLANK),
+    in_json_schema(
+        f"At least {NEIGHBORHOOD_MIN} characters.", minLength=NEIGHBORHOOD_MIN, pattern=_PLAIN_NOT_BLANK
+    ),
 ]
 InstallationNumber = Annotated[
     str,
     BeforeValidator(_check_installation),
-    _schema(
+    in_json_schema(
         f"{INSTALLATION_MIN} to {INSTALLATION_MAX} characters.",
         minLength=INSTALLATION_MIN,
         maxLength=INSTALLATION_MAX,
