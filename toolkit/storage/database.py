@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 import psycopg
 import sqlalchemy as sa
@@ -13,6 +14,9 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, Opera
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from toolkit.errors import DatabaseError, DatabaseUnavailable, SchemaMismatch
+
+_LINK_ERRORS: Final = (psycopg.OperationalError, psycopg.InterfaceError)
+"""Without an SQLSTATE these say that the connection could not be made, or broke."""
 
 CONNECT_TIMEOUT = 10
 """Seconds until an address that does not answer counts as unavailable."""
@@ -94,7 +98,7 @@ class Database:
         return DatabaseError(f"The database at {self.address} failed: {type(error).__name__}.")
 
     def _translate_driver(self, error: psycopg.Error, *, lost: bool = False) -> DatabaseError:
-        state = error.sqlstate or ""
+        state = error.sqlstate or _state_at_connect(error)
         if state in {"28P01", "28000"}:
             return DatabaseError(f"The database at {self.address} refused the login; check DATABASE_URL.")
         if state == "3D000":
@@ -105,10 +109,13 @@ class Database:
             return SchemaMismatch(
                 f"The database at {self.address} lacks a table or column; run: toolkit db upgrade"
             )
-        if lost or not state or state.startswith(("08", "57P", "53")):
-            return self._unavailable(_first_line(error) if state.startswith("53") else "")
+        if state.startswith("53"):
+            return self._unavailable(_first_line(error))
+        if lost or state.startswith(("08", "57P")) or (not state and isinstance(error, _LINK_ERRORS)):
+            return self._unavailable()
         # The primary message names tables and constraints; the detail, which may quote a row, is left out.
-        return DatabaseError(f"The database at {self.address} refused: {error.diag.message_primary} [{state}]")
+        reason = f"{_first_line(error)} [{state}]" if state else type(error).__name__
+        return DatabaseError(f"The database at {self.address} refused: {reason}")
 
     def _unavailable(self, detail: str = "") -> DatabaseUnavailable:
         hint = "Run: toolkit status" if self.embedded else "Check DATABASE_URL and that the server is up."
@@ -135,5 +142,13 @@ def _refuse_lost(connection: psycopg.Connection[object], *_: object) -> None:
         raise DisconnectionError
 
 
+def _state_at_connect(error: psycopg.Error) -> str:
+    """The SQLSTATE of a failed login: until a session exists, libpq hands on the server's words only."""
+    words = str(error)
+    if "authentication failed" in words or "no pg_hba.conf entry" in words or 'FATAL:  role "' in words:
+        return "28000"
+    return "3D000" if 'FATAL:  database "' in words and "does not exist" in words else ""
+
+
 def _first_line(error: psycopg.Error) -> str:
-    return (error.diag.message_primary or "").splitlines()[0] if error.diag.message_primary else ""
+    return (error.diag.message_primary or "").partition("\n")[0]

@@ -1,0 +1,65 @@
+"""Errors of the database become ours at one boundary, and none of them quotes data or a password."""
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+
+from toolkit.errors import DatabaseError, DatabaseUnavailable, SchemaMismatch
+from toolkit.storage.database import Database, raw
+
+
+def reason(database: Database, statement: str) -> str:
+    with pytest.raises(DatabaseError) as caught, database.transaction() as connection:
+        connection.execute(sa.text(statement))
+    return f"{type(caught.value).__name__}: {caught.value}"
+
+
+def test_nobody_at_the_address() -> None:
+    assert reason(Database("postgresql+psycopg://u:pass-word@127.0.0.1:1/db"), "SELECT 1") == (
+        "DatabaseUnavailable: The database at 127.0.0.1:1/db does not answer. "
+        "Check DATABASE_URL and that the server is up."
+    )
+
+
+def test_a_database_that_is_not_there(database: Database) -> None:
+    elsewhere = Database(database.engine.url.set(database="nowhere").render_as_string(hide_password=False))
+    assert "There is no such database" in reason(elsewhere, "SELECT 1")
+
+
+def test_a_login_that_is_refused(database: Database) -> None:
+    stranger = Database(database.engine.url.set(username="stranger").render_as_string(hide_password=False))
+    assert "refused the login; check DATABASE_URL" in reason(stranger, "SELECT 1")
+
+
+def test_a_table_that_is_missing(database: Database) -> None:
+    assert reason(database, "SELECT * FROM nothing").startswith(SchemaMismatch.__name__)
+
+
+def test_a_refused_row_is_not_quoted(database: Database) -> None:
+    statement = "INSERT INTO clients (id, cpf) VALUES ('00000000-0000-7000-8000-000000000000', '52998224725')"
+    refused = reason(database, statement)
+    assert "null value in column" in refused
+    assert "52998224725" not in refused
+
+
+def test_a_value_that_cannot_be_sent_is_no_lost_connection(database: Database) -> None:
+    with pytest.raises(DatabaseError) as caught, database.transaction() as connection:
+        connection.execute(sa.text("SELECT :text"), {"text": "a\x00b"})
+    assert not isinstance(caught.value, DatabaseUnavailable)
+
+
+def test_a_connection_that_broke_is_replaced(database: Database) -> None:
+    with pytest.raises(DatabaseUnavailable), database.transaction() as connection:
+        mine = connection.scalar(sa.text("SELECT pg_backend_pid()"))
+        with psycopg.connect(raw(connection).info.dsn) as other:
+            other.execute("SELECT pg_terminate_backend(%s)", (mine,))
+        connection.execute(sa.text("SELECT 1"))
+    with database.transaction() as connection:
+        assert connection.scalar(sa.text("SELECT 1")) == 1
+
+
+def test_a_transaction_that_fails_leaves_nothing(database: Database) -> None:
+    with pytest.raises(DatabaseError), database.transaction() as connection:
+        connection.execute(sa.text("CREATE TABLE half_done (id int)"))
+        connection.execute(sa.text("SELECT 1 / 0"))
+    assert "lacks a table" in reason(database, "SELECT * FROM half_done")
