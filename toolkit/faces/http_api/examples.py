@@ -8,6 +8,12 @@ from toolkit.faces.http_api.answers import Problem
 
 Json = dict[str, Any]
 
+MODELS: Final = {
+    "Client": "The client to register: a person and the installation address.",
+    "Address": "The installation unit.",
+    "EvidenceRequest": "The file that is going to be uploaded.",
+}
+
 FIELDS: Final = {
     "Client": {
         "externalId": "Partner tracking id.",

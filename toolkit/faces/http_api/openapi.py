@@ -170,6 +170,7 @@ def _schemas() -> Json:
 
 def _described(schema: Json) -> Json:
     """The schema with the contract's words on each field, instead of a title that only repeats its name."""
+    schema["description"] = examples.MODELS.get(schema["title"], schema.get("description", ""))
     meanings = examples.FIELDS.get(schema["title"], {})
     for name, field in schema.get("properties", {}).items():
         field.pop("title", None)

@@ -1,0 +1,107 @@
+"""The OpenAPI document: whole, true, and what schemathesis finds when it takes the server at its word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from schemathesis import Case, GenerationMode
+
+from tests.contract.bodies import CLIENT
+from tests.contract.conftest import Service, issue
+from toolkit.domain.clients import Client
+from toolkit.domain.evidence import EvidenceRequest
+from toolkit.domain.requests import parse
+from toolkit.faces.http_api import examples, openapi
+
+SALE_OF_THE_DOCUMENT = "VND-2026-0001"
+
+
+# What no schema can say: how check digits are computed, and which domains are set aside for tests.
+CPFS = ("52998224725", "529.982.247-25", "00000000191", "11144477735", "123.456.789-09")
+ADDRESSES = ("ana@exemplo.com.br", "joão@exemplo.com.br", "a+b@x-y.br", "ANA@EXEMPLO.COM.BR")
+schemathesis.openapi.format("cpf", st.sampled_from(CPFS))
+schemathesis.openapi.format("email", st.sampled_from(ADDRESSES))
+
+CASES = [
+    (found.ok(), mode)
+    for found in schemathesis.openapi.from_dict(openapi.document()).get_all_operations()
+    for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
+    if mode is GenerationMode.POSITIVE or found.ok().body
+]
+"""Each operation with good requests and, where there is a body to be broken, with bad ones."""
+
+
+@pytest.fixture(scope="session")
+def document(stranger: httpx.Client) -> Any:
+    return stranger.get("/openapi.json").json()
+
+
+@pytest.fixture(scope="session")
+def session(service: Service) -> Iterator[requests.Session]:
+    with requests.Session() as session:
+        session.trust_env = False
+        session.headers["Authorization"] = f"Bearer {issue(service.environ)}"
+        service.sale(SALE_OF_THE_DOCUMENT)
+        yield session
+
+
+@pytest.mark.parametrize(("operation", "mode"), CASES, ids=lambda value: getattr(value, "label", value))
+def test_schemathesis_finds_no_500_and_no_answer_outside_of_the_document(
+    service: Service, session: requests.Session, operation: Any, mode: GenerationMode
+) -> None:
+    @given(operation.as_strategy(generation_mode=mode), st.booleans())
+    @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    def holds(case: Case, for_a_known_sale: bool) -> None:
+        if "saleId" in case.path_parameters and for_a_known_sale:
+            case.path_parameters["saleId"] = SALE_OF_THE_DOCUMENT
+        case.call_and_validate(base_url=service.server.url, session=session)
+
+    holds()
+
+
+def test_the_examples_of_the_document_are_good(document: Any, partner: httpx.Client) -> None:
+    for body in examples.CLIENT_REQUESTS.values():
+        parse(Client, body)
+        assert partner.post("/clients", json=body).status_code == 200
+    for body in examples.UPLOAD_REQUESTS.values():
+        parse(EvidenceRequest, body)
+
+
+def test_every_endpoint_documents_what_it_answers(document: Any) -> None:
+    assert document["openapi"].startswith("3.1")
+    always = {"400", "401", "408", "413", "431", "500", "503", "200"}
+    assert set(document["paths"]["/clients"]["post"]["responses"]) == always
+    assert set(document["paths"]["/sales/{saleId}/evidences"]["put"]["responses"]) == always | {"404"}
+    assert set(document["paths"]["/ready"]["get"]["responses"]) == {"200", "431", "500", "503"}
+    assert document["security"] == [{"bearerToken": []}]
+
+
+def test_the_fields_are_those_of_the_contract(document: Any) -> None:
+    schemas = document["components"]["schemas"]
+    client, address = schemas["Client"], schemas["Address"]
+
+    assert set(client["properties"]) == set(CLIENT)
+    assert set(client["required"]) == set(CLIENT) - {"externalId", "rg", "email", "phoneNumber"}
+    assert set(address["properties"]) == set(address["required"]) == set(CLIENT["address"])
+    assert set(schemas["EvidenceRequest"]["required"]) == {"fileName", "fileFormat", "type", "evidenceType"}
+    assert set(schemas["Invalid"]["required"]) == {"message", "code", "invalidFieldsErrors"}
+    assert set(schemas["Unauthorized"]["required"]) == {"message"}
+    for name in ("Client", "Address", "EvidenceRequest"):
+        for field in schemas[name]["properties"].values():
+            assert field.get("description") or "$ref" in field
+
+
+def test_the_pages_load_nothing_from_elsewhere(stranger: httpx.Client) -> None:
+    for path in ("/docs", "/docs/docs.js", "/docs/docs.css"):
+        page = stranger.get(path)
+        assert "http://" not in page.text
+        assert "https://" not in page.text
+        assert "default-src 'none'" in page.headers["content-security-policy"]
+        assert "unsafe" not in page.headers["content-security-policy"]
