@@ -11,6 +11,7 @@ from toolkit.faces.cli.context import DONE, Context, note, pass_context
 from toolkit.faces.demo import Demo, refuse_shared
 from toolkit.samples import DEFAULT_CLIENTS, DEFAULT_SALES, DEFAULT_SEED, make_samples, write_samples
 from toolkit.samples.scenarios import SCENARIOS
+from toolkit.storage import embedded
 
 
 @click.command()
@@ -52,7 +53,8 @@ def demo(ctx: Context, out: Path, shared: bool) -> int:
 
     \b
     Clients are loaded, sales taken over, credentials requested, files uploaded, and the
-    report written, by the notebooks of the project. A second time changes nothing.
+    report written, by the notebooks of the project. A second time changes nothing. Embedded
+    services that did not run before are stopped at the end; their data stay.
 
     \b
     Example:
@@ -61,8 +63,13 @@ def demo(ctx: Context, out: Path, shared: bool) -> int:
     started = time.monotonic()
     if not shared:
         refuse_shared(ctx.workspace)
-    Demo(ctx.workspace, ctx.environ, out, click.echo).run()
-    note(
-        f"Done in {time.monotonic() - started:.0f} s. The embedded services keep running; stop them: toolkit down"
-    )
+    home = ctx.settings.home
+    ours = not any(service.running for service in embedded.statuses(home))
+    try:
+        Demo(ctx.workspace, ctx.environ, out, click.echo).run()
+    finally:
+        if ours:
+            ctx.close()
+            embedded.stop(home)
+    note(f"Done in {time.monotonic() - started:.0f} s. The data stay in {home}; look at them with: toolkit audit")
     return DONE
