@@ -14,12 +14,12 @@ import signal
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import nbformat
 import papermill
@@ -80,7 +80,7 @@ def run_notebook(
     partial = out.with_name(f".{out.stem}.{os.getpid()}.ipynb")
     failed = out.with_name(f"{out.stem}.failed.ipynb")
     try:
-        with _terminable():
+        with _stopped_by_signals(watch):
             executed = _execute(notebook, partial, parameters, watch, environ, progress_bar)
         executed.metadata.papermill["output_path"] = str(out)
         nbformat.write(executed, partial)
@@ -117,11 +117,12 @@ def _target(notebook: Path, out: Path | None) -> Path:
 
 @dataclass(slots=True)
 class _Watch:
-    """How long a run has taken, how long it may take, and the cell that it is at."""
+    """How long a run has taken and may take, its kernel, and the signal that stopped it, if any."""
 
     timeout: float | None
     started: float = field(default_factory=time.monotonic)
-    cell_index: int | None = None
+    client: PapermillNotebookClient | None = None
+    stopped_by: int | None = None
 
     @property
     def seconds(self) -> float:
@@ -130,8 +131,23 @@ class _Watch:
     def remaining(self, _cell: object = None) -> float | None:
         return None if self.timeout is None else max(self.timeout - self.seconds, 0.01)
 
-    def at(self, cell: object, cell_index: int) -> None:  # noqa: ARG002  # nbclient names both
-        self.cell_index = cell_index
+    def stop(self, number: int, _frame: FrameType | None) -> None:
+        """Handle a signal: the run ends by the death of its kernel, not by an exception amid papermill."""
+        again, self.stopped_by = self.stopped_by is not None, number
+        provisioner = getattr(getattr(self.client, "km", None), "provisioner", None)
+        group = getattr(provisioner, "pgid", None)
+        if group is None or again:
+            raise self.interruption(number)
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+
+    def raise_if_stopped(self) -> None:
+        if self.stopped_by is not None:
+            raise self.interruption(self.stopped_by)
+
+    @staticmethod
+    def interruption(number: int) -> BaseException:
+        return KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)
 
 
 class _WholeRunEngine(Engine):  # type: ignore[misc]  # papermill ships no types
@@ -141,18 +157,17 @@ class _WholeRunEngine(Engine):  # type: ignore[misc]  # papermill ships no types
     def execute_managed_notebook(
         cls, nb_man: Any, kernel_name: str, *, watch: _Watch, environ: Mapping[str, str], **_: Any
     ) -> None:
-        client = PapermillNotebookClient(
+        watch.client = PapermillNotebookClient(
             nb_man,
             kernel_name=kernel_name,
             startup_timeout=math.ceil(min(_KERNEL_START, watch.remaining() or _KERNEL_START)),
             timeout_func=watch.remaining,
-            on_cell_start=watch.at,
             shell_timeout_interval=1,
             shutdown_kernel="immediate",
             config=Config({"KernelManager": {"transport_encryption": "auto"}}),
         )
         system = {name: os.environ[name] for name in _SYSTEM_VARIABLES if name in os.environ}
-        client.execute(env={**system, **environ})
+        watch.client.execute(env={**system, **environ})
 
 
 papermill_engines.register("toolkit", _WholeRunEngine)
@@ -176,18 +191,36 @@ def _execute(
             watch=watch,
             environ=environ,
         )
-    except PapermillExecutionError as error:
-        raise NotebookFailed(described_failure(error)) from None
-    except CellTimeoutError:
-        raise NotebookFailed(f"took longer than {watch.timeout:g} seconds and was stopped.") from None
-    except DeadKernelError:
-        raise NotebookFailed("lost its kernel, which died (perhaps it ran out of memory).") from None
-    except NoSuchKernel as error:
-        raise NotebookFailed(f"needs the kernel {error.name!r}, which is not installed here.") from None
-    except (PapermillException, nbformat.ValidationError, ValueError, RuntimeError) as error:
-        raise NotebookFailed(f"could not be run: {error}") from None
+    except _FAILURES as error:
+        watch.raise_if_stopped()
+        raise NotebookFailed(_reason(error, watch)) from None
+    watch.raise_if_stopped()
     _refuse_early_end(executed)
     return executed
+
+
+_FAILURES: Final = (
+    CellTimeoutError,
+    DeadKernelError,
+    NoSuchKernel,
+    PapermillException,
+    RuntimeError,
+    ValueError,
+    nbformat.ValidationError,
+)
+"""How papermill and what is beneath it tell that a notebook did not run."""
+
+
+def _reason(error: Exception, watch: _Watch) -> str:
+    if isinstance(error, PapermillExecutionError):
+        return described_failure(error)
+    if isinstance(error, CellTimeoutError):
+        return f"took longer than {watch.timeout:g} seconds and was stopped."
+    if isinstance(error, DeadKernelError):
+        return "lost its kernel, which died (perhaps it ran out of memory)."
+    if isinstance(error, NoSuchKernel):
+        return f"needs the kernel {error.name!r}, which is not installed here."
+    return f"could not be run: {error}"
 
 
 def _literally(path: Path) -> str:
@@ -213,17 +246,14 @@ def _keep_failed(partial: Path, failed: Path) -> str:
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
-    """Turn SIGTERM into an exception, so that the kernel is stopped and the partial file removed."""
+def _stopped_by_signals(watch: _Watch) -> Iterator[None]:
+    """Let SIGTERM and Ctrl-C stop the run, where Python can take signals at all."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    previous = signal.signal(signal.SIGTERM, _terminated)
+    previous = {number: signal.signal(number, watch.stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, previous)
-
-
-def _terminated(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001  # the handler's signature
-    raise SystemExit(128 + number)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
