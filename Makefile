@@ -8,7 +8,7 @@ NAMES ?=
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format lab bench lock clean
+.PHONY: help setup run test check format lab bench picture lock clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -45,6 +45,13 @@ lab: setup ## JupyterLab on the notebooks, on this machine only
 
 bench: setup ## Speed and memory, against a floor and a peer in the same run (SCALE=0.1 NAMES=http)
 	$(RUN)/python -m tests.benchmarks --scale $(SCALE) $(NAMES)
+
+picture: run ## Renew the report in reports/sample and its picture (needs chromium)
+	mkdir -p reports/sample
+	cp reports/missing-evidence.html reports/missing-evidence.csv reports/sample/
+	chromium --headless --disable-gpu --hide-scrollbars --force-device-scale-factor=1 --window-size=1280,1180 \
+		$(if $(AS_ROOT),--no-sandbox) --screenshot=reports/sample/missing-evidence.png \
+		"file://$(CURDIR)/reports/sample/missing-evidence.html"
 
 lock: ## Renew requirements.lock (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --extra dev \

@@ -1,0 +1,66 @@
+"""The README tells the truth: commands exist, the example runs, variables are read, files are there."""
+
+import ast
+import dataclasses
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from toolkit.faces.cli import _toolkit
+from toolkit.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^\$ (toolkit .+?)(?:\s{2,}#.*)?$", README, flags=re.MULTILINE)
+SYSTEM_VARIABLES = {"DATABASE_URL", "EVIDENCE_BUCKET", "EVIDENCE_ROLE_ARN"}
+
+
+@pytest.mark.parametrize("line", sorted(set(COMMANDS)))
+def test_every_command_is_understood(line: str) -> None:
+    command: click.Command = _toolkit
+    words = shlex.split(line)[1:]
+    context = click.Context(command)
+    while isinstance(command, click.Group):
+        found = command.get_command(context, words[0])
+        assert found is not None, f"there is no {words[0]}"
+        command, context, words = found, click.Context(found, parent=context), words[1:]
+    names = {option: parameter for parameter in command.params for option in parameter.opts}
+    given = [word for word in words if word.startswith("-")]
+    assert set(given) <= set(names), f"unknown options of {command.name}"
+
+
+def test_the_example_gives_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    (example,) = re.findall(r"```python\n(.+?)```", README, flags=re.DOTALL)
+    exec(compile(ast.parse(example), "README.md", "exec"), {})
+    expected = example.strip().splitlines()[-1].removeprefix("# ")
+    assert capsys.readouterr().out.strip() == expected
+
+
+def test_the_make_targets_exist() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    assert set(re.findall(r"`make ([a-z]+)", README)) <= targets
+    assert {"run", "test", "check", "lab", "bench"} <= targets
+
+
+def test_every_variable_of_the_settings_is_described_and_no_other() -> None:
+    source = (ROOT / "toolkit" / "settings.py").read_text()
+    read = {
+        name for name in re.findall(r'"([A-Z][A-Z_]+)"', source) if name.startswith("TOOLKIT_")
+    } | SYSTEM_VARIABLES
+    described = {
+        name
+        for line in README.splitlines()
+        if line.startswith("| `")
+        for name in re.findall(r"`([A-Z][A-Z_]{5,})`", line.split("|")[1])
+    }
+    assert described == read
+    assert dataclasses.is_dataclass(Settings)
+
+
+def test_links_and_pictures_are_there() -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        if "://" not in target:
+            assert (ROOT / target).exists(), target
