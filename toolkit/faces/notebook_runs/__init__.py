@@ -3,7 +3,8 @@
 ::
 
     parameters    the parameters cell, and the values that a run gives
-    running       papermill with a time limit, whole files and no kernel left behind
+    running       a run as a whole: the executed notebook, or what is left of one that failed
+    executing     papermill with a time limit, and no kernel left behind
     failures      what is told of a notebook's errors
 """
 
