@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.browser import chromium, needs_browser
 from tests.reported import Told, result_of
 from toolkit.reports import write_report
 
-CHROMIUM = shutil.which("chromium")
-
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="Chromium is not installed; .ci/run installs it (package chromium)"
-)
+pytestmark = needs_browser
 
 SALES = (
     Told("S-10", "POV DC~", group="A", days=3, partner="São Jorge"),
@@ -31,15 +26,8 @@ SALES = (
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright  # not needed where there is no browser
-
-    flags = ["--disable-background-networking", "--disable-component-update", "--disable-gpu", "--no-first-run"]
-    if os.geteuid() == 0:
-        flags.append("--no-sandbox")  # Chromium refuses its sandbox to root
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+    with chromium() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture

@@ -52,12 +52,13 @@ Registration of clients and upload of evidence for sales.
 
 1. `POST /clients` registers a client with the installation address.
 2. `PUT /sales/{saleId}/evidences` answers with an address and form fields.
-3. The file is posted to that address as `multipart/form-data`: the fields, `acl` with the value `private`,
-   and last the content as `file`. This is not an endpoint of the service.
+3. The file is posted to that address as `multipart/form-data`: the fields, `acl`
+   with the value `private`, and last the content as `file`. This is not an endpoint
+   of the service.
 
-Requests carry a JWT bearer token with `exp` and `sub`. A path that does not exist is answered with 404, another
-method on a path that does with 405 and `Allow`, both in the shape of `Failure`. Repeating a registration
-registers again.
+Requests carry a JWT bearer token with `exp` and `sub`. A path that does not exist is
+answered with 404, another method on a path that does with 405 and `Allow`, both in the
+shape of `Failure`. Repeating a registration registers again.
 """
 
 
@@ -175,5 +176,6 @@ def _described(schema: Json) -> Json:
     for name, field in schema.get("properties", {}).items():
         field.pop("title", None)
         if name in meanings:
-            field["description"] = f"{meanings[name]} {field.get('description', '')}".rstrip()
+            rule = field.get("anyOf", [field])[0].pop("description", "")
+            field["description"] = f"{meanings[name]} {rule}".rstrip()
     return schema

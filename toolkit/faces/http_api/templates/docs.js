@@ -15,7 +15,7 @@ function resolve(api, schema) {
 
 function kindOf(api, schema) {
   const plain = resolve(api, schema);
-  if (plain.anyOf) return plain.anyOf.map((each) => kindOf(api, each)).join(" or ");
+  if (plain.anyOf) return plain.anyOf.filter((each) => each.type).map((each) => kindOf(api, each)).join(" or ");
   if (plain.enum) return plain.enum.join(", ");
   return plain.format ? `${plain.type}, ${plain.format}` : plain.type || "";
 }
@@ -92,6 +92,8 @@ function form(api, method, path, item, operation) {
   const button = element("button", { textContent: "Send", type: "button" });
   button.addEventListener("click", async () => {
     button.disabled = true;
+    outcome.hidden = true;
+    status.textContent = "";
     try {
       const answer = await send(method, path, inputs, body, !operation.security);
       status.textContent = String(answer.status);
@@ -131,4 +133,5 @@ async function show() {
   }
 }
 
+byId("bearer").addEventListener("submit", (event) => event.preventDefault());
 show().catch(() => byId("about").append("The document could not be read."));
