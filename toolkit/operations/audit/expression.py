@@ -81,7 +81,7 @@ def missing_evidence(sales: Table, evidences: Table, objects: Table, as_of: date
     yet; ``oldest_request``. Lists are joined by ``|``; an empty list is an empty string.
     """
     attempts = _attempts(evidences, objects, as_of)
-    return _judged(_with_reasons(_with_conflicts(_with_best_attempts(sales, attempts))))
+    return _with_lists(_with_status(_with_best_attempts(sales, attempts)))
 
 
 def items(joined: str) -> list[str]:
@@ -125,8 +125,8 @@ def _with_best_attempts(sales: Table, attempts: Table) -> Table:
     )
 
 
-def _with_conflicts(sales: Table) -> Table:
-    """Add for each kind of conflict whether it holds, and ``in_conflict`` where any of them does."""
+def _with_status(sales: Table) -> Table:
+    """Add whether each conflict and each piece of evidence concerns the sale, and its status."""
     there = _there(sales)
     others = _any(found for each, found in there.items() if each is not REPLACES_ALL)
     conflicts = {
@@ -134,39 +134,37 @@ def _with_conflicts(sales: Table) -> Table:
         Problem.KYC_NOT_ALONE: there[REPLACES_ALL] & others,
         Problem.KYC_REPEATED: sales.replacing > 1,
     }
-    return sales.mutate(**conflicts, in_conflict=_any(conflicts.values()))
-
-
-def _with_reasons(sales: Table) -> Table:
-    """Add for each type that a rule can name the reason why it is missing, null where it is not."""
-    judged = ~sales.in_conflict & ~_there(sales)[REPLACES_ALL]
+    reasons = {named: _reason_for_lack(sales, named) for named in _named()}
+    lacking = ~there[REPLACES_ALL] & _any(reason.notnull() for reason in reasons.values())
+    status = ibis.cases(
+        (_any(conflicts.values()), Status.CONFLICT), (lacking, Status.INCOMPLETE), else_=Status.COMPLIANT
+    )
     return sales.mutate(
-        **{
-            _reason(named): ibis.cases(
-                *(_lacking(sales, requirement, judged) for requirement in _requirements(named))
-            )
-            for named in _named()
-        }
+        **conflicts, **{_reason(named): reason for named, reason in reasons.items()}, status=status
     )
 
 
-def _lacking(sales: Table, requirement: Requirement, judged: BooleanValue) -> tuple[BooleanValue, StringValue]:
-    """Whether a judged sale lacks this requirement, and why it would."""
-    groups = [group for group, rules in GROUP_RULES.items() if requirement in rules]
-    demanded = judged & sales.utility_group.isin(groups)
-    if requirement.only_with_separate_payer:
-        demanded &= ~sales.is_client_financial_responsible
-    best = ibis.least(*(sales[_best(each)] for each in requirement.accepts))
-    return demanded & (best > _COUNTED), best.cases(*_REASONS, else_=Reason.NEVER_REQUESTED)
+def _reason_for_lack(sales: Table, named: EvidenceType) -> StringValue:
+    """Why a sale lacks this type, null where it does not or where no rule demands it of the sale."""
+    lacks = []
+    for requirement in _requirements(named):
+        demanded = sales.utility_group.isin(
+            [group for group, rules in GROUP_RULES.items() if requirement in rules]
+        )
+        if requirement.only_with_separate_payer:
+            demanded &= ~sales.is_client_financial_responsible
+        best = ibis.least(*(sales[_best(each)] for each in requirement.accepts))
+        lacks.append((demanded & (best > _COUNTED), best.cases(*_REASONS, else_=Reason.NEVER_REQUESTED)))
+    return ibis.cases(*lacks)
 
 
-def _judged(sales: Table) -> Table:
-    """The status of every sale, and its lists as texts."""
+def _with_lists(sales: Table) -> Table:
+    """The judged sales, with what was found about each as texts."""
     there = _there(sales)
+    incomplete = sales.status == Status.INCOMPLETE
     reasons = {named: sales[_reason(named)] for named in _named()}
-    incomplete = _any(reason.notnull() for reason in reasons.values())
     problems = {each: sales[each] for each in _CONFLICTS} | {
-        Problem.COMPLETED_WITHOUT_EVIDENCE: sales.completed_at.notnull() & (sales.in_conflict | incomplete),
+        Problem.COMPLETED_WITHOUT_EVIDENCE: sales.completed_at.notnull() & (sales.status != Status.COMPLIANT),
         Problem.DOCUMENT_REDUNDANT: there[COMBINED] & _any(there[each] for each in REPLACED_BY_COMBINED),
     }
     return sales.select(
@@ -174,13 +172,13 @@ def _judged(sales: Table) -> Table:
         *(name for name in SALES.names if name != "id"),
         "oldest_request",
         "unexamined",
-        status=ibis.cases(
-            (sales.in_conflict, Status.CONFLICT), (incomplete, Status.INCOMPLETE), else_=Status.COMPLIANT
+        "status",
+        missing=incomplete.ifelse(
+            _joined(_where(reason.notnull(), named) for named, reason in reasons.items()), ""
         ),
-        missing=_joined(ibis.cases((reason.notnull(), named)) for named, reason in reasons.items()),
-        reasons=_joined(reasons.values()),
-        problems=_joined(ibis.cases((problems[each], each)) for each in Problem),
-        counted=_joined(ibis.cases((there[each], each)) for each in EvidenceType),
+        reasons=incomplete.ifelse(_joined(reasons.values()), ""),
+        problems=_joined(_where(problems[each], each) for each in Problem),
+        counted=_joined(_where(there[each], each) for each in EvidenceType),
     )
 
 
@@ -209,6 +207,11 @@ def _reason(evidence_type: EvidenceType) -> str:
 
 def _any(conditions: Iterable[BooleanValue]) -> BooleanValue:
     return reduce(or_, conditions)
+
+
+def _where(condition: BooleanValue, text: str) -> StringValue:
+    """The text where the condition holds, null elsewhere."""
+    return ibis.cases((condition, text))
 
 
 def _joined(texts: Iterable[StringValue]) -> StringValue:
