@@ -54,8 +54,8 @@ def load_clients(
 
     Raises:
         UnreadableFile: a file cannot be read or lacks headings; then none of the files was loaded.
-        DatabaseError: the database failed; files before the one at work are in, that one is not.
-        OSError: the files that come back cannot be written; likewise.
+        InvalidInput: what comes back cannot be written; files before the one at work are in, that one is not.
+        DatabaseError: the database failed; likewise.
     """
     options = options or LoadOptions()
     headings = Headings(options.headings)

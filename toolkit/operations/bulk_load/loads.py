@@ -41,7 +41,7 @@ class Load:
         Raises:
             UnreadableFile: the file changed or broke while it was read.
             DatabaseError: the database failed.
-            OSError: the files that come back cannot be written.
+            InvalidInput: the files that come back cannot be written.
         """
         with self._outputs as outputs:
             already = self._rehearse(database) if dry_run else self._load(database)

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import csv
 import os
-import shutil
-import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -21,10 +19,10 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from filelock import FileLock, Timeout
 
 from toolkit.errors import InvalidInput
 from toolkit.operations.bulk_load.headings import OWN
+from toolkit.operations.bulk_load.private_folder import PrivateFolder, sync
 from toolkit.operations.bulk_load.results import Tally
 from toolkit.operations.spreadsheets import CellKind, Chunk
 from toolkit.operations.spreadsheets.plain_workbook import PlainWorkbook
@@ -33,8 +31,6 @@ from toolkit.operations.spreadsheets.text_bytes import offsets, values
 _OWNER_ONLY: Final = 0o600
 _AHEAD: Final = 2
 """Pieces of writing that may wait for their thread."""
-_PREFIX: Final = ".toolkit-load-"
-_LOCK: Final = "lock"
 
 REJECTED_SHEET: Final = "rejected"
 _FORMULA: Final = r"^('*[=+\-@\t\r])"
@@ -70,7 +66,7 @@ class Outputs:
     def __init__(self, folder: Path, source: str, delimiter: str | None, headings: Sequence[str]) -> None:
         self._folder, self._source, self._delimiter = folder, source, delimiter or ";"
         self._headings = (*headings, *OWN)
-        self._place: _PrivateFolder | None = None
+        self._place: PrivateFolder | None = None
         self._rejected: tuple[_CsvFile, PlainWorkbook] | None = None
         self._skipped: _CsvFile | None = None
         self.notes: list[str] = []
@@ -92,8 +88,7 @@ class Outputs:
         """Add rows as they are in the source, with the reasons against each.
 
         Raises:
-            InvalidInput: the folder cannot be written.
-            OSError: the disk is full.
+            InvalidInput: the folder cannot be written, or its disk is full.
         """
         self._later(self._write_rejected, chunk, reasons)
 
@@ -101,8 +96,7 @@ class Outputs:
         """Add lines whose client is registered already, with the client's id where there is one yet.
 
         Raises:
-            InvalidInput: the folder cannot be written.
-            OSError: the disk is full.
+            InvalidInput: the folder cannot be written, or its disk is full.
         """
         self._later(self._write_skipped, lines, client_ids)
 
@@ -110,19 +104,19 @@ class Outputs:
         """Write everything out, so that a full disk shows before the rows are committed.
 
         Raises:
-            InvalidInput: the folder cannot be written.
-            OSError: the disk is full.
+            InvalidInput: the folder cannot be written, or its disk is full.
         """
-        while self._pending:
-            self._pending.popleft().result()
-        if self._rejected is not None:
-            workbook = self._rejected[1]
-            workbook.add_sheet("summary", _summary(self._source, tally))
-            if workbook.problem:
-                self.notes.append(f"No .rejected.xlsx: {workbook.problem}; use the .rejected.csv.")
-        for file in self._all_files():
-            file.close()
-            _sync(file.path)
+        with self._advising():
+            while self._pending:
+                self._pending.popleft().result()
+            if self._rejected is not None:
+                workbook = self._rejected[1]
+                workbook.add_sheet("summary", _summary(self._source, tally))
+                if workbook.problem:
+                    self.notes.append(f"No .rejected.xlsx: {workbook.problem}; use the .rejected.csv.")
+            for file in self._all_files():
+                file.close()
+                sync(file.path)
 
     def publish(self) -> tuple[tuple[Path, ...], Path | None]:
         """Move the files to their places: those of rejected rows, and the one of skipped rows."""
@@ -133,9 +127,20 @@ class Outputs:
         return moved, self._move(self._skipped) if self._skipped else None
 
     def _later(self, write: Callable[..., None], *arguments: object) -> None:
-        while len(self._pending) >= _AHEAD:
-            self._pending.popleft().result()
+        with self._advising():
+            while len(self._pending) >= _AHEAD:
+                self._pending.popleft().result()
         self._pending.append(self._thread.submit(write, *arguments))
+
+    @contextmanager
+    def _advising(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise InvalidInput(
+                f"{self._folder}: rejected and skipped rows cannot be written there ({error.strerror}); "
+                "nothing was loaded. Make room, or choose another folder by --out."
+            ) from None
 
     def _write_rejected(self, chunk: Chunk, reasons: Sequence[str]) -> None:
         if self._rejected is None:
@@ -158,39 +163,15 @@ class Outputs:
 
     def _private(self) -> Path:
         if self._place is None:
-            self._place = _PrivateFolder(self._folder)
+            self._place = PrivateFolder(self._folder)
         return self._place.path
 
     def _all_files(self) -> list[_CsvFile | PlainWorkbook]:
         return [*(self._rejected or ()), *([self._skipped] if self._skipped else [])]
 
     def _move(self, file: _CsvFile | PlainWorkbook) -> Path:
-        place = self._folder / f"{self._source}.{file.path.name}"
-        file.path.chmod(_OWNER_ONLY)
-        file.path.replace(place)
-        return place
-
-
-class _PrivateFolder:
-    """A folder under ``parent`` that only its owner may enter, locked while it is in use."""
-
-    def __init__(self, parent: Path) -> None:
-        try:
-            parent.mkdir(parents=True, exist_ok=True)
-            _remove_leftovers(parent)
-            self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
-        except OSError as error:
-            raise InvalidInput(
-                f"{parent}: rejected and skipped rows cannot be written there ({error.strerror}); "
-                "choose another folder by --out."
-            ) from None
-        self._lock = FileLock(self.path / _LOCK)
-        self._lock.acquire()
-
-    def remove(self) -> None:
-        """Leave nothing."""
-        self._lock.release()
-        shutil.rmtree(self.path, ignore_errors=True)
+        assert self._place is not None
+        return self._place.publish(file.path, f"{self._source}.{file.path.name}")
 
 
 class _CsvFile:
@@ -228,22 +209,3 @@ def _summary(source: str, tally: Tally) -> list[tuple[str, str | int]]:
     ):
         rows += [("", ""), (title, ""), *counts.most_common()]
     return rows
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _remove_leftovers(folder: Path) -> None:
-    """Remove what killed loads have left here; a load that is running holds the lock of its folder."""
-    for leftover in folder.glob(f"{_PREFIX}*"):
-        lock = FileLock(leftover / _LOCK)
-        try:
-            with lock.acquire(timeout=0):
-                shutil.rmtree(leftover, ignore_errors=True)
-        except (Timeout, OSError):
-            continue

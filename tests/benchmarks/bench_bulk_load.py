@@ -1,0 +1,184 @@
+"""Bulk loading of clients beside its floor and its peers.
+
+The floor is two COPYs of already split CSV, ids included, into the same two tables with the same keys and
+indexes, in one transaction. Goals on 2 cores, for one million rows of which 2 % are bad: the whole command at
+most 1.2 floors, a dry run of at least 500,000 rows a second, 15 times as fast as row by row; the same memory
+within 20 % for one and five million rows, under 500 MB; a workbook of 100,000 rows read and judged in 1.3
+times what the reader library takes alone.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+import psycopg
+import pyarrow as pa
+import sqlalchemy as sa
+from python_calamine import load_workbook
+
+from tests.benchmarks import bulk_load_peers as peers
+from tests.benchmarks.client_files import write_clients
+from tests.benchmarks.commands import toolkit
+from tests.client_rows import FIELDS
+from toolkit.operations.bulk_load import LoadOptions, load_clients
+from toolkit.operations.bulk_load.copying import rows_of
+from toolkit.operations.bulk_load.verdicts import decide
+from toolkit.operations.spreadsheets import Source, open_table
+from toolkit.storage import embedded, schema
+from toolkit.storage.database import Database
+from toolkit.storage.tables import addresses, clients
+
+_ROUNDS = 3
+_PEER_ROWS = 20_000
+_WORKBOOK_ROWS = 100_000
+
+
+def main(scale: float) -> None:
+    """Print the measurements with their ratios."""
+    home = Path(tempfile.mkdtemp(prefix="bench-load-", dir="/tmp"))  # open to the account of PostgreSQL
+    try:
+        bench = _Bench(home, max(1, round(1_000_000 * scale)))
+        bench.against_floor()
+        bench.against_peers(max(1, round(_PEER_ROWS * min(1.0, scale))))
+        bench.memory()
+        bench.workbook(max(1, round(_WORKBOOK_ROWS * scale)))
+    finally:
+        embedded.stop(home)
+        shutil.rmtree(home)
+
+
+class _Bench:
+    def __init__(self, home: Path, rows: int) -> None:
+        self._home, self._rows = home, rows
+        self._url = sa.make_url(embedded.database_url(home))
+        self._source = write_clients(home / "clients.csv", rows)
+        self._server = sa.create_engine(self._url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+
+    def against_floor(self) -> None:
+        """The whole command, with and without writing."""
+        split = self._split()
+        floors, loads, dry_runs = [], [], []
+        for _ in range(_ROUNDS):
+            with self._database() as url:
+                floors.append(_copy(url, *split))
+            with self._database() as url:
+                loads.append(self._toolkit(url, self._source))
+            with self._database() as url:
+                dry_runs.append(self._toolkit(url, self._source, "--dry-run"))
+        floor, load, dry_run = map(statistics.median, (floors, loads, dry_runs))
+        self._load_rate = self._rows / load
+        print(f"{'':38}{'seconds':>9}{'rows/s':>12}  ratio")
+        _line("floor: two COPYs", floor, self._rows, "1.00 floors")
+        _line("toolkit clients load, whole command", load, self._rows, f"{load / floor:.2f} floors (goal 1.2)")
+        _line("toolkit clients load --dry-run", dry_run, self._rows, "(goal 500,000 rows/s)")
+
+    def against_peers(self, rows: int) -> None:
+        """The same work by usual means, on fewer rows."""
+        source = write_clients(self._home / "fewer.csv", rows)
+        for name, peer in peers.PEERS.items():
+            with self._database() as url:
+                try:
+                    seconds = peer(source, url)
+                except ImportError as error:
+                    print(f"{name:38}not measured: {error.name} is not installed")
+                    continue
+            _line(name, seconds, rows, f"the load is {self._load_rate * seconds / rows:.0f} times as fast")
+
+    def memory(self) -> None:
+        """The peak of the whole command for one file and one five times as long."""
+        peaks = []
+        for factor in (1, 5):
+            source = write_clients(self._home / f"times{factor}.csv", factor * self._rows)
+            with self._database() as url:
+                run = toolkit(["clients", "load", source, "--out", self._home / "out"], self._environ(url))
+            peaks.append(run.peak_mb)
+            source.unlink()
+            print(f"{f'memory, {factor * self._rows:,} rows':38}{run.peak_mb:>6.0f} MB{run.seconds:>12.1f} s")
+        print(f"{'':38}{peaks[1] / peaks[0]:.2f} times as much for 5 times the rows (goal 1.2, under 500 MB)")
+
+    def workbook(self, rows: int) -> None:
+        """A workbook read and judged, beside the reader library alone; in this process, both without start-up."""
+        path = self._home / "clients.xlsx"
+        peers.write_workbook(write_clients(self._home / "workbook.csv", rows), path)
+        alone, judged = [], []
+        with self._database() as url:
+            database = Database(url)
+            for _ in range(_ROUNDS):
+                started = time.perf_counter()
+                load_workbook(path).get_sheet_by_index(0).to_python()
+                alone.append(time.perf_counter() - started)
+                started = time.perf_counter()
+                load_clients(database, [path], out=self._home / "out", dry_run=True, clock=_now)
+                judged.append(time.perf_counter() - started)
+            database.dispose()
+        reader, ours = statistics.median(alone), statistics.median(judged)
+        _line("workbook: calamine alone", reader, rows, "1.00 readers")
+        _line("workbook: read and judged", ours, rows, f"{ours / reader:.2f} readers (goal 1.3)")
+
+    @contextmanager
+    def _database(self) -> Iterator[str]:
+        """A fresh database with all tables and keys, and no rows."""
+        name = f"bench_{uuid4().hex}"
+        url = self._url.set(database=name).render_as_string(hide_password=False)
+        with self._server.connect() as connection:
+            connection.exec_driver_sql(f"CREATE DATABASE {name}")
+        database = Database(url)
+        schema.upgrade(database, service_tables=True)
+        database.dispose()
+        with self._server.connect() as connection:
+            connection.exec_driver_sql("CHECKPOINT")
+        yield url
+        with self._server.connect() as connection:
+            connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def _environ(self, url: str) -> dict[str, str]:
+        return {**os.environ, "TOOLKIT_HOME": str(self._home), "DATABASE_URL": url}
+
+    def _toolkit(self, url: str, source: Path, *options: str) -> float:
+        run = toolkit(["clients", "load", source, "--out", self._home / "out", *options], self._environ(url))
+        assert run.status in (0, 3), run.output
+        return run.seconds
+
+    def _split(self) -> tuple[Path, Path]:
+        """The accepted rows as the two tables have them."""
+        paths = self._home / "split-clients.csv", self._home / "split-addresses.csv"
+        columns = {name: position for position, name in enumerate(FIELDS)}
+        now = _now()
+        with paths[0].open("wb") as people, paths[1].open("wb") as places:
+            for chunk in open_table(Source(self._source)).chunks():
+                verdict = decide(chunk, columns, LoadOptions(), now.date())
+                mask = pa.array(verdict.accepted)
+                rows = rows_of({name: column.filter(mask) for name, column in verdict.values.items()}, now)
+                people.write(rows.clients)
+                places.write(rows.addresses)
+        return paths
+
+
+def _copy(url: str, people: Path, places: Path) -> float:
+    plain = sa.make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(plain) as connection:
+        started = time.perf_counter()
+        for path, table in ((people, clients), (places, addresses)):
+            statement = f"COPY {table.name} ({', '.join(table.columns.keys())}) FROM STDIN (FORMAT csv)"
+            with connection.cursor() as cursor, cursor.copy(statement) as copy, path.open("rb") as stream:
+                while block := stream.read(1 << 20):
+                    copy.write(block)
+        connection.commit()
+        return time.perf_counter() - started
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _line(name: str, seconds: float, rows: int, remark: str) -> None:
+    print(f"{name:38}{seconds:>9.2f}{rows / seconds:>12,.0f}  {remark}", flush=True)

@@ -1,0 +1,57 @@
+"""Run a whole command and measure it from outside."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_LOOK = 0.02
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished command: its seconds from start to end, the most memory it ever held, what it printed."""
+
+    seconds: float
+    peak_mb: float
+    status: int
+    output: str
+
+
+def toolkit(args: Sequence[str | Path], environ: Mapping[str, str]) -> Run:
+    """Run ``toolkit`` with ``args``."""
+    started = time.perf_counter()
+    command = [sys.executable, "-m", "toolkit", "-q", *map(str, args)]
+    process = subprocess.Popen(command, env=dict(environ), stdout=subprocess.PIPE, text=True)
+    peak = 0
+    status = None
+    while status is None:
+        peak = max(peak, _peak(process.pid))
+        try:
+            status = process.wait(_LOOK)
+        except subprocess.TimeoutExpired:
+            continue
+    seconds = time.perf_counter() - started
+    assert process.stdout is not None
+    return Run(seconds, peak / 1e6, status, process.stdout.read())
+
+
+def _peak(pid: int) -> int:
+    # The high-water mark belongs to the program, where ru_maxrss would start with that of its parent.
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+        return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
+    except OSError:
+        pass
+    except StopIteration:
+        return 0
+    try:
+        return int(psutil.Process(pid).memory_info().rss)
+    except psutil.Error:
+        return 0

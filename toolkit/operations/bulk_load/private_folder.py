@@ -1,0 +1,60 @@
+"""A place for files in the making: only their owner may read them, and what a kill leaves is cleared away."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from filelock import FileLock, Timeout
+
+_PREFIX: Final = ".toolkit-load-"
+_LOCK: Final = "lock"
+_OWNER_ONLY: Final = 0o600
+
+
+class PrivateFolder:
+    """A folder under ``parent`` that only its owner may enter, locked while it is in use.
+
+    Those that killed processes have left under ``parent`` are removed.
+    """
+
+    def __init__(self, parent: Path) -> None:
+        parent.mkdir(parents=True, exist_ok=True)
+        _remove_leftovers(parent)
+        self._parent = parent
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+        self._lock = FileLock(self.path / _LOCK)
+        self._lock.acquire()
+
+    def publish(self, file: Path, name: str) -> Path:
+        """Move a finished file of this folder into the parent, for its owner only."""
+        place = self._parent / name
+        file.chmod(_OWNER_ONLY)
+        file.replace(place)
+        return place
+
+    def remove(self) -> None:
+        """Leave nothing."""
+        self._lock.release()
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def sync(file: Path) -> None:
+    """Have the contents of a file on the disk."""
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove_leftovers(parent: Path) -> None:
+    for leftover in parent.glob(f"{_PREFIX}*"):
+        try:
+            with FileLock(leftover / _LOCK).acquire(timeout=0):  # refused while its owner lives
+                shutil.rmtree(leftover, ignore_errors=True)
+        except (Timeout, OSError):
+            continue
