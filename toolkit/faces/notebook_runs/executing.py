@@ -56,14 +56,22 @@ class Watch:
         return None if self.timeout is None else max(self.timeout - self.seconds, 0.01)
 
     def stop(self, number: int, _frame: FrameType | None) -> None:
-        """Handle a signal: the run ends by the death of its kernel, not by an exception amid papermill."""
+        """Handle a signal: the run ends by the death of its kernel, not by an exception amid papermill.
+
+        A kernel that is about to start dies when it has; a second signal does not wait for that.
+        """
         again, self.stopped_by = self.stopped_by is not None, number
+        if self.client is None or again:
+            raise self.interruption(number)
+        self.kill_if_stopped()
+
+    def kill_if_stopped(self, notebook: object = None) -> None:  # noqa: ARG002  # nbclient names it
+        """Kill the kernel, with what it started in its process group, where a signal came and it is there."""
         provisioner = getattr(getattr(self.client, "km", None), "provisioner", None)
         group = getattr(provisioner, "pgid", None)
-        if group is None or again:
-            raise self.interruption(number)
-        with suppress(ProcessLookupError):
-            os.killpg(group, signal.SIGKILL)
+        if self.stopped_by is not None and group is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
 
     def raise_if_stopped(self) -> None:
         """Raise what the signal stands for, now that papermill has come to its end."""
@@ -88,6 +96,7 @@ class _WholeRunEngine(Engine):  # type: ignore[misc]  # papermill ships no types
             kernel_name=kernel_name,
             startup_timeout=math.ceil(min(_KERNEL_START, watch.remaining() or _KERNEL_START)),
             timeout_func=watch.remaining,
+            on_notebook_start=watch.kill_if_stopped,
             shell_timeout_interval=1,
             shutdown_kernel="immediate",
             config=Config({"KernelManager": {"transport_encryption": "auto"}}),
