@@ -21,7 +21,7 @@ from starlette.routing import Route
 
 from toolkit.faces.http_api.app import THREADS
 from toolkit.storage.identifiers import new_id
-from toolkit.storage.tables import addresses, clients, evidences
+from toolkit.storage.tables import addresses, clients, custody_events, evidences
 
 
 def main() -> None:
@@ -68,8 +68,14 @@ def main() -> None:
             "requested_at": datetime.now(UTC),
             "expires_at": datetime.now(UTC),
         }
+        event = {
+            "kind": "ISSUED",
+            "happened_at": datetime.now(UTC),
+            "detail": {"evidence": str(evidence_id), "evidenceType": body["evidenceType"]},
+        }
         with engine.begin() as connection:
             connection.execute(sa.insert(evidences), record)
+            connection.execute(sa.insert(custody_events), event)
         return {"id": str(evidence_id)}
 
     async def register(request: Request) -> JSONResponse:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
-from toolkit.faces.http_api.answers import Problem
+from toolkit.domain.fields import REQUIRED
+from toolkit.faces.http_api.answers import PROBLEMS, Problem
+from toolkit.operations.credentials.single import REQUIRED_FOR_GROUP_D
+from toolkit.operations.registration import MESSAGE
 
 Json = dict[str, Any]
 
@@ -66,7 +70,7 @@ CLIENT_REQUESTS: Final[Json] = {
 }
 
 CLIENT_REGISTERED: Final[Json] = {
-    "message": "Client created",
+    "message": MESSAGE,
     "clientId": "019a7c54-9d10-7b02-8f3c-5a1d2e3f4a5b",
     "addressId": "019a7c54-9d10-7c11-9e2d-6b7c8d9e0f1a",
 }
@@ -107,26 +111,26 @@ PROBES: Final[dict[str, Json]] = {
 }
 
 
-def invalid(**fields: str) -> Json:
-    """A 400 with these fields and reasons; ``__`` in a name stands for the dot."""
-    errors = [{"field": name.replace("__", "."), "message": reason} for name, reason in fields.items()]
-    return {"message": "The request is not valid", "code": 400, "invalidFieldsErrors": errors}
+def invalid(fields: Mapping[str, str], message: str = PROBLEMS[400].message) -> Json:
+    """A 400 with these fields and their reasons."""
+    errors = [{"field": name, "message": reason} for name, reason in fields.items()]
+    return {"message": message, "code": 400, "invalidFieldsErrors": errors}
 
 
 CLIENT_INVALID: Final[Json] = {
-    "fields": invalid(cpf="Required", address__zipCode="Must be a postal code (CEP): 8 digits, or 00000-000"),
-    "body": invalid(body="Must be valid JSON"),
+    "fields": invalid({"cpf": REQUIRED, "address.zipCode": "Must be a postal code (CEP): 8 digits, or 00000-000"}),
+    "body": invalid({"body": "Must be valid JSON"}),
 }
 
 UPLOAD_INVALID: Final[Json] = {
-    "evidenceType of a sale of group D": invalid(evidenceType="Required"),
-    "kind": invalid(fileFormat="Must be application/pdf for KYC", type="Must be application/pdf for KYC"),
-    "body": invalid(body="Required"),
-    "sale id": invalid(saleId="Required"),
+    "evidenceType of a sale of group D": invalid({"evidenceType": REQUIRED}, REQUIRED_FOR_GROUP_D),
+    "kind": invalid(dict.fromkeys(("fileFormat", "type"), "Must be application/pdf for KYC")),
+    "body": invalid({"body": REQUIRED}),
+    "sale id": invalid({"saleId": REQUIRED}),
 }
 
 NOT_READY: Final[Json] = {
-    "message": "The service is not available at the moment; try again later",
+    "message": PROBLEMS[503].message,
     "code": 503,
     "database": "unavailable",
     "bucket": "ok",
