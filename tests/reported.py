@@ -50,6 +50,7 @@ def source(*, embedded: Sequence[str] = (), synced: bool = True) -> Source:
         toolkit="0.0.0",
         rules="0123456789ab",
         last_sync=LastSync(AS_OF - timedelta(minutes=5), "evidence at s3.example.com") if synced else None,
+        seal="5ea1" * 16 if synced else None,
     )
 
 

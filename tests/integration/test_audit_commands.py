@@ -48,16 +48,12 @@ def test_an_audit_of_a_past_day_shows_the_totals(
         "  C                      0           0         0",
         "  D                      0           0         0",
         "",
-        "What is missing",
+        "What is missing, and why",
         "  evidence type               file unusable  not uploaded yet  credentials expired  never requested",
-        "  POV                                     0                 0                    0                0"
-        "  Audio of the contracting party",
-        "  AUT                                     0                 0                    0                0"
-        "  Audio of the financially responsible person",
-        "  DOC_CONTRATANTE                         0                 0                    0                1"
-        "  Document of the contracting party",
-        "  DOC_RESPONSAVEL_FINANCEIRO              0                 0                    0                0"
-        "  Document of the financially responsible person",
+        "  POV                                     0                 0                    0                0",
+        "  AUT                                     0                 0                    0                0",
+        "  DOC_CONTRATANTE                         0                 0                    0                1",
+        "  DOC_RESPONSAVEL_FINANCEIRO              0                 0                    0                0",
         "",
         "Age of what is open, in days",
         "  age    incomplete  conflict",
@@ -117,6 +113,17 @@ def test_an_audit_of_now_looks_at_sales_and_bucket_first(
     for key in (contract, kyc):
         s3.put_object(Bucket=bucket, Key=key, Body=PDF)
     assert audited(embedded_environment, capsys)[0] == 0
+
+
+def test_the_seal_in_a_report_proves_the_custody_log(
+    embedded_environment: dict[str, str], story: Story, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(embedded_environment, "report", "--out", str(tmp_path), "--format", "json") == 0
+    seal = json.loads((tmp_path / "missing-evidence.json").read_text())["source"]["seal"]
+    log = tmp_path / "custody.jsonl"
+    assert run(embedded_environment, "evidence", "log", "--out", str(log)) == 0
+    assert run(embedded_environment, "verify", str(log), "--seal", seal) == 0
+    assert run(embedded_environment, "verify", str(log), "--seal", "0" * 64) == 3
 
 
 def test_a_report_lands_in_the_folder(

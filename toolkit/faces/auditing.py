@@ -7,6 +7,7 @@ from datetime import datetime
 from toolkit.faces.workspace import Workspace
 from toolkit.operations.audit import AuditResult, run_audit
 from toolkit.operations.bucket_sync import sync_bucket
+from toolkit.operations.custody_log import seal_events
 from toolkit.operations.observation import observe_sales
 from toolkit.operations.progress import Progress
 
@@ -21,12 +22,13 @@ def audit(
 ) -> AuditResult:
     """Judge all sales, of now where ``as_of`` is ``None``.
 
-    An audit of now looks at the sales and the bucket first, unless ``sync`` is off; an audit of the past
-    takes what was seen then.
+    An audit of now looks at the sales and the bucket first and seals the custody log, unless ``sync`` is off;
+    an audit of the past takes what was seen then.
     """
     if sync and as_of is None:
         observe_sales(workspace.database, workspace.clock)
         sync_bucket(workspace.database, workspace.bucket, clock=workspace.clock, progress=progress)
+        seal_events(workspace.database, workspace.clock)
     return run_audit(
         workspace.database,
         clock=workspace.clock,

@@ -10,7 +10,7 @@
     missing    [{evidenceType, UNUSABLE, NOT_UPLOADED, EXPIRED, NEVER_REQUESTED}]      counts of sales
     problems   [{problem, severity, sales}]
     ages       [{ageDays, incomplete, conflict}]               open sales by days since their creation
-    source     {database, embedded, bucket, lastSync, toolkit, rules}
+    source     {database, embedded, bucket, lastSync, toolkit, rules, seal}
     rows       [{saleId, ...}]   one a sale that is not compliant: the columns of the CSV, with real lists,
                                  ``missing`` as [{evidenceType, reason}]
 """
@@ -68,6 +68,7 @@ def summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
             "lastSync": iso(source.last_sync.finished_at, timezone) if source.last_sync else None,
             "toolkit": source.toolkit,
             "rules": source.rules,
+            "seal": source.seal,
         },
     }
 

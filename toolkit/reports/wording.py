@@ -124,4 +124,5 @@ def provenance(result: AuditResult, timezone: ZoneInfo) -> dict[str, str]:
         "Times": f"in {timezone.key}",
         "Rules": source.rules,
         "Toolkit": source.toolkit,
+        "Custody seal": source.seal or "none yet",
     }

@@ -62,7 +62,7 @@ def run_audit(
         audited = _judge(connection, moment)
         counts = _read(connection, census(audited, moment))
         open_sales = _read(connection, to_act_on(audited, unbound(tables.clients, "id", "cpf")))
-        last_sync = _last_sync(connection, moment)
+        last_sync, seal = _last_sync(connection, moment), _newest_seal(connection, moment)
     embedded = {"database": database.embedded, "bucket": embedded_bucket}
     source = Source(
         database=database.address,
@@ -70,6 +70,7 @@ def run_audit(
         toolkit=toolkit_version(),
         rules=rules_fingerprint(),
         last_sync=last_sync,
+        seal=seal,
     )
     result = AuditResult(moment, now, source, counts, _rows(open_sales, moment, show_cpf), show_cpf)
     if as_of is None:
@@ -111,6 +112,13 @@ def _last_sync(connection: Connection, moment: datetime) -> LastSync | None:
         .limit(1)
     ).one_or_none()
     return None if row is None else LastSync(row.finished_at, row.bucket)
+
+
+def _newest_seal(connection: Connection, moment: datetime) -> str | None:
+    seals = tables.custody_seals
+    newest = sa.select(seals.c.hash).where(seals.c.sealed_at <= moment).order_by(seals.c.number.desc()).limit(1)
+    found: str | None = connection.scalar(newest)
+    return found
 
 
 def _rows(found: pd.DataFrame, moment: datetime, show_cpf: bool) -> pd.DataFrame:

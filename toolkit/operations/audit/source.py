@@ -33,6 +33,8 @@ class Source:
     """A fingerprint that changes when the minimum-evidence rules do."""
     last_sync: LastSync | None
     """``None`` where the bucket had never been read."""
+    seal: str | None
+    """The hash of the newest seal of the custody log then; kept here, it later proves an exported log."""
 
 
 def toolkit_version() -> str:
