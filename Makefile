@@ -41,7 +41,7 @@ format: setup ## Rewrite the files as `make check` wants them
 	$(RUN)/nbstripout notebooks/*.ipynb
 
 lab: setup ## JupyterLab on the notebooks, on this machine only
-	$(RUN)/jupyter lab --ip=127.0.0.1 --notebook-dir=notebooks $(AS_ROOT) $(LAB)
+	$(RUN)/jupyter lab --ip=127.0.0.1 --notebook-dir=notebooks --LabApp.news_url=None $(AS_ROOT) $(LAB)
 
 bench: setup ## Speed and memory, against a floor and a peer in the same run (SCALE=0.1 NAMES=http)
 	$(RUN)/python -m tests.benchmarks --scale $(SCALE) $(NAMES)

@@ -167,6 +167,7 @@ class _Batch:
                     file.write(_line(item.row, record.evidence_id, form))
                 if position % _STEP == _STEP - 1:
                     progress.advance(_STEP)
+        progress.advance(len(wanted) % _STEP)
         if issued:
             tell_issued(connection, min(issued), max(issued))
         progress.end()
