@@ -19,7 +19,8 @@ import pytest
 from tests.reported import Told, result_of, source
 from toolkit.errors import InvalidInput, ReportError
 from toolkit.operations.audit import AuditResult
-from toolkit.reports import FORMATS, FileState, sheets, verify_files, workbook, write_report
+from toolkit.reports import DEFAULT_FORMATS, FORMATS, FileState, sheets, verify_files, workbook, write_report
+from toolkit.reports.palette import COLOURS
 from toolkit.reports.wording import headline, notices
 
 GOLDEN = Path(__file__).parents[1] / "data" / "report"
@@ -54,7 +55,7 @@ def result() -> AuditResult:
 
 
 def written(result: AuditResult, out: Path, *formats: str) -> Path:
-    write_report(result, out, formats or FORMATS)
+    write_report(result, out, formats or DEFAULT_FORMATS)
     return out
 
 
@@ -174,6 +175,29 @@ def test_the_page_asks_for_nothing_and_runs_only_what_its_policy_names(
     assert "unsafe" not in policy[1]
     assert not re.findall(r"""(?:src|href)=["'](?:https?:)?//""", page)
     assert not re.findall(r"\s(?:style|on\w+)=", page)
+
+
+@pytest.mark.parametrize("told", [SALES, [Told("fine", "KYC")], []], ids=["sales", "no open sale", "no sale"])
+def test_a_pdf_is_the_same_each_time(told: Sequence[Told], tmp_path: Path) -> None:
+    one, other = (written(result_of(told), tmp_path / name, "pdf") for name in ("one", "other"))
+    document = (one / "missing-evidence.pdf").read_bytes()
+    assert document.startswith(b"%PDF-")
+    assert document == (other / "missing-evidence.pdf").read_bytes()
+    assert document.count(b"/Type /Page ") == (2 if told is SALES else 1)
+
+
+def test_a_pdf_takes_any_text_and_goes_on_for_some_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolkit.reports.print_pdf.SALES_SHOWN", 60)
+    texts = ["R$ 5 & $x$", "\\frac{1}{2}", "😀 漢字", "a\nb\x01", "x" * 100]
+    told = [Told(f"{text} {place}", partner=text, group=text) for place in range(20) for text in texts]
+    document = (written(result_of(told), tmp_path, "pdf") / "missing-evidence.pdf").read_bytes()
+    assert document.count(b"/Type /Page ") == 1 + 3
+
+
+def test_the_colours_of_the_page_are_those_of_the_other_formats() -> None:
+    style = (Path(workbook.__file__).parent / "templates" / "page.css").read_text(encoding="utf-8")
+    for code, colour in COLOURS.items():
+        assert f"--{code.lower().replace('_', '-')}: {colour};" in style
 
 
 def test_an_unknown_time_or_client_is_an_empty_cell(result: AuditResult, tmp_path: Path) -> None:
@@ -298,7 +322,7 @@ def test_a_folder_that_cannot_be_made_is_named(result: AuditResult, tmp_path: Pa
 
 @pytest.mark.parametrize("formats", [["pptx"], ["html", "docx"], [], [""]])
 def test_an_unknown_format_is_refused(result: AuditResult, tmp_path: Path, formats: list[str]) -> None:
-    with pytest.raises(InvalidInput, match="there are html, xlsx, csv, json"):
+    with pytest.raises(InvalidInput, match="there are html, xlsx, csv, json, pdf"):
         write_report(result, tmp_path / "out", formats)
     assert not (tmp_path / "out").exists()
 

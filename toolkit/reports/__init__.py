@@ -1,13 +1,14 @@
-"""Reports for people: an audit's result as HTML, XLSX, CSV and JSON.
+"""Reports for people: an audit's result as HTML, XLSX, CSV, JSON and PDF.
 
 ::
 
     report         what is shown, and how
     wording        the words for codes, the headline, the notices
     web_page       HTML, one self-contained page; pictures draws its charts
-    workbook       XLSX
+    workbook       XLSX, filled sheet by sheet with sheets
     table_csv      CSV
     document_json  JSON
+    print_pdf      PDF, drawn on paper
     folder         writing all of it at once, and verifying it later
 """
 
@@ -25,15 +26,26 @@ from toolkit.reports.folder import FileState, VerifiedFile, Writer, verify_files
 from toolkit.reports.report import Report
 from toolkit.settings import DEFAULT_TIMEZONE
 
-__all__ = ["FORMATS", "FileState", "VerifiedFile", "chosen", "verify_files", "write_report"]
+__all__ = ["DEFAULT_FORMATS", "FORMATS", "FileState", "VerifiedFile", "chosen", "verify_files", "write_report"]
+
+
+def _write_pdf(report: Report, path: Path) -> None:
+    from toolkit.reports import print_pdf  # Matplotlib takes longer to load than a report to write
+
+    print_pdf.write(report, path)
+
 
 FORMATS: Final[dict[str, Writer]] = {
     "html": web_page.write,
     "xlsx": workbook.write,
     "csv": table_csv.write,
     "json": document_json.write,
+    "pdf": _write_pdf,
 }
 """Each format that a report can have, and what writes it."""
+
+DEFAULT_FORMATS: Final = ("html", "xlsx", "csv", "json")
+"""What is written where nothing else is asked for; the page prints well, so a PDF is on request."""
 
 _TIMEZONE: Final = ZoneInfo(DEFAULT_TIMEZONE)
 
@@ -41,7 +53,7 @@ _TIMEZONE: Final = ZoneInfo(DEFAULT_TIMEZONE)
 def write_report(
     result: AuditResult,
     out: Path,
-    formats: Iterable[str] = FORMATS,
+    formats: Iterable[str] = DEFAULT_FORMATS,
     *,
     timezone: ZoneInfo = _TIMEZONE,
 ) -> list[Path]:

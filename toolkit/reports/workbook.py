@@ -7,7 +7,7 @@ sale holds becomes a formula or a link.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC
 from itertools import chain, islice
 from pathlib import Path
@@ -17,28 +17,13 @@ import pandas as pd
 import xlsxwriter
 
 from toolkit.domain.evidence import EvidenceType
-from toolkit.domain.findings import Reason, Status
+from toolkit.domain.findings import Reason
 from toolkit.operations.audit.expression import items
 from toolkit.reports import wording
+from toolkit.reports.palette import COLOURS, STATUS_INK, STATUS_WASH
 from toolkit.reports.report import MOMENTS, Report, known, tuples
 from toolkit.reports.sheets import ROWS, Formats, Sheet
 from toolkit.reports.times import readable
-
-_COLOURS: Final[Mapping[str, str]] = {
-    Status.COMPLIANT: "#B7CDC4",
-    Status.INCOMPLETE: "#E09A2D",
-    Status.CONFLICT: "#A52F45",
-    Reason.UNUSABLE: "#7D4A97",
-    Reason.NOT_UPLOADED: "#9CC3DD",
-    Reason.EXPIRED: "#4F8FB9",
-    Reason.NEVER_REQUESTED: "#1C4E74",
-}
-"""Of the pieces of a bar, as in the page."""
-
-_STATUS_COLOURS: Final = {
-    Status.INCOMPLETE: {"bg_color": "#FBEED6", "font_color": "#7A4A00"},
-    Status.CONFLICT: {"bg_color": "#F8E1E4", "font_color": "#8C1F37"},
-}
 
 _WIDTHS: Final = {
     "saleId": 20,
@@ -151,7 +136,7 @@ def _chart(book: Any, sheet: Sheet, title: str, columns: Sequence[str], lines: r
                 "name": [sheet.name, lines.start - 1, place],
                 "categories": [sheet.name, lines.start, 0, lines.stop - 1, 0],
                 "values": [sheet.name, lines.start, place, lines.stop - 1, place],
-                "fill": {"color": _COLOURS[name]},
+                "fill": {"color": COLOURS[name]},
                 "gap": 40,
             }
         )
@@ -194,8 +179,9 @@ def _sheetfuls(rows: Iterable[Sequence[Any]]) -> Iterator[Iterator[Sequence[Any]
 
 
 def _colour_status(book: Any, sheet: Sheet, lines: range, place: int) -> None:
-    for status, colours in _STATUS_COLOURS.items():
-        rule = {"type": "cell", "criteria": "==", "value": f'"{status}"', "format": book.add_format(colours)}
+    for status, wash in STATUS_WASH.items():
+        style = book.add_format({"bg_color": wash, "font_color": STATUS_INK[status]})
+        rule = {"type": "cell", "criteria": "==", "value": f'"{status}"', "format": style}
         sheet.paper.conditional_format(lines.start, place, lines.stop - 1, place, rule)
 
 

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import click
 import pandas as pd
 
-from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.findings import Problem, Reason
 from toolkit.faces.cli.audit_options import asked_for, audit_options
 from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json
 from toolkit.operations.audit import AuditResult
 from toolkit.reports.document_json import summary
 from toolkit.reports.times import readable
-from toolkit.reports.wording import PROBLEM_NAMES, REASON_NAMES, TYPE_NAMES, headline, notices
+from toolkit.reports.wording import PROBLEM_NAMES, REASON_NAMES, headline, notices
 
 
 @click.command()
@@ -54,7 +53,7 @@ def _show(ctx: Context, result: AuditResult) -> None:
         _table("Sales", result.by_group, "utilityGroup", "utility group", {})
     if result.incomplete:
         missing = result.missing.rename(columns={reason.value: REASON_NAMES[reason] for reason in Reason})
-        _table("What is missing", missing, "evidenceType", "evidence type", TYPE_NAMES)
+        _table("What is missing, and why", missing, "evidenceType", "evidence type", {})
     problems = result.problems.loc[result.problems["sales"] > 0, ["problem", "sales"]]
     if len(problems):
         _table("Problems", problems, "problem", "problem", PROBLEM_NAMES)
@@ -67,11 +66,11 @@ def _table(
     table: pd.DataFrame,
     key: str,
     heading: str,
-    meanings: dict[EvidenceType, str] | dict[Problem, str],
+    meanings: dict[Problem, str],
 ) -> None:
     """A table with its numbers aligned, and the meaning of each code after them."""
     counts = [name for name in table.columns if name != key]
-    texts: dict[str, str] = {str(code): meaning for code, meaning in meanings.items()}
+    texts = {str(code): meaning for code, meaning in meanings.items()}
     rows = [
         [str(row[key]), *(f"{row[name]:,}" for name in counts), texts.get(str(row[key]), "")]
         for row in table.to_dict("records")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 import click
 
@@ -12,10 +11,8 @@ from toolkit.faces.cli.audit_options import asked_for, audit_options
 from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context
 from toolkit.faces.cli.custody_log import verify_custody_log
 from toolkit.operations.audit import AuditResult
-from toolkit.reports import FORMATS, FileState, chosen, verify_files, write_report
+from toolkit.reports import DEFAULT_FORMATS, FORMATS, FileState, chosen, verify_files, write_report
 from toolkit.reports.wording import headline, notices
-
-_DEFAULT_FORMATS: Final = ",".join(FORMATS)
 
 
 @click.command()
@@ -24,7 +21,11 @@ _DEFAULT_FORMATS: Final = ",".join(FORMATS)
     "--out", type=click.Path(path_type=Path), default=Path("reports"), help="Folder; reports by default."
 )
 @click.option(
-    "--format", "formats", metavar="LIST", default=_DEFAULT_FORMATS, help=f"Any of {_DEFAULT_FORMATS}; all."
+    "--format",
+    "formats",
+    metavar="LIST",
+    default=",".join(DEFAULT_FORMATS),
+    help=f"Any of {', '.join(FORMATS)}; all but pdf by default.",
 )
 @click.option("--show-cpf", is_flag=True, help="Whole CPFs instead of masked ones; files for their owner only.")
 @click.option(

@@ -1,0 +1,27 @@
+"""The colours that statuses and reasons have everywhere; ``templates/page.css`` has darker ones beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from toolkit.domain.findings import Reason, Status
+
+COLOURS: Final[Mapping[str, str]] = {
+    Status.COMPLIANT: "#b7cdc4",
+    Status.INCOMPLETE: "#e09a2d",
+    Status.CONFLICT: "#a52f45",
+    Reason.UNUSABLE: "#7d4a97",
+    Reason.NOT_UPLOADED: "#9cc3dd",
+    Reason.EXPIRED: "#4f8fb9",
+    Reason.NEVER_REQUESTED: "#1c4e74",
+}
+"""By code."""
+
+INK: Final = "#1d2126"
+SOFT: Final = "#5d646c"
+LINE: Final = "#e2ddd2"
+NOTICE: Final = "#fdf6dc"
+
+STATUS_INK: Final[Mapping[str, str]] = {Status.INCOMPLETE: "#7a4a00", Status.CONFLICT: "#8c1f37"}
+STATUS_WASH: Final[Mapping[str, str]] = {Status.INCOMPLETE: "#fbeed6", Status.CONFLICT: "#f8e1e4"}
