@@ -30,7 +30,7 @@ REPORT_NAME: Final = "missing-evidence.csv"
 _COLUMNS: Final = ("saleId", "status", "missing")
 _SAFE_NAME: Final = 200
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
-_GUARDED: Final = re.compile(r"'(?=[=+\-@\t\r])")
+_GUARDED: Final = re.compile(r"\A'(?='*[=+\-@\t\r\n])")
 """What a CSV report puts before a cell that a spreadsheet would take for a formula."""
 
 
