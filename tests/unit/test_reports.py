@@ -41,6 +41,8 @@ NASTY = (
     "-1",
     "@SUM(A1)",
     "\tx",
+    "'=1",
+    "'quoted'",
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
     "{{ 7 * 7 }}",
@@ -152,7 +154,8 @@ def test_nothing_that_a_sale_holds_becomes_a_formula_or_markup(tmp_path: Path) -
     out = written(result_of(told), tmp_path)
     cells = [row[name] for row in csv_rows(out) for name in ("saleId", "partner", "utilityGroup")]
     assert not [cell for cell in cells if cell[0] in "=+-@\t\r\n"]
-    assert [row["saleId"].removeprefix("'") for row in csv_rows(out)] == list(NASTY)
+    undone = [re.sub(r"\A'('*[=+\-@\t\r\n])", r"\1", row["saleId"]) for row in csv_rows(out)]
+    assert undone == list(NASTY)
     sheet = openpyxl.load_workbook(out / "missing-evidence.xlsx")["Sales"]
     assert [cell.value for cell in sheet["A"][1:]] == list(NASTY)
     assert {cell.data_type for cell in sheet["A"][1:]} == {"s"}

@@ -15,7 +15,9 @@ import pandas as pd
 from toolkit.reports.report import MOMENTS, Report
 from toolkit.reports.times import iso_column
 
-_FORMULA: Final = re.compile(r"[=+\-@\t\r\n]")
+_FORMULA: Final = re.compile(r"'*[=+\-@\t\r\n]")
+"""What a spreadsheet would take for a formula, however many apostrophes keep it from that already."""
+
 _FREE_TEXTS: Final = {"saleId", "utilityGroup", "partner"}
 
 
@@ -39,5 +41,5 @@ def _cells(column: pd.Series[Any], report: Report) -> list[Any]:
 
 
 def harmless(text: str) -> str:
-    """The text with an apostrophe before it where a spreadsheet would take it for a formula."""
+    """The text with one apostrophe more where a spreadsheet would take it for a formula; so it can be undone."""
     return f"'{text}" if _FORMULA.match(text) else text
