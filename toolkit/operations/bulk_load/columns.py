@@ -7,7 +7,7 @@ these checks may be narrower than the contract, and must never be wider.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -32,12 +32,25 @@ class Judged:
     repairs: Mapping[Repair, Mask]
 
 
-def judge(field: Field, column: pa.StringArray, *, strict: bool) -> Judged:
-    """Judge the cells of one field; with ``strict`` only what the contract accepts unrepaired is sure."""
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """A trimmed column, and how it may be repaired."""
+
+    column: pa.StringArray
+    strict: bool
+    may_pad: Mask | None
+
+
+def judge(field: Field, column: pa.StringArray, *, strict: bool = False, may_pad: Mask | None = None) -> Judged:
+    """Judge the cells of one field.
+
+    With ``strict`` only what the contract accepts unrepaired is sure. ``may_pad`` marks the cells that may get
+    back zeros that they lost.
+    """
     trimmed = pc.utf8_trim(column, characters=TRIMMED) if may_have_outer_space(column) else column
     outer = _cut(column, trimmed)
     blank = np.asarray(np.diff(offsets(trimmed)) == 0)
-    judged = _JUDGES.get(field.name, _text)(trimmed, strict)
+    judged = _JUDGES.get(field.name, _text)(_Cells(trimmed, strict, None if strict else may_pad))
     sure, repairs = judged.sure & ~blank, dict(judged.repairs)
     if outer is not None:
         repairs[Repair.WHITE_SPACE] = outer & ~blank
@@ -57,18 +70,18 @@ def _cut(column: pa.StringArray, trimmed: pa.StringArray) -> Mask | None:
     return np.asarray(np.diff(before) != np.diff(after))
 
 
-def _text(column: pa.StringArray, strict: bool) -> Judged:  # noqa: ARG001  # as all judges
-    return Judged(column, _storable(column), {})
+def _text(cells: _Cells) -> Judged:
+    return Judged(cells.column, _storable(cells.column), {})
 
 
-def _neighborhood(column: pa.StringArray, strict: bool) -> Judged:  # noqa: ARG001
-    return Judged(column, _storable(column) & (_lengths(column) >= NEIGHBORHOOD_MIN), {})
+def _neighborhood(cells: _Cells) -> Judged:
+    return Judged(cells.column, _storable(cells.column) & (_lengths(cells.column) >= NEIGHBORHOOD_MIN), {})
 
 
-def _installation(column: pa.StringArray, strict: bool) -> Judged:  # noqa: ARG001
-    lengths = _lengths(column)
+def _installation(cells: _Cells) -> Judged:
+    lengths = _lengths(cells.column)
     fits = (lengths >= INSTALLATION_MIN) & (lengths <= INSTALLATION_MAX)
-    return Judged(column, _storable(column) & fits, {})
+    return Judged(cells.column, _storable(cells.column) & fits, {})
 
 
 def _storable(column: pa.StringArray) -> Mask:
@@ -119,20 +132,33 @@ _DATE: Final[_Shapes] = (
 )
 
 
-def _read(column: pa.StringArray, shapes: _Shapes, strict: bool) -> tuple[Bytes, Mask, dict[Repair, Mask]]:
+def _read(cells: _Cells, shapes: _Shapes) -> tuple[Bytes, Mask, dict[Repair, Mask]]:
     """The digits of the cells in one of ``shapes``, which cells those are, and what was repaired in them."""
-    known = shapes[:1] if strict else shapes
-    digits, which = read(column, [shape for shape, _ in known])
+    known = shapes[:1] if cells.strict else shapes
+    digits, which = read(cells.column, [shape for shape, _ in known])
     repairs: dict[Repair, Mask] = {}
     for number, (_, done) in enumerate(known):
         for repair in done:
-            repairs[repair] = repairs.get(repair, np.zeros(len(column), dtype=bool)) | (which == number)
+            repairs[repair] = repairs.get(repair, np.zeros(len(which), dtype=bool)) | (which == number)
     return digits, which >= 0, repairs
 
 
-def _cpf(column: pa.StringArray, strict: bool) -> Judged:
-    digits, found, repairs = _read(column, _CPF, strict)
-    return Judged(digits_column(digits), found & cpf_digits_fit(digits), repairs)
+def _with_zeros(cells: _Cells, shortest: int, width: int) -> tuple[_Cells, Mask]:
+    """The cells with lost zeros restored, and in which that was done; a wrong one has no known shape after it."""
+    lengths = np.diff(offsets(cells.column))
+    short = np.zeros(len(lengths), dtype=bool)
+    if cells.may_pad is not None:
+        short = cells.may_pad & (lengths >= shortest) & (lengths < width)
+    if not short.any():
+        return cells, short
+    padded = pc.if_else(pa.array(short), pc.utf8_lpad(cells.column, width, "0"), cells.column)
+    return replace(cells, column=padded), short
+
+
+def _cpf(cells: _Cells) -> Judged:
+    whole, padded = _with_zeros(cells, 1, 11)
+    digits, found, repairs = _read(whole, _CPF)
+    return Judged(digits_column(digits), found & cpf_digits_fit(digits), repairs | {Repair.CPF_ZEROS: padded})
 
 
 def cpf_digits_fit(digits: Bytes) -> Mask:
@@ -144,28 +170,30 @@ def cpf_digits_fit(digits: Bytes) -> Mask:
     return np.asarray((first == digits[:, 9]) & (second == digits[:, 10]) & ~repeated)
 
 
-def _cep(column: pa.StringArray, strict: bool) -> Judged:
-    digits, found, repairs = _read(column, _CEP, strict)
-    return Judged(digits_column(digits), found & (digits[:, :2] > 0).any(axis=1), repairs)
+def _cep(cells: _Cells) -> Judged:
+    whole, padded = _with_zeros(cells, 7, 8)
+    digits, found, repairs = _read(whole, _CEP)
+    sure = found & (digits[:, :2] > 0).any(axis=1)
+    return Judged(digits_column(digits), sure, repairs | {Repair.CEP_ZEROS: padded})
 
 
-def _phone(column: pa.StringArray, strict: bool) -> Judged:
-    digits, found, repairs = _read(column, _PHONE, strict)
+def _phone(cells: _Cells) -> Judged:
+    digits, found, repairs = _read(cells, _PHONE)
     return Judged(digits_column(digits), found, repairs)
 
 
 _DAYS: Final = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 
 
-def _birthdate(column: pa.StringArray, strict: bool) -> Judged:
-    digits, found, repairs = _read(column, _DATE, strict)
+def _birthdate(cells: _Cells) -> Judged:
+    digits, found, repairs = _read(cells, _DATE)
     year = digits[:, :4] @ np.array([1000, 100, 10, 1], dtype=np.int32)
     month = digits[:, 4:6] @ np.array([10, 1], dtype=np.int32)
     day = digits[:, 6:] @ np.array([10, 1], dtype=np.int32)
     leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
     longest = _DAYS[np.minimum(month, 12)] + (leap & (month == 2))
     exists = (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= longest)
-    text = np.full((len(column), 10), ord("-"), np.uint8)
+    text = np.full((len(digits), 10), ord("-"), np.uint8)
     text[:, [0, 1, 2, 3, 5, 6, 8, 9]] = digits + np.uint8(ord("0"))
     return Judged(column_of(text), found & exists, repairs)
 
@@ -179,7 +207,8 @@ _EMAIL_LONGEST: Final = 64
 """Bytes; in an address this short neither the part before the @ nor a label of the domain is too long."""
 
 
-def _email(column: pa.StringArray, strict: bool) -> Judged:  # noqa: ARG001
+def _email(cells: _Cells) -> Judged:
+    column = cells.column
     short = np.asarray(np.diff(offsets(column)) <= _EMAIL_LONGEST)
     sure = _matches(column, _EMAIL) & short
     rest = short & ~sure
@@ -202,7 +231,7 @@ def _matches(column: pa.StringArray, pattern: str) -> Mask:
     return np.asarray(pc.match_substring_regex(column, pattern).to_numpy(zero_copy_only=False))
 
 
-_JUDGES: Final[Mapping[str, Callable[[pa.StringArray, bool], Judged]]] = {
+_JUDGES: Final[Mapping[str, Callable[[_Cells], Judged]]] = {
     "cpf": _cpf,
     "email": _email,
     "birthdate": _birthdate,

@@ -92,7 +92,10 @@ class _Column:
         self.field, self.options = field, options
         self.cells = chunk.columns[position]
         self.kinds = chunk.kinds.get(position)
-        self.judged = judge(field, self.cells, strict=options.strict)
+        may_pad = None if self.kinds is None else self.kinds == CellKind.NUMBER
+        if options.pad_cpf:
+            may_pad = np.ones(len(chunk), dtype=bool)
+        self.judged = judge(field, self.cells, strict=options.strict, may_pad=may_pad)
         self.repairs: dict[Repair, Mask] = {
             kind: mask & self.judged.sure for kind, mask in self.judged.repairs.items()
         }

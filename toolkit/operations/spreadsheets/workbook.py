@@ -12,13 +12,14 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError, load_workbook
 
 from toolkit.errors import UnreadableFile
 from toolkit.operations.spreadsheets.chunks import HEADING_ROWS, CellKind, Chunk, Layout, Reading, any_cell
 from toolkit.operations.spreadsheets.sources import Source
 
-ROWS: Final = 50_000
+ROWS: Final = 20_000
 """Rows of a chunk."""
 EXACT: Final = 10**15
 """Workbooks keep 15 digits of a number; from here on the last ones are lost."""
@@ -128,7 +129,7 @@ def _rows(sheet: CalamineSheet) -> Iterator[list[Any]]:
 
 
 def _chunk(rows: Sequence[list[Any]], first_line: int, width: int) -> Chunk:
-    kept = [number for number, row in enumerate(rows) if any(cell != "" for cell in row)]
+    kept = [number for number, row in enumerate(rows) if any(row) or any(cell != "" for cell in row)]
     if len(kept) < len(rows):
         rows_kept: Sequence[list[Any]] = [rows[number] for number in kept]
     else:
@@ -145,25 +146,47 @@ def _chunk(rows: Sequence[list[Any]], first_line: int, width: int) -> Chunk:
 
 
 def _column(cells: Sequence[Any]) -> tuple[pa.StringArray, npt.NDArray[np.uint8] | None]:
-    try:
-        return pa.array(cells, pa.string()), None  # by far the quickest, and true of most columns
-    except pa.ArrowException:
-        kinds = np.fromiter((_kind(cell) for cell in cells), np.uint8, len(cells))
-        return pa.array([_text(cell) for cell in cells], pa.string()), kinds
+    types = set(map(type, cells))
+    if types <= {str}:
+        return _text_column(cells), None
+    kinds = np.fromiter((_KINDS.get(type(cell), CellKind.OTHER) for cell in cells), np.uint8, len(cells))
+    if types <= {str, float}:
+        is_number = kinds == CellKind.NUMBER
+        numbers = np.array([cell for cell in cells if type(cell) is float])
+        if (np.abs(numbers) < EXACT).all() and (numbers == np.floor(numbers)).all():
+            texts = _text_column(["" if type(cell) is float else cell for cell in cells])
+            whole = pa.array(numbers.astype(np.int64)).cast(pa.string())
+            return pc.replace_with_mask(texts, pa.array(is_number), whole), kinds
+    return _text_column([_text(cell) for cell in cells]), kinds
 
 
-def _kind(cell: Any) -> CellKind:
-    if isinstance(cell, str):
-        return CellKind.TEXT
-    if isinstance(cell, (int, float)) and not isinstance(cell, bool):
-        return CellKind.NUMBER
-    return CellKind.DATE if isinstance(cell, datetime.date) else CellKind.OTHER
+_KINDS: Final = {
+    str: CellKind.TEXT,
+    float: CellKind.NUMBER,
+    int: CellKind.NUMBER,
+    datetime.date: CellKind.DATE,
+    datetime.datetime: CellKind.DATE,
+}
+
+_SEPARATOR: Final = "\x1f"
+
+
+def _text_column(cells: Sequence[str]) -> pa.StringArray:
+    """Texts as a column, joined and cut again, which is twice as fast as one by one."""
+    joined = np.frombuffer(_SEPARATOR.join(cells).encode(), np.uint8)
+    separators = np.flatnonzero(joined == ord(_SEPARATOR))
+    if len(separators) != len(cells) - 1:
+        return pa.array(list(cells), pa.string())
+    ends = np.concatenate(([0], separators - np.arange(len(separators)), [len(joined) - len(separators)]))
+    return pa.StringArray.from_buffers(
+        len(cells), pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(joined[joined != ord(_SEPARATOR)])
+    )
 
 
 def _text(cell: Any) -> str:
     """A cell as people see it: whole numbers without a point, dates as YYYY-MM-DD."""
-    if isinstance(cell, str):
-        return cell
+    if type(cell) is datetime.date:
+        return cell.isoformat()
     if isinstance(cell, float):
         return str(int(cell)) if cell.is_integer() and abs(cell) < EXACT else repr(cell)
     if isinstance(cell, datetime.datetime):
