@@ -23,7 +23,7 @@ from toolkit.faces.http_api.probes import Probes
 from toolkit.faces.http_api.workers import Busy, Workers
 from toolkit.faces.tokens import TokenKey
 
-THREADS: Final = 16
+THREADS: Final = 8
 """Operations at the same time, each with a connection of the database pool."""
 
 WAITING: Final = 256

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any, Final
-from uuid import uuid4
 
 from starlette.responses import Response
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from toolkit.errors import InvalidField
-from toolkit.faces.http_api.access_log import REQUEST_ID
+from toolkit.faces.http_api.access_log import REQUEST_ID, new_request_id
 from toolkit.faces.http_api.answers import failure, invalid
 from toolkit.faces.http_api.logs import write
 
@@ -96,7 +95,7 @@ class Connection(HttpToolsProtocol):
     def _refuse(self, response: Response) -> None:
         """Answer without asking the application, and close."""
         self._stop()
-        request_id = str(uuid4())
+        request_id = new_request_id()
         write("refused", requestId=request_id, status=response.status_code)
         response.headers["Connection"] = "close"
         response.headers[REQUEST_ID] = request_id

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import queue
 import sys
+import threading
 import traceback
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -14,12 +17,65 @@ from toolkit.errors import ToolkitError
 
 _PACKAGE: Final = Path(__file__).parents[2]
 
+_LINES_WAITING: Final = 10_000
+"""Lines kept for a reader that is slow; further ones are lost, and their number is told."""
+
+_FLUSH_SECONDS: Final = 2
+
+
+class _Writer:
+    """Writes in a thread of its own, so that no request waits for whoever reads the log."""
+
+    def __init__(self) -> None:
+        self._lines: queue.SimpleQueue[str | threading.Event] = queue.SimpleQueue()
+        self._lost = 0
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def put(self, line: str) -> None:
+        if self._thread is None:
+            self._start()
+        if self._lines.qsize() < _LINES_WAITING:
+            self._lines.put(line)
+        else:
+            self._lost += 1
+
+    def flush(self) -> None:
+        if self._thread is not None:
+            written = threading.Event()
+            self._lines.put(written)
+            written.wait(_FLUSH_SECONDS)
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._write, name="log", daemon=True)
+                self._thread.start()
+
+    def _write(self) -> None:
+        while True:
+            line = self._lines.get()
+            if isinstance(line, threading.Event):
+                line.set()
+                continue
+            if self._lost and self._lines.empty():
+                lost, self._lost = self._lost, 0
+                line += _line("lost", lines=lost)
+            with suppress(OSError, ValueError):  # nobody reads any more; requests are answered all the same
+                sys.stderr.write(line)
+
+
+_writer = _Writer()
+
 
 def write(event: str, **fields: Any) -> None:
     """Log one event; ``fields`` are ids, times, counts and names of things."""
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    line = json.dumps({"time": now, "event": event, **fields}, ensure_ascii=False, separators=(",", ":"))
-    sys.stderr.write(f"{line}\n")
+    _writer.put(_line(event, **fields))
+
+
+def flush() -> None:
+    """Wait until what was logged so far is written."""
+    _writer.flush()
 
 
 def fault(error: BaseException) -> dict[str, str]:
@@ -45,6 +101,12 @@ class _Lines(logging.Handler):
         raised = record.exc_info[1] if record.exc_info else None
         place = f"{Path(record.pathname).name}:{record.lineno}"
         write("library", logger=record.name, loggedAt=place, **(fault(raised) if raised is not None else {}))
+
+
+def _line(event: str, **fields: Any) -> str:
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    told = {"time": now, "event": event, **fields}
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 def _place(error: BaseException) -> str:

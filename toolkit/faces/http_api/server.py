@@ -73,6 +73,7 @@ class _Server(uvicorn.Server):
         logs.write("ending", connections=len(self.server_state.connections), requests=len(self.server_state.tasks))
         await super().shutdown(sockets)
         logs.write("ended")
+        logs.flush()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> Any:  # noqa: ARG002  # uvicorn's signature
         # uvicorn would note the signal and raise it again at the end.
