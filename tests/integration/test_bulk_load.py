@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import gzip
 import stat
 import threading
+import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
+import xlsxwriter
 
 from tests.client_rows import FIELDS, body, client, cpf, read_csv, write_csv
 from toolkit.errors import InvalidInput, UnreadableFile
@@ -230,6 +233,83 @@ def test_warnings_are_reported_and_rejected_only_on_request(load: Loads, tmp_pat
     assert read_csv(strict.rejected_files[0])[1]["errors"] == (
         "address.zipCode: lies in a range that is not assigned; birthdate: lies in the future"
     )
+
+
+@pytest.mark.parametrize(
+    ("repair", "cells"),
+    [
+        ("white_space", {"numberOnDealership": "\u00a0D1\u200b "}),
+        ("cpf_mask", {"cpf": "529.982.247-25"}),
+        ("cep_mask", {"address__zipCode": "01310-100"}),
+        ("cep_mask", {"address__zipCode": "01.310-100"}),
+        ("phone_mask", {"phoneNumber": "(11) 98765-4321"}),
+        ("phone_country_code", {"phoneNumber": "+5511987654321"}),
+        ("date_day_first", {"birthdate": "02/01/1980"}),
+        ("date_midnight", {"birthdate": "1980-01-02 00:00:00"}),
+        ("excel_date", {"birthdate": "29222"}),
+    ],
+)
+def test_each_repair_is_counted_and_can_be_switched_off(
+    database: Database, load: Loads, tmp_path: Path, repair: str, cells: dict[str, str]
+):
+    source = write_csv(tmp_path / "a.csv", [client(1, **cells)])
+    strict = load(source, strict=True, dry_run=True)
+    repaired = load(source)
+
+    assert strict.repairs == {}
+    # What the contract accepts as it stands is no matter of repairs.
+    by_itself = repair in {"white_space", "cpf_mask"} or cells.get("address__zipCode") == "01310-100"
+    assert counts(strict) == ((1, 0, 0) if by_itself else (0, 1, 0))
+    assert counts(repaired) == (1, 0, 0)
+    assert repaired.repairs == {repair: 1}
+    if "birthdate" in cells:
+        assert [str(row["birthdate"]) for row in registered(database)] == ["1980-01-02"]
+
+
+def test_zeros_lost_in_a_text_come_back_only_on_request(database: Database, load: Loads, tmp_path: Path):
+    source = write_csv(tmp_path / "a.csv", [client(1, cpf="191", address__zipCode="1310100")])
+    assert counts(load(source)) == (0, 1, 0)
+    padded = load(source, pad_cpf=True)
+    assert counts(padded) == (1, 0, 0)
+    assert padded.repairs == {"cpf_zeros": 1, "cep_zeros": 1}
+    assert [(row["cpf"], row["zip_code"]) for row in registered(database)] == [("00000000191", "01310100")]
+
+
+def test_zeros_and_day_numbers_of_number_cells_come_back(database: Database, load: Loads, tmp_path: Path):
+    for name, epoch in (("1900.xlsx", False), ("1904.xlsx", True)):
+        book = xlsxwriter.Workbook(str(tmp_path / name), {"date_1904": epoch})
+        sheet = book.add_worksheet()
+        sheet.write_row(0, 0, FIELDS)
+        sheet.write_row(1, 0, list(client(1, enrollment=name).values()))
+        sheet.write_number(1, FIELDS.index("cpf"), 191)
+        sheet.write_number(1, FIELDS.index("address.zipCode"), 1310100)
+        sheet.write_number(1, FIELDS.index("birthdate"), 29222)
+        book.close()
+        result = load(tmp_path / name, on_duplicate=OnDuplicate.REGISTER)
+        assert counts(result) == (1, 0, 0)
+        assert result.repairs == {"cpf_zeros": 1, "cep_zeros": 1, "excel_date": 1}
+    assert {
+        (row["enrollment"], row["cpf"], row["zip_code"], str(row["birthdate"])) for row in registered(database)
+    } == {
+        ("1900.xlsx", "00000000191", "01310100", "1980-01-02"),
+        ("1904.xlsx", "00000000191", "01310100", "1984-01-03"),
+    }
+
+
+def test_archives_are_loaded_as_what_they_hold(database: Database, load: Loads, tmp_path: Path):
+    plain = write_csv(tmp_path / "a.csv", [client(1), client(2, cpf="0")])
+    packed = tmp_path / "b.csv.gz"
+    packed.write_bytes(gzip.compress(write_csv(tmp_path / "b.csv", [client(3)]).read_bytes()))
+    with zipfile.ZipFile(tmp_path / "c.zip", "w") as archive:
+        archive.write(plain, "janeiro/a.csv")
+        archive.write(write_csv(tmp_path / "d.csv", [client(4)]), "d.csv")
+    result = load(packed, tmp_path / "c.zip")
+
+    assert counts(result) == (3, 1, 0)
+    assert result.rejected_files[0].name == "c.zip.janeiro.a.csv.rejected.csv"
+    again = load(plain)  # the same contents as in the archive
+    assert again.files[0].already_loaded_at is not None
+    assert len(registered(database)) == 3
 
 
 def test_examples_are_masked(load: Loads, tmp_path: Path):

@@ -23,8 +23,9 @@ import pyarrow.compute as pc
 from toolkit.errors import InvalidInput
 from toolkit.operations.bulk_load.headings import OWN
 from toolkit.operations.bulk_load.private_folder import PrivateFolder, sync
+from toolkit.operations.bulk_load.repairs import NUMBERS
 from toolkit.operations.bulk_load.results import Tally
-from toolkit.operations.spreadsheets import CellKind, Chunk
+from toolkit.operations.spreadsheets import Chunk
 from toolkit.operations.spreadsheets.plain_workbook import PlainWorkbook
 from toolkit.operations.spreadsheets.text_bytes import offsets, values
 
@@ -152,7 +153,7 @@ class Outputs:
         text, workbook = self._rejected
         own = [pa.array(chunk.lines).cast(pa.string()), pa.array(reasons, pa.string())]
         text.add(_rows([*map(escape, chunk.columns), *own]))
-        numbers = {column: kinds == CellKind.NUMBER for column, kinds in chunk.kinds.items()}
+        numbers = {column: np.isin(kinds, NUMBERS) for column, kinds in chunk.kinds.items()}
         lines = np.ones(len(chunk), dtype=bool)
         workbook.add([*chunk.columns, *own], numbers | {len(chunk.columns): lines})
 

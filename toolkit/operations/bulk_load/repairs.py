@@ -28,6 +28,9 @@ EXCEL_EPOCH: Final = date(1899, 12, 30)
 """The day before Excel's day 1, moved by the leap day of 1900 that Excel invents."""
 LAST_DAY_NUMBER: Final = (date(2099, 12, 31) - EXCEL_EPOCH).days
 """Day numbers from 10000 (1927) to here are dates; shorter ones may be a year or a shortened date."""
+EPOCH_OF_1904: Final = date(1904, 1, 1)
+
+NUMBERS: Final = (CellKind.NUMBER, CellKind.NUMBER_1904)
 
 
 def repair(name: str, text: str, kind: CellKind, options: LoadOptions) -> Repaired:
@@ -47,7 +50,7 @@ def repair(name: str, text: str, kind: CellKind, options: LoadOptions) -> Repair
 
 def _cpf(text: str, kind: CellKind, options: LoadOptions) -> Repaired:
     if text.isascii() and text.isdigit():
-        if len(text) < 11 and (kind is CellKind.NUMBER or options.pad_cpf):
+        if len(text) < 11 and (kind in NUMBERS or options.pad_cpf):
             return text.zfill(11), (Repair.CPF_ZEROS,)
         return text, ()
     found = _CPF.fullmatch(_with_plain_spaces(text))
@@ -56,14 +59,14 @@ def _cpf(text: str, kind: CellKind, options: LoadOptions) -> Repaired:
 
 def _cep(text: str, kind: CellKind, options: LoadOptions) -> Repaired:
     if text.isascii() and text.isdigit():
-        if len(text) == 7 and (kind is CellKind.NUMBER or options.pad_cpf):
+        if len(text) == 7 and (kind in NUMBERS or options.pad_cpf):
             return text.zfill(8), (Repair.CEP_ZEROS,)
         return text, ()
     found = _CEP.fullmatch(_with_plain_spaces(text))
     return ("".join(found.groups()), (Repair.CEP_MASK,)) if found else (text, ())
 
 
-def _phone(text: str, kind: CellKind, options: LoadOptions) -> Repaired:  # noqa: ARG001
+def _phone(text: str, kind: CellKind, options: LoadOptions) -> Repaired:  # noqa: ARG001  # as all repairs
     if len(text) == 11 and text.isascii() and text.isdigit():
         return text, ()
     compact = _with_plain_spaces(text).replace(" ", "")
@@ -76,7 +79,7 @@ def _phone(text: str, kind: CellKind, options: LoadOptions) -> Repaired:  # noqa
     return digits, mask + ((Repair.PHONE_COUNTRY_CODE,) if country else ())
 
 
-def _birthdate(text: str, kind: CellKind, options: LoadOptions) -> Repaired:  # noqa: ARG001
+def _birthdate(text: str, kind: CellKind, options: LoadOptions) -> Repaired:  # noqa: ARG001  # as all repairs
     day, midnight = _MIDNIGHT.subn("", text)
     repairs = (Repair.DATE_MIDNIGHT,) if midnight else ()
     found = _DAY_FIRST.fullmatch(day)
@@ -84,7 +87,8 @@ def _birthdate(text: str, kind: CellKind, options: LoadOptions) -> Repaired:  # 
         day_of_month, month, year = found.groups()
         return f"{year}-{month:0>2}-{day_of_month:0>2}", (Repair.DATE_DAY_FIRST, *repairs)
     if _DAY_NUMBER.fullmatch(text) and int(text) <= LAST_DAY_NUMBER:
-        return (EXCEL_EPOCH + timedelta(days=int(text))).isoformat(), (Repair.EXCEL_DATE,)
+        epoch = EPOCH_OF_1904 if kind is CellKind.NUMBER_1904 else EXCEL_EPOCH
+        return (epoch + timedelta(days=int(text))).isoformat(), (Repair.EXCEL_DATE,)
     return day, repairs
 
 

@@ -27,7 +27,7 @@ from toolkit.operations.bulk_load.options import (
     LoadOptions,
     Repair,
 )
-from toolkit.operations.bulk_load.repairs import repair
+from toolkit.operations.bulk_load.repairs import NUMBERS, repair
 from toolkit.operations.spreadsheets import CellKind, Chunk
 from toolkit.operations.spreadsheets.text_bytes import Mask, values
 
@@ -92,7 +92,7 @@ class _Column:
         self.field, self.options = field, options
         self.cells = chunk.columns[position]
         self.kinds = chunk.kinds.get(position)
-        may_pad = None if self.kinds is None else self.kinds == CellKind.NUMBER
+        may_pad = None if self.kinds is None else np.isin(self.kinds, NUMBERS)
         if options.pad_cpf:
             may_pad = np.ones(len(chunk), dtype=bool)
         self.judged = judge(field, self.cells, strict=options.strict, may_pad=may_pad)

@@ -19,8 +19,10 @@ class CellKind(IntEnum):
 
     TEXT = 0
     NUMBER = 1
-    DATE = 2
-    OTHER = 3
+    NUMBER_1904 = 2
+    """A number in a workbook that counts its days from 1904 on, as Excel for the Mac once did."""
+    DATE = 3
+    OTHER = 4
 
 
 @dataclass(frozen=True, slots=True)

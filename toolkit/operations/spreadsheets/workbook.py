@@ -5,7 +5,11 @@ from __future__ import annotations
 import datetime
 import hashlib
 import io
-from collections.abc import Iterator, Sequence
+import re
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
@@ -33,6 +37,7 @@ class Workbook:
         self._stamp = source.stamp()
         contents = _contents(source)
         self._book: CalamineWorkbook | None = _open(source, contents)
+        self._from_1904 = _counts_from_1904(contents)
         self._sheet: CalamineSheet | None
         self._sheet, name, row, headings = _find_sheet(source, self._book, reading)
         self.layout = Layout(
@@ -54,7 +59,8 @@ class Workbook:
         for _ in islice(rows, self.layout.heading_line):
             pass
         while stretch := list(islice(rows, ROWS)):
-            yield _chunk(stretch, line, width)
+            chunk = _chunk(stretch, line, width)
+            yield _with_days_from_1904(chunk) if self._from_1904 else chunk
             line += len(stretch)
 
     def check_unchanged(self) -> None:
@@ -69,6 +75,23 @@ class Workbook:
     def release(self) -> None:
         """Give up the cells that are held between two readings."""
         self._book = self._sheet = None
+
+
+def _counts_from_1904(contents: bytes) -> bool:
+    """Whether day numbers of this workbook count from 1904; only XLSX can tell here."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(contents)) as parts:
+            return re.search(rb"""\bdate1904=["'](1|true)["']""", parts.read("xl/workbook.xml")) is not None
+    except (zipfile.BadZipFile, KeyError):
+        return False
+
+
+def _with_days_from_1904(chunk: Chunk) -> Chunk:
+    kinds = {
+        column: np.where(cells == CellKind.NUMBER, np.uint8(CellKind.NUMBER_1904), cells)
+        for column, cells in chunk.kinds.items()
+    }
+    return replace(chunk, kinds=kinds)
 
 
 def _contents(source: Source) -> bytes:
@@ -149,24 +172,29 @@ def _column(cells: Sequence[Any]) -> tuple[pa.StringArray, npt.NDArray[np.uint8]
     types = set(map(type, cells))
     if types <= {str}:
         return _text_column(cells), None
-    kinds = np.fromiter((_KINDS.get(type(cell), CellKind.OTHER) for cell in cells), np.uint8, len(cells))
+    kinds = np.fromiter(map(_KINDS.__getitem__, map(type, cells)), np.uint8, len(cells))
+    is_number = kinds == CellKind.NUMBER
     if types <= {str, float}:
-        is_number = kinds == CellKind.NUMBER
         numbers = np.array([cell for cell in cells if type(cell) is float])
         if (np.abs(numbers) < EXACT).all() and (numbers == np.floor(numbers)).all():
-            texts = _text_column(["" if type(cell) is float else cell for cell in cells])
             whole = pa.array(numbers.astype(np.int64)).cast(pa.string())
+            if is_number.all():
+                return whole, kinds
+            texts = _text_column(["" if type(cell) is float else cell for cell in cells])
             return pc.replace_with_mask(texts, pa.array(is_number), whole), kinds
     return _text_column([_text(cell) for cell in cells]), kinds
 
 
-_KINDS: Final = {
-    str: CellKind.TEXT,
-    float: CellKind.NUMBER,
-    int: CellKind.NUMBER,
-    datetime.date: CellKind.DATE,
-    datetime.datetime: CellKind.DATE,
-}
+_KINDS: Final[Mapping[type, int]] = defaultdict(
+    lambda: int(CellKind.OTHER),
+    {
+        str: int(CellKind.TEXT),
+        float: int(CellKind.NUMBER),
+        int: int(CellKind.NUMBER),
+        datetime.date: int(CellKind.DATE),
+        datetime.datetime: int(CellKind.DATE),
+    },
+)
 
 _SEPARATOR: Final = "\x1f"
 
