@@ -99,8 +99,16 @@ def pandera_and_to_sql(source: Path, url: str) -> float:
     places = frame[[*_IN_ADDRESS, "id"]].rename(columns={"id": "client_id"})
     places["id"] = [new_id() for _ in range(len(frame))]
     with engine.begin() as connection:
-        frame.drop(columns=_IN_ADDRESS).to_sql("clients", connection, if_exists="append", index=False)
-        places.to_sql("addresses", connection, if_exists="append", index=False)
+        frame.drop(columns=_IN_ADDRESS).to_sql(
+            "clients", connection, if_exists="append", index=False, dtype={"id": sa.Uuid()}
+        )
+        places.to_sql(
+            "addresses",
+            connection,
+            if_exists="append",
+            index=False,
+            dtype={"id": sa.Uuid(), "client_id": sa.Uuid()},
+        )
     seconds = time.perf_counter() - started
     engine.dispose()
     return seconds
