@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import sqlalchemy as sa
 
-from toolkit.errors import SchemaMismatch
+from toolkit.errors import DatabaseError, SchemaMismatch
 from toolkit.storage import schema, tables
 from toolkit.storage.database import Database
 
@@ -119,3 +119,9 @@ def test_history_is_never_rewritten(database: Database, table: sa.Table) -> None
             {"name": table.fullname},
         ).all()
     assert set(triggers) & {"append_only", "closed_once"}
+
+
+@pytest.mark.parametrize("table", [*tables.APPEND_ONLY, *tables.CLOSED_ONCE], ids=lambda table: table.name)
+def test_history_is_never_emptied(database: Database, table: sa.Table) -> None:
+    with pytest.raises(DatabaseError, match="are never changed or deleted"):
+        execute(database, f"TRUNCATE {table.fullname} CASCADE")
