@@ -113,6 +113,8 @@ class Database:
             return self._unavailable(_first_line(error))
         if lost or state.startswith(("08", "57P")) or (not state and isinstance(error, _LINK_ERRORS)):
             return self._unavailable()
+        if state.startswith("22"):  # a value that does not fit; the message quotes it
+            return DatabaseError(f"The database at {self.address} refused a value that does not fit [{state}].")
         # The primary message names tables and constraints; the detail, which may quote a row, is left out.
         reason = f"{_first_line(error)} [{state}]" if state else type(error).__name__
         return DatabaseError(f"The database at {self.address} refused: {reason}")
