@@ -1,6 +1,8 @@
 """Taking sales over: new, updated, unchanged, rejected; and what is kept of each state that was seen."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -12,7 +14,7 @@ from tests.conftest import SettableClock
 from tests.unit.test_fields import body
 from toolkit.errors import UnreadableFile
 from toolkit.faces.cli import main
-from toolkit.operations.observation import observe_sales
+from toolkit.operations.observation import observe, observe_sales
 from toolkit.operations.registration import register_client
 from toolkit.operations.sales import SalesLoaded, load_sales
 from toolkit.storage.database import Database
@@ -149,6 +151,26 @@ def test_changes_by_the_other_system_are_observed(
     seen = observe_sales(database, clock)
     assert (seen.appeared, seen.changed, seen.vanished) == (0, 1, 1)
     assert observe_sales(database, clock).changed == 0
+
+
+def test_who_waited_for_another_observer_looks_later_than_that_one(
+    database: Database, tmp_path: Path, clock: SettableClock
+) -> None:
+    load(database, tmp_path, clock, "S-1,,A,true,2026-02-28T09:30:00Z,")
+    waits = sa.text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+    with ThreadPoolExecutor() as pool:
+        with database.transaction() as connection:
+            connection.execute(sa.update(sales).values(utility_group="D"))
+            clock.now += timedelta(hours=1)
+            observe(connection, clock)
+            clock.now -= timedelta(minutes=1)
+            waiting = pool.submit(observe_sales, database, clock)
+            while not connection.scalar(waits):
+                time.sleep(0.01)
+            clock.now += timedelta(hours=1)
+            connection.execute(sa.update(sales).values(utility_group="C"))
+        assert waiting.result().changed == 1
+    assert all(gone is None or seen < gone for _, _, seen, gone in observations(database))
 
 
 def test_observations_cannot_be_rewritten(database: Database, tmp_path: Path, clock: SettableClock) -> None:

@@ -58,9 +58,10 @@ def complete_sale(database: Database, bucket: Bucket, sale_id: str, clock: Clock
         )
         if verdict.status is not Status.COMPLIANT:
             return Completion(sale_id, None, False, verdict)
-        connection.execute(sa.update(sales).where(sales.c.id == sale_id).values(completed_at=now))
-        observe(connection, now, sale_id)
-        return Completion(sale_id, now, False, verdict)
+        completed_at = clock()
+        connection.execute(sa.update(sales).where(sales.c.id == sale_id).values(completed_at=completed_at))
+        observe(connection, clock, sale_id)
+        return Completion(sale_id, completed_at, False, verdict)
 
 
 def _records(connection: Connection, sale_id: str) -> list[Row[Any]]:

@@ -7,7 +7,6 @@ from ``seen_at`` until ``gone_at``, so that an audit can be asked as of any past
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 import sqlalchemy as sa
@@ -43,15 +42,17 @@ class Observed:
 def observe_sales(database: Database, clock: Clock) -> Observed:
     """Note what changed in the sales since the last look, whoever changed it."""
     with database.transaction() as connection:
-        return observe(connection, clock())
+        return observe(connection, clock)
 
 
-def observe(connection: Connection, now: datetime, sale_id: str | None = None) -> Observed:
+def observe(connection: Connection, clock: Clock, sale_id: str | None = None) -> Observed:
     """Close the observations that no longer hold, and open one for each sale that has none.
 
-    With ``sale_id`` only that sale is looked at.
+    With ``sale_id`` only that sale is looked at. Whoever waits for another observer looks later than that one,
+    so the clock is asked after the wait: no observation ends before it began.
     """
     connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+    now = clock()
     seen = sale_observations
     current = sa.and_(seen.c.gone_at.is_(None), _only(seen.c.sale_id, sale_id))
     gone = sa.update(seen).values(gone_at=now)

@@ -82,7 +82,7 @@ def load_sales(
         progress.end()
         rejected += _reject_unknown_clients(connection)
         inserted, updated = _merge(connection)
-        observe(connection, clock())
+        observe(connection, clock)
     rejected.sort(key=lambda row: row.line)
     rows = len(table.rows)
     return SalesLoaded(rows, inserted, updated, rows - len(rejected) - inserted - updated, tuple(rejected))
