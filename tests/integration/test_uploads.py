@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from base64 import b64encode
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,11 @@ from toolkit.operations.uploads.journal import Journal
 from toolkit.partner import posting
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
+
+ENDLESS = b64encode(
+    b'{"expiration": "2030-01-01T00:00:00Z", "conditions": [["content-length-range", 0, 1e999]]}'
+).decode()
+"""A policy with a size that is no number of bytes."""
 
 
 @pytest.fixture
@@ -151,7 +157,11 @@ def test_a_bucket_that_stays_away_is_given_up_soon(
         ("[]", "line 2: this is not a JSON object"),
         ("{}", "line 2: fields is missing"),
         ('{"fields": {"Policy": "?"}}', "line 2: The Policy among the upload fields cannot be read"),
+        (json.dumps({"fields": {"Policy": ENDLESS}}), "line 2: The Policy among the upload fields cannot be read"),
+        ('{"saleId": "\\ud800"}', "line 2: a text holds half a character"),
+        ("[" * 200_000, "line 2: this is not JSON"),
     ],
+    ids=lambda text: text[:40],
 )
 def test_a_bad_credentials_file_names_the_line_and_sends_nothing(
     bucket: Bucket, folder: Path, tmp_path: Path, text: str, reason: str
@@ -163,6 +173,36 @@ def test_a_bad_credentials_file_names_the_line_and_sends_nothing(
     with pytest.raises(UnreadableFile, match=reason):
         upload_files(credentials, folder)
     assert keys(bucket) == set()
+
+
+@pytest.mark.parametrize("url", ["http://[", "http://host:99999/", "file:///etc/passwd", "http:///x"])
+def test_an_address_that_is_none_is_refused_before_anything_is_sent(
+    bucket: Bucket, folder: Path, tmp_path: Path, url: str
+) -> None:
+    lines = [credentials_line(bucket, "s", "a.pdf"), credentials_line(bucket, "s", "b.pdf") | {"url": url}]
+    put(folder, "a.pdf")
+    with pytest.raises(UnreadableFile, match="line 2: url is no http or https address"):
+        upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder)
+    assert keys(bucket) == set()
+
+
+def test_the_command_says_where_the_files_go_and_obeys_no_escape_of_the_file(
+    bucket: Bucket, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = credentials_line(bucket, "s\x1b]0;owned\x07\x9b2J\u202e", "a.pdf")
+    host = line["url"].partition("://")[2].partition("/")[0]
+    line["url"] = f"http://user:pass-word@{host}/"
+    credentials = write_credentials(tmp_path / "c.jsonl", [line])
+    arguments = ["evidence", "upload", str(credentials), "--from", str(folder)]
+    assert main(arguments, {}) == 3
+    told = capsys.readouterr().err
+    assert f"sending to http://{host}\n" in told
+    assert "pass-word" not in told
+    assert "neither s\\u001b]0;owned\\u0007\\u009b2J\\u202e/a.pdf" in told
+    assert main([*arguments, "--json"], {}) == 3
+    out = capsys.readouterr().out
+    assert not set(out) & set("\x1b\x07\x9b\u202e")
+    assert json.loads(out)["failures"][0]["saleId"] == line["saleId"]
 
 
 def test_one_upload_at_a_time(bucket: Bucket, folder: Path, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ class FormPolicy:
             expires_at = datetime.fromisoformat(policy["expiration"])
             ranges = [item for item in policy["conditions"] if isinstance(item, list) and _is_range(item)]
             smallest, largest = (int(ranges[0][1]), int(ranges[0][2])) if ranges else (0, None)
-        except (binascii.Error, ValueError, TypeError, KeyError, IndexError):
+        except (binascii.Error, ValueError, TypeError, LookupError, OverflowError, RecursionError):
             raise InvalidInput("The Policy among the upload fields cannot be read.") from None
         if expires_at.tzinfo is None:
             raise InvalidInput("The Policy among the upload fields expires at a time without an offset.")

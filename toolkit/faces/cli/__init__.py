@@ -15,7 +15,7 @@ from typing import Final
 import click
 
 from toolkit.errors import SettingsError, ToolkitError
-from toolkit.faces.cli.context import DONE, FAILED, WRONG_USAGE, Context
+from toolkit.faces.cli.context import DONE, FAILED, WRONG_USAGE, Context, note
 
 _COMMANDS: Final = {
     "up": "services",
@@ -90,13 +90,13 @@ def main(args: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
         error.show(sys.stderr)
         return WRONG_USAGE if isinstance(error, click.UsageError) else FAILED
     except SettingsError as error:
-        click.echo(f"toolkit: {error}", err=True)
+        note(f"toolkit: {error}")
         return WRONG_USAGE
     except ToolkitError as error:
-        click.echo(f"toolkit: {error}", err=True)
+        note(f"toolkit: {error}")
         return FAILED
     except OSError as error:
-        click.echo(f"toolkit: {error.strerror or error}: {error.filename or ''}".rstrip(": "), err=True)
+        note(f"toolkit: {error.strerror or error}: {error.filename or ''}".rstrip(": "))
         return FAILED
     return status if isinstance(status, int) else DONE
 

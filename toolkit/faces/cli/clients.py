@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json
+from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
 from toolkit.operations.bulk_load import (
     REPAIR_TEXTS,
     WARNINGS,
@@ -133,29 +133,27 @@ def _announce(understood: Understood) -> None:
 
 def _print_file(file: FileLoaded, *, dry_run: bool) -> None:
     done = "would be registered" if dry_run else "registered"
-    click.echo(
+    show(
         f"{file.source}: {file.rows:,} rows: {file.tally.accepted:,} {done}, "
         f"{file.tally.rejected:,} rejected, {file.tally.skipped:,} skipped"
     )
     if file.already_loaded_at is not None:
-        click.echo(
-            f"  these contents were loaded at {file.already_loaded_at:%Y-%m-%d %H:%M:%S %Z}; nothing changed"
-        )
+        show(f"  these contents were loaded at {file.already_loaded_at:%Y-%m-%d %H:%M:%S %Z}; nothing changed")
     for path in file.rejected_files:
-        click.echo(f"  rejected rows: {path}")
+        show(f"  rejected rows: {path}")
     if file.skipped_file is not None:
-        click.echo(f"  registered already: {file.skipped_file}")
+        show(f"  registered already: {file.skipped_file}")
     for text in file.notes:
-        click.echo(f"  {text}")
+        show(f"  {text}")
 
 
 def _print_details(result: LoadResult) -> None:
     for reason, count in result.reasons.items():
-        click.echo(f"{count:>9,} × {reason}{_where(result, reason)}")
+        show(f"{count:>9,} × {reason}{_where(result, reason)}")
     for repair, count in result.repairs.items():
-        click.echo(f"{count:>9,} × repaired: {REPAIR_TEXTS[Repair(repair)]}")
+        show(f"{count:>9,} × repaired: {REPAIR_TEXTS[Repair(repair)]}")
     for warning, count in result.warnings.items():
-        click.echo(f"{count:>9,} × warning: {WARNINGS[warning]}{_where(result, warning)}")
+        show(f"{count:>9,} × warning: {WARNINGS[warning]}{_where(result, warning)}")
 
 
 def _where(result: LoadResult, of: str) -> str:

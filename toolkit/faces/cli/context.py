@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +21,11 @@ DONE: Final = 0
 FAILED: Final = 1
 WRONG_USAGE: Final = 2
 NEEDS_ATTENTION: Final = 3
+
+_TERMINAL_ORDER: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""What a terminal obeys or reorders instead of showing it, and what no output can encode."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +61,22 @@ pass_context = click.make_pass_decorator(Context)
 
 def print_json(document: Mapping[str, Any]) -> None:
     """One JSON document on stdout, for machines."""
-    click.echo(json.dumps(document, ensure_ascii=False, indent=2, default=str))
+    click.echo(plain(json.dumps(document, ensure_ascii=False, indent=2, default=str)))
+
+
+def show(text: str) -> None:
+    """A line of the result on stdout, for people."""
+    click.echo(plain(text))
 
 
 def note(text: str) -> None:
     """A line for people on stderr, where it does not mix with results."""
-    click.echo(text, err=True)
+    click.echo(plain(text), err=True)
+
+
+def plain(text: str) -> str:
+    """The text with escapes for what would steer a terminal: names and headings come in files of other people.
+
+    They are JSON's, so that a JSON document stays the same document.
+    """
+    return _TERMINAL_ORDER.sub(lambda found: f"\\u{ord(found.group()):04x}", text)

@@ -11,7 +11,7 @@ from typing import TypedDict
 import click
 
 from toolkit.domain.fields import required_text
-from toolkit.faces.cli.context import DONE, FAILED, Context, note, pass_context, print_json
+from toolkit.faces.cli.context import DONE, FAILED, Context, note, pass_context, print_json, show
 from toolkit.operations import Clock
 from toolkit.operations.credentials import (
     LEFT_OUT_TEXTS,
@@ -121,9 +121,9 @@ def _name(requested_by: str) -> str:
 
 def _show(result: ManifestResult, left_out: Sequence[LeftOut], source: Path, out: Path) -> None:
     if result.rejected:
-        click.echo(f"{source.name}: {result.rows} rows, {len(result.rejected)} rejected: nothing was issued")
+        show(f"{source.name}: {result.rows} rows, {len(result.rejected)} rejected: nothing was issued")
     else:
-        click.echo(
+        show(
             f"{source.name}: {result.rows} rows: {result.issued} issued, {result.reissued} issued again, "
             f"{len(result.skipped)} already uploaded\nCredentials: {out}"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from uuid import UUID
 
@@ -9,7 +10,7 @@ import click
 
 from toolkit.domain.contents import CONTENT_PROBLEM_TEXTS, ContentProblem
 from toolkit.domain.custody import CustodyFinding
-from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json
+from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
 from toolkit.operations.contents import verify_contents
 from toolkit.operations.credentials import UploadLimits
 from toolkit.operations.custody import custody_findings
@@ -64,7 +65,14 @@ def upload(ctx: Context, credentials: Path, folder: Path, concurrency: int, rene
     Exit status 3: some files were not uploaded; each is named with the reason.
     """
     renewal = _renewal(ctx) if renew else None
-    uploaded = upload_files(credentials, folder, concurrency=concurrency, renewal=renewal, progress=ctx.progress)
+    uploaded = upload_files(
+        credentials,
+        folder,
+        concurrency=concurrency,
+        renewal=renewal,
+        progress=ctx.progress,
+        announce=_announce,
+    )
     if as_json:
         print_json(
             {
@@ -76,7 +84,7 @@ def upload(ctx: Context, credentials: Path, folder: Path, concurrency: int, rene
             }
         )
     else:
-        click.echo(
+        show(
             f"{credentials.name}: {uploaded.files} files: {uploaded.sent} sent, "
             f"{uploaded.skipped} sent before, {len(uploaded.failures)} failed"
         )
@@ -117,7 +125,7 @@ def verify(ctx: Context, as_json: bool) -> int:
             }
         )
     else:
-        click.echo(f"{verified.verified} files verified: {verified.unusable} unusable, {verified.left} left")
+        show(f"{verified.verified} files verified: {verified.unusable} unusable, {verified.left} left")
         for problem, count in sorted(verified.problems.items()):
             note(f"{count} {problem}: {CONTENT_PROBLEM_TEXTS[problem]}")
     return NEEDS_ATTENTION if verified.unusable or verified.left else DONE
@@ -145,10 +153,10 @@ def findings(ctx: Context, as_json: bool) -> int:
     if as_json:
         print_json({"findings": [_finding_as_json(finding) for finding in found]})
     elif not found:
-        click.echo("nothing in doubt")
+        show("nothing in doubt")
     for finding in () if as_json else found:
         about = ", ".join(finding.sale_ids or finding.keys)
-        click.echo(f"{finding.problem}: {about}: {finding.text}" + (f" ({finding.detail})" * bool(finding.detail)))
+        show(f"{finding.problem}: {about}: {finding.text}" + (f" ({finding.detail})" * bool(finding.detail)))
     return NEEDS_ATTENTION if found else DONE
 
 
@@ -174,9 +182,9 @@ def log(ctx: Context, out: Path, as_json: bool) -> int:
     if as_json:
         print_json({"file": out, "newestSeal": seal.as_json() if seal else None})
     elif seal is None:
-        click.echo(f"{out}: nothing has happened yet")
+        show(f"{out}: nothing has happened yet")
     else:
-        click.echo(f"{out}: seal {seal.number}, {seal.hash}")
+        show(f"{out}: seal {seal.number}, {seal.hash}")
     return DONE
 
 
@@ -211,8 +219,16 @@ def withdraw(
     if as_json:
         print_json({"id": done.evidence_id, "saleId": done.sale_id, "withdrawnAt": done.withdrawn_at})
     else:
-        click.echo(f"{done.evidence_id}: withdrawn from sale {done.sale_id}")
+        show(f"{done.evidence_id}: withdrawn from sale {done.sale_id}")
     return DONE
+
+
+def _announce(addresses: Sequence[str]) -> None:
+    """Say where the files go: a credentials file comes from elsewhere and names any address."""
+    for address in addresses[:_SHOWN]:
+        note(f"sending to {address}")
+    if len(addresses) > _SHOWN:
+        note(f"... and to {len(addresses) - _SHOWN} more addresses")
 
 
 def _renewal(ctx: Context) -> Renewal:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from toolkit.domain.findings import Verdict
-from toolkit.faces.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, note, pass_context, print_json
+from toolkit.faces.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
 from toolkit.operations.completion import complete_sale
 from toolkit.operations.sales import RejectedSale, load_sales
 
@@ -57,7 +57,7 @@ def load(ctx: Context, file: Path, as_json: bool) -> int:
             }
         )
     else:
-        click.echo(
+        show(
             f"{file.name}: {loaded.rows} sales: {loaded.inserted} new, {loaded.updated} updated, "
             f"{loaded.unchanged} unchanged, {len(loaded.rejected)} rejected"
         )
@@ -91,9 +91,9 @@ def complete(ctx: Context, sale_id: str, as_json: bool) -> int:
             document |= _verdict_as_json(done.verdict)
         print_json(document)
     elif done.already:
-        click.echo(f"{sale_id}: was completed before, at {done.completed_at}")
+        show(f"{sale_id}: was completed before, at {done.completed_at}")
     elif completed:
-        click.echo(f"{sale_id}: completed")
+        show(f"{sale_id}: completed")
     elif done.verdict is not None:
         note(f"toolkit: {sale_id} cannot be completed, it is {done.verdict.status}")
         for piece in done.verdict.missing:

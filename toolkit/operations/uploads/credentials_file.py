@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from toolkit.domain.evidence import EvidenceType
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.partner import FormPolicy
+
+_HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
+"""JSON can spell it, but it is no text that a file name or a form could hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,12 @@ class CredentialsLine:
     url: str
     fields: Mapping[str, str] = field(repr=False)
     policy: FormPolicy
+
+    @property
+    def address(self) -> str:
+        """Where the file goes: scheme, host and port of ``url``."""
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def read_credentials(path: Path) -> Iterator[CredentialsLine]:
@@ -49,7 +60,7 @@ def _line(path: Path, number: int, text: bytes) -> CredentialsLine:
 
     try:
         document = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         refuse("this is not JSON; the file holds one JSON object a line, see: toolkit credentials request")
     if not isinstance(document, dict):
         refuse("this is not a JSON object.")
@@ -60,6 +71,8 @@ def _line(path: Path, number: int, text: bytes) -> CredentialsLine:
             refuse(f"{name} is missing or not a text.")
         return value
 
+    if _HALF_CHARACTER.search(json.dumps(document, ensure_ascii=False)):
+        refuse("a text holds half a character (a lone surrogate).")
     fields = _fields(document.get("fields"))
     if fields is None:
         refuse("fields is missing or not an object of texts.")
@@ -72,16 +85,27 @@ def _line(path: Path, number: int, text: bytes) -> CredentialsLine:
         refuse(str(error))
     except ValueError:
         refuse("id is not a UUID, or evidenceType is none of the contract's.")
+    url = required("url")
+    if not _is_address(url):
+        refuse("url is no http or https address.")
     return CredentialsLine(
         number,
         evidence_id,
         required("saleId"),
         required("fileName"),
         evidence_type,
-        required("url"),
+        url,
         fields,
         policy,
     )
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _fields(value: Any) -> dict[str, str] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
@@ -67,12 +67,14 @@ def upload_files(
     concurrency: int = CONCURRENCY,
     renewal: Renewal | None = None,
     progress: Progress | None = None,
+    announce: Callable[[Sequence[str]], None] | None = None,
 ) -> Uploaded:
     """Send the files of a credentials file from ``folder``; the failure of one does not stop the others.
 
     The whole credentials file is read and checked first. Memory holds what is under way, whatever the number
     and the size of the files. Killed and called again, it goes on with what is not in its journal. With a
-    ``renewal``, new credentials are asked for where those of a line ran out.
+    ``renewal``, new credentials are asked for where those of a line ran out. ``announce`` is told the addresses
+    that the file names, before anything goes there.
 
     Raises:
         UnreadableFile: the credentials file, with the line at fault; nothing was sent.
@@ -81,7 +83,10 @@ def upload_files(
     progress = progress or Quiet()
     if not folder.is_dir():
         raise InvalidInput(f"There is no folder {folder}.")
-    files = LocalFiles(folder, read_credentials(credentials))
+    addresses: dict[str, None] = {}
+    files = LocalFiles(folder, _noting(read_credentials(credentials), addresses))
+    if announce is not None:
+        announce(list(addresses))
     with Journal(credentials) as journal, _Sender(files, concurrency, renewal) as sender:
         progress.begin("Uploading", len(files), "files")
         lines = (line for line in read_credentials(credentials) if line.id not in journal)
@@ -94,6 +99,12 @@ def upload_files(
         progress.end()
     failures.sort(key=lambda failure: failure.line)
     return Uploaded(len(files), tried - len(failures), len(files) - tried, tuple(failures))
+
+
+def _noting(lines: Iterator[CredentialsLine], addresses: dict[str, None]) -> Iterator[CredentialsLine]:
+    for line in lines:
+        addresses[line.address] = None
+        yield line
 
 
 class _Stopped(Exception):
