@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from toolkit.operations.spreadsheets.sources import Source
 
 ROWS: Final = 20_000
 """Rows of a chunk."""
+_FEW: Final = 500
 EXACT: Final = 10**15
 """Workbooks keep 15 digits of a number; from here on the last ones are lost."""
 
@@ -55,13 +56,12 @@ class Workbook:
         sheet = self._sheet or _sheet(self.source, _open(self.source, _contents(self.source)), self.layout.sheet)
         rows = _rows(sheet)
         line = self.layout.heading_line + 1
-        width = len(self.layout.headings)
         for _ in islice(rows, self.layout.heading_line):
             pass
-        while stretch := list(islice(rows, ROWS)):
-            chunk = _chunk(stretch, line, width)
+        while stretch := _next_stretch(rows, line, len(self.layout.headings)):
+            chunk = _chunk(stretch)
             yield _with_days_from_1904(chunk) if self._from_1904 else chunk
-            line += len(stretch)
+            line += stretch.size
 
     def check_unchanged(self) -> None:
         """Make sure that the file is still the one that was understood.
@@ -151,21 +151,40 @@ def _rows(sheet: CalamineSheet) -> Iterator[list[Any]]:
     return iter(()) if sheet.start is None else sheet.iter_rows()
 
 
-def _chunk(rows: Sequence[list[Any]], first_line: int, width: int) -> Chunk:
-    kept = [number for number, row in enumerate(rows) if any(row) or any(cell != "" for cell in row)]
-    if len(kept) < len(rows):
-        rows_kept: Sequence[list[Any]] = [rows[number] for number in kept]
-    else:
-        rows_kept = rows
+class _Stretch(NamedTuple):
+    """Cells of the next rows column by column, the lines of those that are not blank, and how many were read."""
+
+    columns: list[list[Any]]
+    lines: list[int]
+    size: int
+
+
+def _next_stretch(rows: Iterator[list[Any]], first_line: int, width: int) -> _Stretch | None:
+    """The next rows as columns, a few at a time: rows that live longer keep the garbage collector busy."""
+    columns: list[list[Any]] = [[] for _ in range(width)]
+    lines: list[int] = []
+    size = 0
+    while size < ROWS and (few := list(islice(rows, _FEW))):
+        kept = [(number, row) for number, row in enumerate(few, first_line + size) if not _is_blank(row)]
+        for column, cells in zip(columns, zip(*(row for _, row in kept), strict=True), strict=False):
+            column.extend(cells)
+        lines.extend(number for number, _ in kept)
+        size += len(few)
+    return _Stretch(columns, lines, size) if size else None
+
+
+def _is_blank(row: list[Any]) -> bool:
+    return not any(row) and all(cell == "" for cell in row)
+
+
+def _chunk(stretch: _Stretch) -> Chunk:
     columns, kinds = [], {}
-    for index, cells in enumerate(islice(zip(*rows_kept, strict=True), width)):
-        column, kind = _column(cells)
+    for position, cells in enumerate(stretch.columns):
+        column, kinds_of_cells = _column(cells)
         columns.append(column)
-        if kind is not None:
-            kinds[index] = kind
-    if not columns:
-        columns = [pa.array([], pa.string()) for _ in range(width)]
-    return Chunk(columns, np.asarray(kept, dtype=np.int64) + first_line, len(rows), kinds=kinds)
+        if kinds_of_cells is not None:
+            kinds[position] = kinds_of_cells
+    return Chunk(columns, np.asarray(stretch.lines, dtype=np.int64), stretch.size, kinds=kinds)
 
 
 def _column(cells: Sequence[Any]) -> tuple[pa.StringArray, npt.NDArray[np.uint8] | None]:
@@ -201,6 +220,8 @@ _SEPARATOR: Final = "\x1f"
 
 def _text_column(cells: Sequence[str]) -> pa.StringArray:
     """Texts as a column, joined and cut again, which is twice as fast as one by one."""
+    if not cells:
+        return pa.array([], pa.string())
     joined = np.frombuffer(_SEPARATOR.join(cells).encode(), np.uint8)
     separators = np.flatnonzero(joined == ord(_SEPARATOR))
     if len(separators) != len(cells) - 1:
