@@ -57,6 +57,21 @@ def test_what_a_notebook_found_can_decide_the_exit_status(folder, capsys):
     assert (printed["out"], printed["results"]) == (str(out), [found])
 
 
+def test_an_error_of_others_by_a_name_of_ours_is_not_quoted(folder):
+    query = "import pandas, sqlalchemy\npandas.read_sql('SELECT maria', sqlalchemy.create_engine('sqlite://'))"
+    path = write(folder, query)
+    with pytest.raises(NotebookFailed, match=r": DatabaseError: \(its text is left out"):
+        run_notebook(path, out=folder / "out.ipynb")
+    kept = nbformat.read(folder / "out.failed.ipynb", 4)
+    assert "maria" not in json.dumps([cell.get("outputs") for cell in kept.cells])
+
+
+def test_an_error_of_ours_is_told(folder):
+    source = "from toolkit.settings import Settings\nSettings.from_environment({'DATABASE_URL': 'x'})"
+    with pytest.raises(NotebookFailed, match=r": SettingsError: DATABASE_URL must look like"):
+        run_notebook(write(folder, source), out=folder / "out.ipynb")
+
+
 def test_a_failed_run_leaves_what_was_there_and_quotes_no_data(folder):
     path = write(
         folder, "print('before')", "def load(row):\n    raise ValueError(row.upper())", "load('m' + 'aria')"

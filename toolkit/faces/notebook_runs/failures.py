@@ -20,12 +20,14 @@ _OURS: Final = {
 _LEFT_OUT: Final = (
     "(its text is left out here, because it may quote data; run the notebook in JupyterLab to see it)"
 )
+_OUR_PLACE: Final = re.compile(r"Cell In|File .*[/\\]toolkit[/\\]\S*, in ")
 _FRAME: Final = re.compile(r"^(?:File .+?:\d+, in \w+|Cell In\[\d+\], line \d+)", re.MULTILINE)
 
 
 def described_failure(error: PapermillExecutionError) -> str:
     """Where the notebook failed and why, in one line."""
-    return f"failed at In [{error.exec_count}]: {error.ename}: {_text(error.ename, error.evalue)}"
+    text = _text(error.ename, error.evalue, _places(error.traceback))
+    return f"failed at In [{error.exec_count}]: {error.ename}: {text}"
 
 
 def cut_errors(notebook: nbformat.NotebookNode) -> None:
@@ -37,10 +39,15 @@ def cut_errors(notebook: nbformat.NotebookNode) -> None:
 
 
 def _cut(output: Any) -> None:
-    places = _FRAME.findall(strip_color("\n".join(output.traceback)))
-    output.evalue = _text(output.ename, output.evalue)
+    places = _places(output.traceback)
+    output.evalue = _text(output.ename, output.evalue, places)
     output.traceback = [*places, f"{output.ename}: {output.evalue}"]
 
 
-def _text(name: str, text: str) -> str:
-    return text if name in _OURS else _LEFT_OUT
+def _places(traceback: list[str]) -> list[str]:
+    return _FRAME.findall(strip_color("\n".join(traceback)))
+
+
+def _text(name: str, text: str, places: list[str]) -> str:
+    """The text of an error of ours, by its name and by who raised it: pandas has a ``DatabaseError`` too."""
+    return text if name in _OURS and (not places or _OUR_PLACE.match(places[-1])) else _LEFT_OUT
