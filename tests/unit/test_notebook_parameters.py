@@ -1,10 +1,13 @@
 """`-p NAME VALUE`: known names only, and each value of its default's type."""
 
+from pathlib import Path
+
 import nbformat
 import pytest
 
 from toolkit.errors import NotebookFailed, SettingsError
 from toolkit.faces.notebook_runs.parameters import chosen_values, read_parameters
+from toolkit.reports import FORMATS
 
 CELL = """\
 cpf = "000"  # whose
@@ -28,6 +31,12 @@ PARAMETERS = read_parameters(notebook(CELL, ["parameters"]))
 
 def chosen(*given: tuple[str, str]):
     return chosen_values(PARAMETERS, given, "some.ipynb")
+
+
+def test_the_report_notebook_names_every_format_that_it_can_write():
+    path = Path(__file__).parents[2] / "notebooks" / "03_missing_evidence_report.ipynb"
+    parameters = read_parameters(nbformat.read(path, as_version=4))
+    assert parameters["formats"].described.endswith(", ".join(FORMATS))
 
 
 def test_parameters_are_read_with_default_and_comment():
