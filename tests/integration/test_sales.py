@@ -14,6 +14,7 @@ from tests.conftest import SettableClock
 from tests.unit.test_fields import body
 from toolkit.errors import UnreadableFile
 from toolkit.faces.cli import main
+from toolkit.operations.credentials.manifest import read_manifest
 from toolkit.operations.observation import observe, observe_sales
 from toolkit.operations.registration import register_client
 from toolkit.operations.sales import SalesLoaded, load_sales
@@ -21,6 +22,8 @@ from toolkit.storage.database import Database
 from toolkit.storage.tables import sale_observations, sales
 
 HEADINGS = "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt,partner"
+
+ROW = "Maria,52998224725,maria@example.com"
 
 
 def load(
@@ -138,6 +141,18 @@ def test_a_file_without_the_headings_changes_nothing_and_says_what_is_missing(
     ):
         load(database, tmp_path, clock, "S-1,A,true", headings="saleId,utilityGroup,isClientFinancialResponsible")
     assert observations(database) == []
+
+
+def test_a_row_of_data_in_the_place_of_the_headings_is_not_quoted(
+    database: Database, tmp_path: Path, clock: SettableClock
+) -> None:
+    for read in (
+        lambda: load(database, tmp_path, clock, headings=ROW),
+        lambda: read_manifest(tmp_path / "sales.csv"),
+    ):
+        with pytest.raises(UnreadableFile, match="The file has no headings") as caught:
+            read()
+        assert "52998224725" not in str(caught.value)
 
 
 def test_changes_by_the_other_system_are_observed(

@@ -99,8 +99,10 @@ def _columns(table: Table, path: Path) -> dict[str, str]:
     }
     lacking = [name for name in REQUIRED_COLUMNS if name not in found]
     if lacking:
+        # Where nothing is a heading, this may be a row of data.
+        listed = f"Found: {', '.join(table.rows.columns)}" if found else "The file has no headings"
         raise UnreadableFile(
-            f"{path}: the columns {', '.join(lacking)} are missing. Found: {', '.join(table.rows.columns)}. "
+            f"{path}: the columns {', '.join(lacking)} are missing. {listed}. "
             f"A sales file has {', '.join(REQUIRED_COLUMNS)} and may have {', '.join(OPTIONAL_COLUMNS)}."
         )
     return found

@@ -64,9 +64,14 @@ def read_manifest(path: Path) -> Manifest:
     written = {str(heading).strip().lower(): str(heading) for heading in table.rows.columns}
     lacking = [name for name in COLUMNS if name.lower() not in written]
     if lacking:
+        # Where nothing is a heading, this may be a row of data.
+        listed = (
+            f"Found: {', '.join(table.rows.columns)}"
+            if len(lacking) < len(COLUMNS)
+            else "The file has no headings"
+        )
         raise UnreadableFile(
-            f"{path}: the columns {', '.join(lacking)} are missing. Found: {', '.join(table.rows.columns)}. "
-            f"A manifest has {', '.join(COLUMNS)}."
+            f"{path}: the columns {', '.join(lacking)} are missing. {listed}. A manifest has {', '.join(COLUMNS)}."
         )
     cells = [table.rows[written[name.lower()]].tolist() for name in COLUMNS]
     # An empty cell is an absent value, so that a required one gives the contract's reason.
