@@ -175,7 +175,10 @@ def test_whole_cpfs_are_shown_on_request_only(
         (["audit", "--as-of", "yesterday"], "'yesterday' is no moment; write it like 2026-11-20"),
         (["audit", "--as-of", "2999-01-01"], "lies in the future"),
         (["report", "--as-of", "2026-02-30"], "is no moment"),
-        (["report", "--format", "html,pptx"], "Unknown report format (pptx); there are html, xlsx, csv, json, pdf"),
+        (
+            ["report", "--format", "html,pptx"],
+            "Unknown report format (pptx); there are html, xlsx, csv, json, pdf",
+        ),
         (["report", "--fail-on", "everything"], "'everything' is not one of"),
     ],
 )
