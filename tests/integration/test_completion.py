@@ -12,6 +12,7 @@ from tests.conftest import SettableClock
 from toolkit.domain.evidence import KIND_OF, EvidenceType, FileKind, object_key
 from toolkit.errors import SaleNotFound
 from toolkit.faces.cli import main
+from toolkit.faces.cli.context import print_json
 from toolkit.operations.completion import complete_sale
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
@@ -141,3 +142,8 @@ def test_the_command_says_what_stands_in_the_way(
         "  POV is missing: NEVER_REQUESTED\n"
         "  DOC_CONTRATANTE is missing: NEVER_REQUESTED\n"
     )
+
+
+def test_the_command_writes_times_as_iso_8601(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"completedAt": datetime(2026, 11, 20, 18, tzinfo=UTC)})
+    assert '"completedAt": "2026-11-20T18:00:00+00:00"' in capsys.readouterr().out

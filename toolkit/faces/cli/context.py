@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Final
 
@@ -61,7 +62,11 @@ pass_context = click.make_pass_decorator(Context)
 
 def print_json(document: Mapping[str, Any]) -> None:
     """One JSON document on stdout, for machines."""
-    click.echo(plain(json.dumps(document, ensure_ascii=False, indent=2, default=str)))
+    click.echo(plain(json.dumps(document, ensure_ascii=False, indent=2, default=_as_text)))
+
+
+def _as_text(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def show(text: str) -> None:

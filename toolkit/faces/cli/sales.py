@@ -10,6 +10,7 @@ from toolkit.domain.findings import Verdict
 from toolkit.faces.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
 from toolkit.operations.completion import complete_sale
 from toolkit.operations.sales import RejectedSale, load_sales
+from toolkit.reports.times import iso
 
 _SHOWN = 20
 
@@ -90,8 +91,8 @@ def complete(ctx: Context, sale_id: str, as_json: bool) -> int:
         if done.verdict is not None:
             document |= _verdict_as_json(done.verdict)
         print_json(document)
-    elif done.already:
-        show(f"{sale_id}: was completed before, at {done.completed_at}")
+    elif done.already and done.completed_at is not None:
+        show(f"{sale_id}: was completed before, at {iso(done.completed_at, ctx.settings.timezone)}")
     elif completed:
         show(f"{sale_id}: completed")
     elif done.verdict is not None:
