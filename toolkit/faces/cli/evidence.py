@@ -15,9 +15,11 @@ from toolkit.operations.contents import verify_contents
 from toolkit.operations.credentials import UploadLimits
 from toolkit.operations.custody import custody_findings
 from toolkit.operations.custody_log import export_log
+from toolkit.operations.evidence_records import EvidenceRecord, records_of
 from toolkit.operations.uploads import Failure, Renewal, upload_files
 from toolkit.operations.uploads.sending import CONCURRENCY
 from toolkit.operations.withdrawal import withdraw as withdraw_record
+from toolkit.reports.times import readable
 
 _SHOWN = 20
 
@@ -188,6 +190,31 @@ def log(ctx: Context, out: Path, as_json: bool) -> int:
     return DONE
 
 
+@evidence.command("list")
+@click.argument("sale_id")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def list_records(ctx: Context, sale_id: str, as_json: bool) -> int:
+    """List the evidence records of the sale SALE_ID with their ids, by what was last seen of the bucket.
+
+    \b
+    Example:
+      toolkit evidence list V-2026-00031
+      toolkit evidence withdraw EVIDENCE_ID --reason "sent twice" --by ana --approved-by bruno
+    """
+    records = records_of(ctx.workspace.database, sale_id, ctx.workspace.clock)
+    if as_json:
+        print_json({"saleId": sale_id, "records": [_record_as_json(record) for record in records]})
+        return DONE
+    for record in records:
+        state = "WITHDRAWN" if record.withdrawn_at else record.state or "TYPE_UNKNOWN"
+        requested = readable(record.requested_at, ctx.settings.timezone)
+        show(f"{record.id}  {record.evidence_type:<40}  {state:<12}  {requested}  {record.requested_by}")
+    if not records:
+        note(f"{sale_id} has no evidence records yet")
+    return DONE
+
+
 @evidence.command()
 @click.argument("evidence_id", type=click.UUID)
 @click.option("--reason", required=True, help="Why the record must not count.")
@@ -234,6 +261,17 @@ def _announce(addresses: Sequence[str]) -> None:
 def _renewal(ctx: Context) -> Renewal:
     limits = UploadLimits(ctx.settings.upload_ttl, ctx.settings.upload_max_bytes)
     return Renewal(ctx.workspace.database, ctx.workspace.bucket, limits, ctx.workspace.clock)
+
+
+def _record_as_json(record: EvidenceRecord) -> dict[str, object]:
+    return {
+        "id": record.id,
+        "evidenceType": record.evidence_type,
+        "state": record.state,
+        "requestedBy": record.requested_by,
+        "requestedAt": record.requested_at,
+        "withdrawnAt": record.withdrawn_at,
+    }
 
 
 def _finding_as_json(finding: CustodyFinding) -> dict[str, object]:

@@ -1,0 +1,56 @@
+"""The records of a sale can be listed with their ids, which a withdrawal needs."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.conftest import SettableClock
+from tests.integration.audited import Story, day
+from toolkit.domain.evidence import FileKind
+from toolkit.errors import SaleNotFound
+from toolkit.faces.cli import main
+from toolkit.operations.evidence_records import records_of
+from toolkit.storage.database import Database
+
+
+@pytest.fixture
+def story(database: Database) -> Story:
+    return Story(database)
+
+
+def listed(database: Database, clock: SettableClock) -> dict[Any, str | None]:
+    return {record.id: record.state for record in records_of(database, "S-1", clock)}
+
+
+def test_each_record_says_how_far_it_got(database: Database, story: Story, clock: SettableClock) -> None:
+    clock.now = day(31)
+    story.sale(seen_at=day(2))
+    good, good_key = story.record("S-1", "POV", requested_at=day(3))
+    story.check(story.upload(good_key, seen_at=day(4)), FileKind.AUDIO, at=day(4))
+    bad, bad_key = story.record("S-1", "AUT", requested_at=day(4))
+    story.check(story.upload(bad_key, seen_at=day(5)), FileKind.PDF, at=day(5))
+    late, _ = story.record("S-1", "KYC", requested_at=day(5))
+    fresh, _ = story.record("S-1", "DOC_CONTRATANTE", requested_at=day(31) - timedelta(minutes=1))
+    story.withdraw(late, at=day(6))
+    assert listed(database, clock) == {good: "COUNTED", bad: "UNUSABLE", late: "EXPIRED", fresh: "NOT_UPLOADED"}
+    withdrawn = {record.id: record.withdrawn_at for record in records_of(database, "S-1", clock)}
+    assert withdrawn == {good: None, bad: None, late: day(6), fresh: None}
+
+
+def test_an_unknown_sale_is_named(database: Database, clock: SettableClock) -> None:
+    with pytest.raises(SaleNotFound, match="S-9"):
+        records_of(database, "S-9", clock)
+
+
+def test_the_command_lists_ids(
+    embedded_environment: dict[str, str], story: Story, capsys: pytest.CaptureFixture[str]
+) -> None:
+    story.sale(seen_at=day(2))
+    pov, _ = story.record("S-1", "POV", requested_at=day(3))
+    assert main(["evidence", "list", "S-1"], embedded_environment) == 0
+    assert str(pov) in capsys.readouterr().out
+    assert main(["evidence", "list", "S-1", "--json"], embedded_environment) == 0
+    (record,) = json.loads(capsys.readouterr().out)["records"]
+    assert (record["id"], record["state"], record["withdrawnAt"]) == (str(pov), "EXPIRED", None)
