@@ -195,9 +195,20 @@ def test_two_people_who_load_the_same_file_register_it_once(database: Database, 
 def test_one_unreadable_file_keeps_all_others_out(database: Database, load: Loads, tmp_path: Path):
     good = write_csv(tmp_path / "a.csv", [client(1)])
     bad = write_csv(tmp_path / "b.csv", [client(2)], headings=["x" * (n + 1) for n in range(len(FIELDS))])
-    with pytest.raises(UnreadableFile, match=r"^b\.csv: no heading for cpf, .*Found on line 1: x, xx.*--map"):
+    with pytest.raises(
+        UnreadableFile, match=r"^b\.csv: no heading for cpf, .*No heading on line 1 is known.*--map"
+    ):
         load(good, bad)
     assert registered(database) == []
+
+
+def test_a_file_without_headings_is_refused_without_quoting_its_first_person(load: Loads, tmp_path: Path):
+    people = tmp_path / "people.csv"
+    people.write_text("Nome;Maria da Silva;529.982.247-25;maria@example.com\n;;;\n", encoding="utf-8")
+    with pytest.raises(UnreadableFile, match=r"Found on line 1: Nome, ") as caught:
+        load(people)
+    assert "529.982" not in str(caught.value)
+    assert "@" not in str(caught.value)
 
 
 def test_several_files_count_together(load: Loads, tmp_path: Path):

@@ -9,7 +9,7 @@ import pandas as pd
 
 from toolkit.domain.findings import Problem, Reason
 from toolkit.faces.cli.audit_options import asked_for, audit_options
-from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json
+from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
 from toolkit.operations.audit import AuditResult
 from toolkit.reports.document_json import summary
 from toolkit.reports.times import readable
@@ -45,8 +45,8 @@ def audit(ctx: Context, as_of: str | None, no_sync: bool, as_json: bool) -> int:
 
 
 def _show(ctx: Context, result: AuditResult) -> None:
-    click.echo(f"As of {readable(result.as_of, ctx.settings.timezone)}")
-    click.echo(f"{headline(result)}.")
+    show(f"As of {readable(result.as_of, ctx.settings.timezone)}")
+    show(f"{headline(result)}.")
     for text in notices(result):
         note(f"note: {text}")
     if result.sales:
@@ -75,9 +75,9 @@ def _table(
         [str(row[key]), *(f"{row[name]:,}" for name in counts), texts.get(str(row[key]), "")]
         for row in table.to_dict("records")
     ]
-    click.echo(f"\n{title}")
+    show(f"\n{title}")
     for line in _aligned([[heading, *counts, ""], *rows]):
-        click.echo(f"  {line}")
+        show(f"  {line}")
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -8,7 +8,7 @@ import click
 
 from toolkit.errors import InvalidInput
 from toolkit.faces.cli.audit_options import asked_for, audit_options
-from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context
+from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, show
 from toolkit.faces.cli.custody_log import verify_custody_log
 from toolkit.operations.audit import AuditResult
 from toolkit.reports import DEFAULT_FORMATS, FORMATS, FileState, chosen, verify_files, write_report
@@ -67,7 +67,7 @@ def report(
     for text in notices(result):
         note(f"note: {text}")
     for path in written:
-        click.echo(path)
+        show(str(path))
     return NEEDS_ATTENTION if _fails(result, fail_on) else DONE
 
 
@@ -102,5 +102,5 @@ def verify(folder: Path, seal: str | None) -> int:
         return verify_custody_log(folder, seal)
     found = verify_files(folder)
     for file in found:
-        click.echo(f"{file.state:<10}  {folder / file.name}")
+        show(f"{file.state:<10}  {folder / file.name}")
     return DONE if all(file.state is FileState.AS_WRITTEN for file in found) else NEEDS_ATTENTION

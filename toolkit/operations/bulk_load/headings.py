@@ -35,6 +35,9 @@ IGNORED: Final = "-"
 _ENOUGH: Final = 3
 """Known headings by which a row is taken for the headings."""
 
+_DIGITS_OF_DATA: Final = 4
+"""Digits in a cell that no heading has."""
+
 
 def plain(heading: str) -> str:
     """A heading without case, accents, punctuation and white space."""
@@ -99,9 +102,10 @@ class Headings:
             found[name] = position
         missing = [field.name for field in FIELDS if field.required and field.name not in found]
         if missing:
-            listed = ", ".join(heading for heading in headings if heading) or "nothing"
+            listed = ", ".join(heading for heading in headings if _is_no_data(heading)) if found else ""
+            seen = f"Found on line {line}: {listed}" if listed else f"No heading on line {line} is known"
             raise UnreadableFile(
-                f"{source}: no heading for {', '.join(missing)}. Found on line {line}: {listed}. "
+                f"{source}: no heading for {', '.join(missing)}. {seen}. "
                 "Rename the headings, or say what they mean: --map HEADING=field."
             )
         return found
@@ -110,6 +114,11 @@ class Headings:
         key = plain(heading)
         name = self._mapped.get(key) or KNOWN.get(key)
         return None if name == IGNORED else name
+
+
+def _is_no_data(cell: str) -> bool:
+    """Whether a cell may be quoted: in a file without headings its first row is a person's."""
+    return bool(cell) and "@" not in cell and sum(letter.isdigit() for letter in cell) < _DIGITS_OF_DATA
 
 
 def is_own(headings: Sequence[str]) -> bool:
