@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
-from uuid import UUID
 
 import numpy as np
 import psycopg
@@ -31,13 +30,8 @@ _AHEAD: Final = 1
 class Rows:
     """Rows as the database wants them: both tables as CSV, ids included."""
 
-    client_ids: Bytes
     clients: pa.Buffer
     addresses: pa.Buffer
-
-    def client_id(self, row: int) -> UUID:
-        """The id of one client."""
-        return UUID(bytes=self.client_ids[row].tobytes())
 
 
 def rows_of(settled: Mapping[str, pa.StringArray], created_at: datetime) -> Rows:
@@ -52,7 +46,7 @@ def rows_of(settled: Mapping[str, pa.StringArray], created_at: datetime) -> Rows
     }
     client_rows = _as_csv(columns, _CLIENT_COLUMNS)
     columns["id"] = id_column(new_ids(count))
-    return Rows(client_ids, client_rows, _as_csv(columns, _ADDRESS_COLUMNS))
+    return Rows(client_rows, _as_csv(columns, _ADDRESS_COLUMNS))
 
 
 _HEX: Final = np.frombuffer("".join(f"{byte:02x}" for byte in range(256)).encode(), np.uint8).reshape(256, 2)

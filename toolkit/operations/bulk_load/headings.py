@@ -102,7 +102,7 @@ class Headings:
             found[name] = position
         missing = [field.name for field in FIELDS if field.required and field.name not in found]
         if missing:
-            listed = ", ".join(heading for heading in headings if _is_no_data(heading)) if found else ""
+            listed = ", ".join(self._quotable(headings))
             seen = f"Found on line {line}: {listed}" if listed else f"No heading on line {line} is known"
             raise UnreadableFile(
                 f"{source}: no heading for {', '.join(missing)}. {seen}. "
@@ -110,15 +110,21 @@ class Headings:
             )
         return found
 
+    def _quotable(self, headings: Sequence[str]) -> list[str]:
+        """What may be quoted: in a file without headings the first row is a person's."""
+        known = [heading for heading in headings if self._name(heading)]
+        return (
+            [heading for heading in headings if heading] if known and not any(map(_is_data, headings)) else known
+        )
+
     def _name(self, heading: str) -> str | None:
         key = plain(heading)
         name = self._mapped.get(key) or KNOWN.get(key)
         return None if name == IGNORED else name
 
 
-def _is_no_data(cell: str) -> bool:
-    """Whether a cell may be quoted: in a file without headings its first row is a person's."""
-    return bool(cell) and "@" not in cell and sum(letter.isdigit() for letter in cell) < _DIGITS_OF_DATA
+def _is_data(cell: str) -> bool:
+    return "@" in cell or sum(letter.isdigit() for letter in cell) >= _DIGITS_OF_DATA
 
 
 def is_own(headings: Sequence[str]) -> bool:

@@ -44,43 +44,30 @@ class Load:
             InvalidInput: the files that come back cannot be written.
         """
         with self._outputs as outputs:
-            already = self._rehearse(database) if dry_run else self._load(database)
+            already = self._load(database, dry_run=dry_run)
             rejected, skipped = outputs.publish()
         return FileLoaded(self._plan.understood, self._tally, already, rejected, skipped, tuple(outputs.notes))
 
-    def _load(self, database: Database) -> datetime | None:
+    def _load(self, database: Database, *, dry_run: bool) -> datetime | None:
+        """Load the file unless it was loaded already, and tell when that was."""
         with database.transaction() as connection:
-            wait_for_turn(connection, self._progress)
+            if not dry_run:
+                wait_for_turn(connection, self._progress)
             already = self._batch.loaded_at(connection)
+            writes = not dry_run and already is None
             if already is not None:
-                self._all_there(database)
-                return already
+                self._on_duplicate = OnDuplicate.SKIP
             with lookup(database) as reading:
-                self._pass(Registration(raw(connection), reading, self._on_duplicate, self._moment))
+                self._pass(
+                    Registration(raw(connection) if writes else None, reading, self._on_duplicate, self._moment)
+                )
+            if already is not None:
+                self._tally.all_there()
             self._outputs.complete(self._tally)
-            self._plan.table.check_unchanged()
-            self._batch.record(connection, self._tally, self._moment)
-        return None
-
-    def _rehearse(self, database: Database) -> datetime | None:
-        with database.transaction() as connection:
-            already = self._batch.loaded_at(connection)
-        if already is not None:
-            self._all_there(database)
-            return already
-        with lookup(database) as reading:
-            self._pass(Registration(None, reading, self._on_duplicate, self._moment))
-        self._outputs.complete(self._tally)
-        return None
-
-    def _all_there(self, database: Database) -> None:
-        """Tell again what is wrong with a file that was loaded before; its other rows are there."""
-        self._on_duplicate = OnDuplicate.SKIP
-        with lookup(database) as reading:
-            self._pass(Registration(None, reading, self._on_duplicate, self._moment))
-        self._tally.skipped += self._tally.accepted
-        self._tally.accepted = 0
-        self._outputs.complete(self._tally)
+            if writes:
+                self._plan.table.check_unchanged()
+                self._batch.record(connection, self._tally, self._moment)
+        return already
 
     def _pass(self, registration: Registration) -> None:
         layout = self._plan.understood.layout

@@ -6,6 +6,7 @@ the contract's own rules one by one, which alone write the reasons.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -74,15 +75,17 @@ def decide(chunk: Chunk, columns: Mapping[str, int], options: LoadOptions, today
     warnings = {kind: mask & accepted for kind, mask in _warnings(settled, today) if (mask & accepted).any()}
     if options.warnings_as_errors:
         for kind, mask in warnings.items():
+            accepted &= ~mask
             for row in np.flatnonzero(mask).tolist():
                 errors.setdefault(row, []).append(_as_error(kind))
-            accepted &= ~mask
-    counts: dict[Repair, int] = {}
-    for kind_of_repair, mask in repairs:
-        count = int((mask & accepted).sum())
-        if count:
-            counts[kind_of_repair] = counts.get(kind_of_repair, 0) + count
-    return Verdict(settled, accepted, errors, counts, warnings)
+    return Verdict(settled, accepted, errors, _counted(repairs, accepted), warnings)
+
+
+def _counted(repairs: Sequence[tuple[Repair, Mask]], accepted: Mask) -> dict[Repair, int]:
+    counts: Counter[Repair] = Counter()
+    for repair_made, cells in repairs:
+        counts[repair_made] += int((cells & accepted).sum())
+    return dict(+counts)
 
 
 class _Column:

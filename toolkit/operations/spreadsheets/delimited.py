@@ -48,7 +48,11 @@ class DelimitedText:
         self.source = source
         self._old_mac = b"\n" not in sample and b"\r" in sample
         found = _find_headings(source, self._with_line_feeds(sample), reading)
-        self._delimiter, self._first_line, self._width = found.delimiter, found.next_line, found.width
+        self._delimiter, self._first_line, self._cells_per_row = (
+            found.delimiter,
+            found.next_line,
+            found.cells_per_row,
+        )
         self.layout = Layout(
             kind="text",
             headings=found.headings,
@@ -73,7 +77,7 @@ class DelimitedText:
                 line += 1
             if line < self._first_line:
                 continue
-            parsed = parse(text, self._delimiter, self._width, final=final)
+            parsed = parse(text, self._delimiter, self._cells_per_row, most=len(self.layout.headings), final=final)
             chunk = _chunk(parsed, line, len(self.layout.headings), self._delimiter.decode(), len(block))
             if len(chunk):
                 yield chunk
@@ -103,7 +107,7 @@ class _Headings(NamedTuple):
     headings: tuple[str, ...]
     line: int
     next_line: int
-    width: int
+    cells_per_row: int
 
 
 def _find_headings(source: Source, sample: bytes, reading: Reading) -> _Headings:
@@ -137,10 +141,16 @@ def _headings(sample: bytes, start: int, delimiter: bytes, recognises: Recognise
     rows = list(islice(_numbered(sample, start, delimiter), _SAMPLE_ROWS))
     for index, (line, next_line, record) in enumerate(rows[:HEADING_ROWS]):
         if record.fault is None and recognises(record.cells):
-            widths = Counter(len(row.cells) for _, _, row in rows[index + 1 :] if any(row.cells))
-            usual = widths.most_common(1)[0][0] if widths else 0
-            headings = tuple(cell.strip(TRIMMED) for cell in record.cells)
-            return _Headings(delimiter, headings, line, next_line, max(len(headings), usual))
+            width = len(record.cells)
+            widths = Counter(
+                len(row.cells)
+                for _, _, row in rows[index + 1 :]
+                if any(row.cells[:width]) and not any(cell.strip(TRIMMED) for cell in row.cells[width:])
+            )
+            usual = widths.most_common(1)[0][0] if widths else width
+            return _Headings(
+                delimiter, tuple(cell.strip(TRIMMED) for cell in record.cells), line, next_line, usual
+            )
     return None
 
 
@@ -165,8 +175,10 @@ def _with_last(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
 
 def _chunk(parsed: Parsed, first_line: int, headings: int, delimiter: str, size: int) -> Chunk:
     columns, lines, faults = list(parsed.columns), parsed.lines, dict[int, str]()
+    if len(columns) < headings:
+        columns += [_empty(len(lines))] * (headings - len(columns))
     if parsed.odd:
-        columns, lines, faults = _with_odd(parsed, delimiter)
+        columns, lines, faults = _with_odd(columns, parsed, delimiter)
     if len(columns) > headings:
         columns = _folded(columns, headings, delimiter, faults)
     kept = ~blank_rows(columns)
@@ -178,15 +190,20 @@ def _chunk(parsed: Parsed, first_line: int, headings: int, delimiter: str, size:
     return Chunk(columns, lines + first_line, size, faults=faults)
 
 
-def _with_odd(parsed: Parsed, delimiter: str) -> tuple[list[pa.StringArray], Lines, dict[int, str]]:
+def _empty(count: int) -> pa.StringArray:
+    return pa.repeat(pa.scalar("", pa.string()), count)
+
+
+def _with_odd(
+    regular: list[pa.StringArray], parsed: Parsed, delimiter: str
+) -> tuple[list[pa.StringArray], Lines, dict[int, str]]:
     """Regular and odd records together, in the order of their lines."""
-    width = len(parsed.columns)
-    cells = [_fit(record.cells, width, delimiter) for _, record in parsed.odd]
+    cells = [_fit(record.cells, len(regular), delimiter) for _, record in parsed.odd]
     lines = np.concatenate((parsed.lines, [line for line, _ in parsed.odd])).astype(np.int64)
     order = np.argsort(lines, kind="stable")
     columns = [
         pa.concat_arrays([column, pa.array([row[index] for row in cells], pa.string())]).take(pa.array(order))
-        for index, column in enumerate(parsed.columns)
+        for index, column in enumerate(regular)
     ]
     position = np.argsort(order, kind="stable")[len(parsed.lines) :]
     faults = {

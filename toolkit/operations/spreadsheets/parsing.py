@@ -18,6 +18,7 @@ from pyarrow import csv
 from toolkit.operations.spreadsheets.records import LONGEST_RECORD, UNCLOSED, Record, record_at
 
 Positions = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 _LF, _CR, _QUOTE = 10, 13, 34
 
@@ -37,15 +38,18 @@ class Parsed:
     odd: Sequence[tuple[int, Record]] = field(default=())
 
 
-def parse(text: bytes, delimiter: bytes, width: int, *, final: bool) -> Parsed:
-    """Parse ``text``, which starts at a record; unless it is ``final``, more may follow its last line end."""
+def parse(text: bytes, delimiter: bytes, width: int, *, most: int, final: bool) -> Parsed:
+    """Parse ``text``, which starts at a record; unless it is ``final``, more may follow its last line end.
+
+    Regular records have ``width`` cells; others may have up to ``most``.
+    """
     if b'"' not in text and text.count(b"\r") == text.count(b"\r\n"):
         end = len(text) if final else text.rfind(b"\n") + 1
         line_count = text.count(b"\n", 0, end) + (end > 0 and not text.endswith(b"\n", 0, end))
         columns = _by_arrow(memoryview(text)[:end], delimiter, width, line_count)
         if columns is not None:
             return Parsed(columns, np.arange(line_count), end, line_count)
-    return _Survey(text, delimiter, width, final).parsed()
+    return _Survey(text, delimiter, width, most, final).parsed()
 
 
 def _by_arrow(text: memoryview, delimiter: bytes, width: int, rows: int) -> list[pa.StringArray] | None:
@@ -68,111 +72,141 @@ def _by_arrow(text: memoryview, delimiter: bytes, width: int, rows: int) -> list
 
 
 class _Survey:
-    """Where the records of a block end and which of them are regular, from its bytes."""
+    """Where the records of a block start and end, and which of them are regular, from its bytes."""
 
-    def __init__(self, text: bytes, delimiter: bytes, width: int, final: bool) -> None:
-        self.text, self.delimiter, self.width, self.final = text, delimiter, width, final
+    def __init__(self, text: bytes, delimiter: bytes, width: int, most: int, final: bool) -> None:
+        self.text, self.delimiter, self.width, self.most, self.final = text, delimiter, width, most, final
         self.bytes = np.frombuffer(text, dtype=np.uint8)
         self.line_ends = self._at(_LF)
         self.quotes = self._at(_QUOTE)
         self.odd: dict[int, Record] = {}
-        quoting_is_regular = self._quoting_is_regular()
-        self.ends = self._ends_outside_quotes() if quoting_is_regular else self._all_ends()
-        if not quoting_is_regular:
-            self._cut_quoted_lines()
+        self.ends = self.starts = self.line_ends
+        self._keep_ends(self._ends_of_lines())
+        self._trusts_quotes = self._quoting_is_regular()
+        if self._trusts_quotes:
+            self._keep_ends(self.ends[self._quotes_before(self.ends) % 2 == 0])
+        else:
+            self._cut_lines_with_stray_quotes()
 
     def parsed(self) -> Parsed:
-        end = int(self.ends[-1]) if self.ends.size else 0
-        starts = np.concatenate(([0], self.ends[:-1])) if self.ends.size else self.ends
-        lines = np.searchsorted(self.line_ends, starts)
-        odd_starts = np.fromiter(self.odd, np.int64, len(self.odd))
-        taken = np.isin(starts, odd_starts)
-        for start in self.odd:
-            taken |= (starts > start) & (starts < self.odd[start].end)
-        blank = self._lengths(starts) == 0
-        regular = (self._delimiters_within(starts) == self.width - 1) & ~blank & ~taken & ~self._lone_cr(starts)
-        columns = self._columns(starts, regular, whole=bool((regular | blank).all()))
-        if columns is None:
+        taken = self._within_odd_records()
+        blank = self._lengths() == 0
+        regular = (self._delimiters() == self.width - 1) & ~blank & ~taken & ~self._with_lone_returns()
+        columns = self._columns(regular, whole=bool((regular | blank).all()))
+        if columns is None:  # Arrow sees it otherwise; then all are cut one by one
             regular[:] = False
-            columns = _by_arrow(memoryview(b""), self.delimiter, self.width, 0)
-            assert columns is not None
-        for start in starts[~regular & ~blank & ~taken].tolist():
-            self.odd[start] = record_at(self.text, start, self.delimiter, self.width)
-        line_of = dict(zip(starts.tolist(), lines.tolist(), strict=True)) if self.odd else {}
+            columns = self._columns(regular, whole=False) or []
+        for start, end in zip(
+            *(at[~regular & ~blank & ~taken].tolist() for at in (self.starts, self.ends)), strict=True
+        ):
+            self.odd[start] = record_at(self.text, start, self.delimiter, self.most)
+            if self._trusts_quotes and self.odd[start].end != end:
+                return self._parsed_without_trust()
+        end = int(self.ends[-1]) if self.ends.size else 0
+        lines = np.searchsorted(self.line_ends, self.starts)
+        odd_starts = sorted(self.odd)
+        odd_lines = np.searchsorted(self.line_ends, odd_starts).tolist()
+        odd = [(line, self.odd[start]) for line, start in zip(odd_lines, odd_starts, strict=True)]
         line_count = int(np.searchsorted(self.line_ends, end)) + (end > 0 and self.text[end - 1] != _LF)
-        return Parsed(
-            columns,
-            lines[regular],
-            end,
-            line_count,
-            [(line_of[start], self.odd[start]) for start in sorted(self.odd)],
-        )
+        return Parsed(columns, lines[regular], end, line_count, odd)
+
+    def _parsed_without_trust(self) -> Parsed:
+        """As ``parsed``, where quotation marks that look regular would join lines to more cells than there are."""
+        self._trusts_quotes = False
+        self.odd.clear()
+        self._keep_ends(self._ends_of_lines())
+        self._cut_lines_with_stray_quotes()
+        return self.parsed()
 
     def _at(self, value: int) -> Positions:
         return np.flatnonzero(self.bytes == value)
 
-    def _quoting_is_regular(self) -> bool:
-        """Whether quotation marks stand only around whole cells, or doubled inside of them."""
-        before = np.concatenate(([_LF], self.bytes))[self.quotes[::2]]
-        after = np.concatenate((self.bytes, [_LF]))[self.quotes[1::2] + 1]
-        bounds = [self.delimiter[0], _LF, _QUOTE]
-        open_at_end = bool(self.quotes.size % 2)
-        if open_at_end and (self.final or len(self.text) - int(self.quotes[-1]) > LONGEST_RECORD):
-            return False
-        return bool(np.isin(before, bounds).all() and np.isin(after, [*bounds, _CR]).all())
+    def _quotes_before(self, positions: Positions) -> Positions:
+        return np.asarray(np.searchsorted(self.quotes, positions))
 
-    def _ends_outside_quotes(self) -> Positions:
-        ends = self._all_ends()
-        return np.asarray(ends[np.searchsorted(self.quotes, ends) % 2 == 0])
+    def _keep_ends(self, ends: Positions) -> None:
+        """Let these be the ends of records."""
+        self.ends = ends
+        self.starts = np.concatenate(([0], ends))[:-1]
 
-    def _all_ends(self) -> Positions:
+    def _ends_of_lines(self) -> Positions:
         ends = self.line_ends + 1
         if self.final and self.text and self.text[-1] != _LF:
             ends = np.append(ends, len(self.text))
         return ends
 
-    def _cut_quoted_lines(self) -> None:
-        """Cut the lines that hold quotation marks one by one; the others end where they end."""
+    def _quotes_out_of_place(self, opening: Mask) -> Mask:
+        """Which quotation marks stand at no border of a cell, given which of them would open one."""
+        before = np.concatenate(([_LF], self.bytes))[self.quotes]
+        after = np.concatenate((self.bytes, [_LF]))[self.quotes + 1]
+        bounds = [self.delimiter[0], _LF, _QUOTE]
+        return np.where(opening, ~np.isin(before, bounds), ~np.isin(after, [*bounds, _CR]))
+
+    def _quoting_is_regular(self) -> bool:
+        """Whether quotation marks stand only around whole cells, or doubled inside of them."""
+        open_at_end = bool(self.quotes.size % 2)
+        if open_at_end and (self.final or len(self.text) - int(self.quotes[-1]) > LONGEST_RECORD):
+            return False
+        return not self._quotes_out_of_place(np.arange(self.quotes.size) % 2 == 0).any()
+
+    def _cut_lines_with_stray_quotes(self) -> None:
+        """Cut the lines whose quotation marks make no sense within them; the others end where they end."""
         position = 0
-        for quote in self.quotes.tolist():
-            if quote < position:
+        for start in self._starts_of_strange_lines():
+            if start < position:
                 continue
-            start = self.text.rfind(b"\n", position, quote) + 1 or position
-            record = record_at(self.text, start, self.delimiter, self.width)
+            record = record_at(self.text, start, self.delimiter, self.most)
             unfinished = record.fault == UNCLOSED or record.end == len(self.text)
             if unfinished and not self.final and len(self.text) - start < LONGEST_RECORD:
-                self.ends = self.ends[self.ends <= start]
+                self._keep_ends(self.ends[self.ends <= start])
                 return
             self.odd[start] = record
             position = record.end
 
-    def _lengths(self, starts: Positions) -> Positions:
+    def _starts_of_strange_lines(self) -> list[int]:
+        line = np.searchsorted(self.line_ends, self.quotes)
+        first_of_line = np.searchsorted(line, line)
+        strange = self._quotes_out_of_place((np.arange(self.quotes.size) - first_of_line) % 2 == 0)
+        lines, counts = np.unique(line, return_counts=True)
+        of_strange = np.union1d(line[strange], lines[counts % 2 == 1])
+        return np.concatenate(([0], self.line_ends + 1))[of_strange].tolist()  # type: ignore[no-any-return]
+
+    def _within_odd_records(self) -> Mask:
+        """Which records start where one that was cut already reaches."""
+        if not self.odd:
+            return np.zeros(self.starts.size, dtype=bool)
+        odd_starts = np.array(sorted(self.odd))
+        odd_ends = np.array([self.odd[start].end for start in odd_starts.tolist()])
+        nearest = np.searchsorted(odd_starts, self.starts, side="right") - 1
+        return np.asarray((nearest >= 0) & (self.starts < odd_ends[nearest]))
+
+    def _lengths(self) -> Positions:
         """How many bytes each record has, without its line end."""
         last = self.bytes[self.ends - 1] == _LF
-        lengths = self.ends - starts - last
+        lengths = self.ends - self.starts - last
         crlf = last & (lengths > 0) & (self.bytes[np.maximum(self.ends - 2, 0)] == _CR)
         return np.asarray(lengths - crlf, dtype=np.int64)
 
-    def _delimiters_within(self, starts: Positions) -> Positions:
+    def _delimiters(self) -> Positions:
         """How many delimiters outside of quotation marks each record has."""
         found = self._at(self.delimiter[0])
-        if self.quotes.size and not self.odd:
-            found = found[np.searchsorted(self.quotes, found) % 2 == 0]
-        return np.asarray(np.searchsorted(found, self.ends) - np.searchsorted(found, starts))
+        if self.quotes.size and self.starts.size:
+            record = np.maximum(np.searchsorted(self.starts, found, side="right") - 1, 0)
+            within = self._quotes_before(found) - self._quotes_before(self.starts)[record]
+            found = found[within % 2 == 0]
+        return np.asarray(np.searchsorted(found, self.ends) - np.searchsorted(found, self.starts))
 
-    def _lone_cr(self, starts: Positions) -> npt.NDArray[np.bool_]:
+    def _with_lone_returns(self) -> Mask:
         """Which records hold a carriage return that ends no line; Arrow would end one there."""
         returns = self._at(_CR)
         following = np.append(self.bytes, 0)[returns + 1]
         lone = returns[following != _LF]
-        return np.asarray(np.searchsorted(lone, self.ends) > np.searchsorted(lone, starts))
+        return np.asarray(np.searchsorted(lone, self.ends) > np.searchsorted(lone, self.starts))
 
-    def _columns(
-        self, starts: Positions, regular: npt.NDArray[np.bool_], *, whole: bool
-    ) -> list[pa.StringArray] | None:
+    def _columns(self, regular: Mask, *, whole: bool) -> list[pa.StringArray] | None:
         if whole:
             text = memoryview(self.text)[: int(self.ends[-1]) if self.ends.size else 0]
         else:
-            kept = np.repeat(regular, self.ends - starts)
+            kept = np.repeat(regular, self.ends - self.starts)
             text = memoryview(self.bytes[: kept.size][kept].tobytes())
         return _by_arrow(text, self.delimiter, self.width, int(regular.sum()))

@@ -37,8 +37,9 @@ def record_at(text: bytes, start: int, delimiter: bytes, width: int | None = Non
     """The record that starts at ``start``.
 
     A cell is quoted as a whole or not at all; a quotation mark inside an unquoted cell stands for itself.
-    A record over several lines counts only if it has at most ``width`` cells, because a stray quotation mark
-    would swallow whole rows up to the next one; otherwise its first line alone is the (faulty) record.
+    A record over several lines counts only if it has at most ``width`` cells that are not blank, because a stray
+    quotation mark would swallow whole rows up to the next one; otherwise its first line alone is the (faulty)
+    record.
     """
     whole, cell = _patterns(delimiter)
     end_of_line = text.find(b"\n", start) + 1 or len(text)
@@ -46,11 +47,10 @@ def record_at(text: bytes, start: int, delimiter: bytes, width: int | None = Non
     if found is None:
         return Record(end_of_line, _split(text[start:end_of_line], delimiter), UNCLOSED)
     cells = [_unquoted(part) for part in cell.findall(found.group(1).removesuffix(b"\r"))]
-    if width is not None and len(cells) > width:
+    if width is not None and any(value.strip() for value in cells[width:]):
         if found.end() > end_of_line:
             return Record(end_of_line, _split(text[start:end_of_line], delimiter), UNCLOSED)
-        if any(value.strip() for value in cells[width:]):
-            return Record(found.end(), cells, TOO_MANY)
+        return Record(found.end(), cells, TOO_MANY)
     return Record(found.end(), cells)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ class Source:
             else:
                 with self.path.open("rb") as stream:
                     yield stream
-        except (zipfile.BadZipFile, gzip.BadGzipFile, EOFError, NotImplementedError) as error:
+        except (zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError, NotImplementedError) as error:
             raise UnreadableFile(f"{self.name}: the archive is damaged ({error}); ask for it again.") from None
         except RuntimeError as error:  # how zipfile says that a member is encrypted
             if "password" not in str(error):
@@ -121,11 +122,13 @@ def _of_file(path: Path) -> list[Source]:
 
 
 def _head(path: Path) -> bytes:
+    if not path.exists():
+        raise UnreadableFile(f"{path}: no such file.")
+    if not path.is_file():  # a pipe could be read only once
+        raise UnreadableFile(f"{path}: is no file; save the contents into one first.")
     try:
         with path.open("rb") as stream:
             return stream.read(4)
-    except FileNotFoundError:
-        raise UnreadableFile(f"{path}: no such file.") from None
     except OSError as error:
         raise UnreadableFile(f"{path}: cannot be read: {error.strerror}.") from None
 

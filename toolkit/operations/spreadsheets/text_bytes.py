@@ -18,6 +18,8 @@ Offsets = npt.NDArray[np.int32]
 
 def offsets(column: pa.StringArray) -> Offsets:
     """Where each cell starts in the column's bytes, and where the last one ends."""
+    if not len(column):
+        return np.zeros(1, np.int32)
     return np.frombuffer(column.buffers()[1], np.int32, len(column) + 1, column.offset * 4)
 
 

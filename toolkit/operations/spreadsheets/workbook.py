@@ -17,7 +17,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError, load_workbook
+from python_calamine import (
+    CalamineError,
+    CalamineSheet,
+    CalamineWorkbook,
+    PasswordError,
+    SheetVisibleEnum,
+    load_workbook,
+)
 
 from toolkit.errors import UnreadableFile
 from toolkit.operations.spreadsheets.chunks import HEADING_ROWS, CellKind, Chunk, Layout, Reading, any_cell
@@ -121,9 +128,9 @@ def _find_sheet(
     source: Source, book: CalamineWorkbook, reading: Reading
 ) -> tuple[CalamineSheet, str, int, tuple[str, ...]]:
     """The one sheet that has the headings, the row they are in, and the headings."""
-    names = book.sheet_names
+    names = [sheet.name for sheet in book.sheets_metadata if sheet.visible == SheetVisibleEnum.Visible]
     if reading.sheet is not None:
-        if reading.sheet not in names:
+        if reading.sheet not in book.sheet_names:
             listed = ", ".join(f"“{name}”" for name in names)
             raise UnreadableFile(f"{source.name}: has no sheet “{reading.sheet}”; there are {listed}.")
         names = [reading.sheet]
