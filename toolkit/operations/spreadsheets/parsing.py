@@ -20,7 +20,8 @@ from toolkit.operations.spreadsheets.records import LONGEST_RECORD, UNCLOSED, Re
 Positions = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-_LF, _CR, _QUOTE = 10, 13, 34
+_LF, _CR, _QUOTE = b'\n\r"'
+_LINE_END = np.array([_LF], dtype=np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +138,11 @@ class _Survey:
 
     def _quotes_out_of_place(self, opening: Mask) -> Mask:
         """Which quotation marks stand at no border of a cell, given which of them would open one."""
-        before = np.concatenate(([_LF], self.bytes))[self.quotes]
-        after = np.concatenate((self.bytes, [_LF]))[self.quotes + 1]
-        bounds = [self.delimiter[0], _LF, _QUOTE]
-        return np.where(opening, ~np.isin(before, bounds), ~np.isin(after, [*bounds, _CR]))
+        border_before, border_after = np.zeros((2, 256), dtype=bool)
+        border_before[[self.delimiter[0], _LF, _QUOTE]] = True
+        border_after[[self.delimiter[0], _LF, _QUOTE, _CR]] = True
+        between = np.concatenate((_LINE_END, self.bytes, _LINE_END))
+        return ~np.where(opening, border_before[between[self.quotes]], border_after[between[self.quotes + 2]])
 
     def _quoting_is_regular(self) -> bool:
         """Whether quotation marks stand only around whole cells, or doubled inside of them."""
@@ -199,8 +201,8 @@ class _Survey:
     def _with_lone_returns(self) -> Mask:
         """Which records hold a carriage return that ends no line; Arrow would end one there."""
         returns = self._at(_CR)
-        following = np.append(self.bytes, 0)[returns + 1]
-        lone = returns[following != _LF]
+        last = self.bytes.size - 1
+        lone = returns[(returns == last) | (self.bytes[np.minimum(returns + 1, last)] != _LF)]
         return np.asarray(np.searchsorted(lone, self.ends) > np.searchsorted(lone, self.starts))
 
     def _columns(self, regular: Mask, *, whole: bool) -> list[pa.StringArray] | None:
