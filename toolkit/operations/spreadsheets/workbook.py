@@ -29,6 +29,7 @@ from python_calamine import (
 from toolkit.errors import UnreadableFile
 from toolkit.operations.spreadsheets.chunks import HEADING_ROWS, CellKind, Chunk, Layout, Reading, any_cell
 from toolkit.operations.spreadsheets.sources import Source
+from toolkit.operations.spreadsheets.workbook_bounds import is_too_wide_apart
 
 ROWS: Final = 20_000
 """Rows of a chunk."""
@@ -107,6 +108,10 @@ def _contents(source: Source) -> bytes:
 
 
 def _open(source: Source, contents: bytes) -> CalamineWorkbook:
+    if is_too_wide_apart(contents):
+        raise UnreadableFile(
+            f"{source.name}: its cells lie too far apart to be read; delete what stands far outside of the table."
+        )
     try:
         return load_workbook(io.BytesIO(contents))
     except PasswordError:
