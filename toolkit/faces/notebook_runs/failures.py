@@ -21,7 +21,7 @@ _LEFT_OUT: Final = (
     "(its text is left out here, because it may quote data; run the notebook in JupyterLab to see it)"
 )
 _OUR_PLACE: Final = re.compile(
-    r"Cell In|File (?:(?!site-packages).)*[/\\]toolkit[/\\]\S*, in |File .*site-packages[/\\]toolkit[/\\]\S*, in "
+    r"Cell In|File (?!.*site-packages).*[/\\]toolkit[/\\]\S*, in |File .*site-packages[/\\]toolkit[/\\]\S*, in "
 )
 """A cell, or a module of this package; a project folder called ``toolkit`` holds the packages of others, too."""
 _FRAME: Final = re.compile(r"^(?:File .+?:\d+, in \w+|Cell In\[\d+\], line \d+)", re.MULTILINE)
