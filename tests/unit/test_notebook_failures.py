@@ -9,7 +9,7 @@ from toolkit.faces.notebook_runs.failures import _OUR_PLACE
     ("place", "ours"),
     [
         ("Cell In[2], line 3", True),
-        ("File ~/work/project/toolkit/storage/database.py:80, in _translated", True),
+        ("File ~/project/toolkit/storage/database.py:80, in _translated", True),
         ("File /srv/a folder/toolkit/toolkit/operations/sales.py:9, in load_sales", True),
         ("File /srv/.venv/lib/python3.11/site-packages/toolkit/errors.py:9, in x", True),
         ("File /srv/a folder/toolkit/.venv/lib/python3.11/site-packages/pandas/io/sql.py:2, in execute", False),
