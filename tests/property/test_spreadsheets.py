@@ -83,7 +83,11 @@ def test_whatever_the_quotation_marks_no_line_is_lost(text: str, block: int):
         with mock.patch.object(encodings, "BLOCK", block):
             chunks = list(table.chunks())
     read = [
-        (int(line), row in chunk.faults, ";".join(column[row].as_py() for column in chunk.columns).rstrip("; \r\n"))
+        (
+            int(line),
+            row in chunk.faults,
+            ";".join(column[row].as_py() for column in chunk.columns).rstrip("; \r\n"),
+        )
         for chunk in chunks
         for row, line in enumerate(chunk.lines)
     ]
