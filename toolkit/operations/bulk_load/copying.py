@@ -22,7 +22,7 @@ from toolkit.storage.tables import addresses, clients
 
 _CLIENT_COLUMNS: Final = tuple(clients.columns.keys())
 _ADDRESS_COLUMNS: Final = tuple(addresses.columns.keys())
-_AHEAD: Final = 1
+_AHEAD: Final = 2
 """Batches that wait for the database; each is some six megabytes."""
 
 

@@ -16,6 +16,8 @@ from toolkit.operations.spreadsheets.sources import Source
 
 BLOCK: Final = 4 * 1024 * 1024
 """Bytes read at a time; what is held of a file is a few of these, however long it is."""
+FIRST_BLOCK: Final = 512 * 1024
+"""Bytes read first, so that whoever waits for the first rows can begin soon."""
 
 _BOMS: Final = (
     (codecs.BOM_UTF8, "UTF-8 with BOM"),
@@ -110,8 +112,10 @@ def blocks(source: Source, encoding: str) -> Iterator[bytes]:
 
 
 def _read(stream: IO[bytes]) -> Iterator[bytes]:
-    while block := stream.read(BLOCK):
+    size = min(BLOCK, FIRST_BLOCK)
+    while block := stream.read(size):
         yield block
+        size = BLOCK
 
 
 def _guess(contents: Contents) -> str:
