@@ -24,6 +24,10 @@ _DAY_FIRST: Final = re.compile(r"([0-9]{1,2})/([0-9]{1,2})/([0-9]{4})")
 _MIDNIGHT: Final = re.compile(r"[T ]0?0:00(:00([.,]0+)?)?$")
 _DAY_NUMBER: Final = re.compile(r"[1-7][0-9]{4}")
 
+_SPACES: Final = re.compile(f"[{re.escape(TRIMMED)}]+")
+_INVISIBLE: Final = re.compile("[\u200b\u200c\u200d\u2060\ufeff]")
+"""Characters without width, which nobody means to write into a number or a date."""
+
 EXCEL_EPOCH: Final = date(1899, 12, 30)
 """The day before Excel's day 1, moved by the leap day of 1900 that Excel invents."""
 LAST_DAY_NUMBER: Final = (date(2099, 12, 31) - EXCEL_EPOCH).days
@@ -40,11 +44,14 @@ def repair(name: str, text: str, kind: CellKind, options: LoadOptions) -> Repair
     """
     if options.strict:
         return text, ()
-    trimmed = text.strip(TRIMMED)
-    outer = () if trimmed == text else (Repair.WHITE_SPACE,)
-    if name not in _REPAIRS:
-        return trimmed, outer
-    repaired, repairs = _REPAIRS[name](trimmed, kind, options)
+    repairs_of_field = _REPAIRS.get(name)
+    tidy = text.strip(TRIMMED)
+    if repairs_of_field is not None:
+        tidy = _SPACES.sub(" ", _INVISIBLE.sub("", tidy)).strip()
+    outer = () if tidy == text else (Repair.WHITE_SPACE,)
+    if repairs_of_field is None:
+        return tidy, outer
+    repaired, repairs = repairs_of_field(tidy, kind, options)
     return repaired, outer + repairs
 
 
@@ -53,7 +60,7 @@ def _cpf(text: str, kind: CellKind, options: LoadOptions) -> Repaired:
         if len(text) < 11 and (kind in NUMBERS or options.pad_cpf):
             return text.zfill(11), (Repair.CPF_ZEROS,)
         return text, ()
-    found = _CPF.fullmatch(_with_plain_spaces(text))
+    found = _CPF.fullmatch(text)
     return ("".join(found.groups()), (Repair.CPF_MASK,)) if found else (text, ())
 
 
@@ -62,15 +69,14 @@ def _cep(text: str, kind: CellKind, options: LoadOptions) -> Repaired:
         if len(text) == 7 and (kind in NUMBERS or options.pad_cpf):
             return text.zfill(8), (Repair.CEP_ZEROS,)
         return text, ()
-    found = _CEP.fullmatch(_with_plain_spaces(text))
+    found = _CEP.fullmatch(text)
     return ("".join(found.groups()), (Repair.CEP_MASK,)) if found else (text, ())
 
 
 def _phone(text: str, kind: CellKind, options: LoadOptions) -> Repaired:  # noqa: ARG001  # as all repairs
     if len(text) == 11 and text.isascii() and text.isdigit():
         return text, ()
-    compact = _with_plain_spaces(text).replace(" ", "")
-    found = _PHONE.fullmatch(compact)
+    found = _PHONE.fullmatch(text.replace(" ", ""))
     if found is None:
         return text, ()
     country, *parts = found.groups()
@@ -98,11 +104,3 @@ _REPAIRS: Final[dict[str, Callable[[str, CellKind, LoadOptions], Repaired]]] = {
     "phoneNumber": _phone,
     "birthdate": _birthdate,
 }
-
-
-def _with_plain_spaces(text: str) -> str:
-    """Any run of white space, non-breaking and zero-width ones too, as one space."""
-    return _INNER_SPACES.sub(" ", text)
-
-
-_INNER_SPACES: Final = re.compile(rf"[{re.escape(TRIMMED)}\u200c\u200d\u2060]+")

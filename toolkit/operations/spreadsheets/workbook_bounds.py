@@ -39,7 +39,9 @@ def _spans(sheet: bytes) -> bool:
 
 def _could_span(sheet: bytes) -> bool:
     """Whether any cell names a column of two letters or more: up to column Z no sheet is too large."""
-    return re.search(rb"\br\s*=\s*[\"'][A-Za-z]{2,3}[0-9]", sheet) is not None
+    if sheet.count(b' r="') < sheet.count(b"<c ") + sheet.count(b"<row "):  # written in some unusual way
+        return re.search(rb"\br\s*=\s*[\"'][A-Za-z]{2,3}[0-9]", sheet) is not None
+    return re.search(rb' r="[A-Za-z]{2,3}[0-9]', sheet) is not None
 
 
 def _number(column: bytes) -> int:
