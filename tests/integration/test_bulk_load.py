@@ -54,6 +54,14 @@ def test_accepted_rows_are_registered_as_one_by_one(database: Database, load: Lo
     assert loaded["created_at"] == clock.now
 
 
+@pytest.mark.parametrize("name", ["\\", "\\N", "\\.", "a\\tb", 'Ana "Nina"', "a,b;c|d", "\\\\x01", "😀"])
+def test_names_reach_the_database_as_they_are_written(database: Database, load: Loads, tmp_path: Path, name: str):
+    rows = [client(1, firstName=name, address__city=name), client(2, lastName=name)]
+    assert counts(load(write_csv(tmp_path / "a.csv", rows))) == (2, 0, 0)
+    first, second = registered(database)
+    assert (first["first_name"], first["city"], second["last_name"]) == (name, name, name)
+
+
 def test_rejected_rows_come_back_untouched_with_line_and_all_reasons(load: Loads, tmp_path: Path):
     wrong = client(2, cpf="11111111111", firstName="=1+1", email="", address__zipCode="123")
     source = write_csv(tmp_path / "a.csv", [client(1), wrong, client(3)])

@@ -3,6 +3,8 @@
 import doctest
 import inspect
 import re
+import subprocess
+import sys
 
 import click
 import pytest
@@ -61,3 +63,15 @@ def test_every_command_has_help(path: tuple[str, ...], capsys: pytest.CaptureFix
 def test_wrong_usage_ends_with_2_and_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["clents"], {}) == 2
     assert "No such command 'clents'" in capsys.readouterr().err
+
+
+def test_help_of_all_commands_loads_none_of_them() -> None:
+    program = """
+import sys
+from toolkit.faces.cli import main
+assert main(["--help"]) == 0
+print(sorted({"pandas", "pyarrow", "ibis", "boto3", "papermill", "starlette"} & set(sys.modules)))
+"""
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert shown.endswith("\n[]\n")
+    assert all(re.search(rf"^  {name} .*\w\.$", shown, re.MULTILINE) for name in ("up", "clients", "demo"))

@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from toolkit.errors import ToolkitError
 from toolkit.operations import Clock
 from toolkit.settings import Settings
 from toolkit.storage import embedded, schema
-from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
+
+if TYPE_CHECKING:
+    from toolkit.storage.bucket import Bucket
 
 
 def utc_now() -> datetime:
@@ -57,6 +60,9 @@ class Workspace:
     @cached_property
     def bucket(self) -> Bucket:
         """The bucket."""
+        # Loading boto3 takes longer than many a command that needs no bucket.
+        from toolkit.storage.bucket import Bucket
+
         return Bucket.open(self.settings)
 
     def close(self) -> None:

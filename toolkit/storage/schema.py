@@ -8,10 +8,6 @@ from pathlib import Path
 from typing import Final
 
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql
 
@@ -23,6 +19,9 @@ _LOCK: Final = 0x65766964
 """Advisory lock under which schemas change, so that two upgrades at once become one after the other."""
 
 _POSTGRESQL: Final = postgresql.dialect()  # type: ignore[no-untyped-call]
+
+_MIGRATIONS: Final = Path(__file__).parent / "migrations"
+_VERSION_TABLE: Final = "alembic_version"
 
 _UPGRADE_HINT: Final = "Run: toolkit db upgrade"
 
@@ -41,9 +40,7 @@ def upgrade(database: Database, *, service_tables: bool = False) -> None:
             tables.service.create_all(connection)
         _check_service_tables(connection)
         connection.execute(sa.schema.CreateSchema(tables.AUDIT, if_not_exists=True))
-        config = _config()
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        _migrate(connection)
 
 
 def check(database: Database) -> None:
@@ -73,26 +70,31 @@ def is_current(database: Database) -> bool:
 
 def revision(connection: Connection) -> str | None:
     """The version of schema ``audit`` in this database, ``None`` where there is none."""
-    context = MigrationContext.configure(connection, opts={"version_table_schema": tables.AUDIT})
-    return context.get_current_revision()
+    if not sa.inspect(connection).has_table(_VERSION_TABLE, schema=tables.AUDIT):
+        return None
+    version = sa.table(_VERSION_TABLE, sa.column("version_num"), schema=tables.AUDIT)
+    return connection.scalar(sa.select(version.c.version_num))
 
 
 def newest_revision() -> str:
     """The version of schema ``audit`` that this toolkit was written for."""
-    head = _scripts().get_current_head()
-    assert head is not None
-    return head
+    return max(_known_revisions())
 
 
-def _config() -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+def _known_revisions() -> set[str]:
+    """All versions that there ever were: the name of a migration's file starts with it."""
+    return {path.name.partition("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*_*.py")}
+
+
+def _migrate(connection: Connection) -> None:
+    # Whoever finds the schema as it should be, which is nearly always, need not wait for Alembic to load.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config(attributes={"connection": connection})
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
-    return config
-
-
-def _scripts() -> ScriptDirectory:
-    return ScriptDirectory.from_config(_config())
+    command.upgrade(config, "head")
 
 
 @contextmanager
@@ -103,8 +105,7 @@ def _alone(connection: Connection) -> Iterator[None]:
 
 def _refuse_newer(connection: Connection) -> None:
     current = revision(connection)
-    known = {script.revision for script in _scripts().walk_revisions()}
-    if current is not None and current not in known:
+    if current is not None and current not in _known_revisions():
         raise SchemaMismatch(
             f"The database has schema version {current}, which is newer than this toolkit "
             f"({newest_revision()}). Install a newer toolkit; nothing was changed."

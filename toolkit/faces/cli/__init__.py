@@ -18,37 +18,42 @@ from toolkit.errors import SettingsError, ToolkitError
 from toolkit.faces.cli.context import DONE, FAILED, WRONG_USAGE, Context, note
 
 _COMMANDS: Final = {
-    "up": "services",
-    "down": "services",
-    "status": "services",
-    "db": "services",
-    "clients": "clients",
-    "sales": "sales",
-    "credentials": "credentials",
-    "evidence": "evidence",
-    "bucket": "bucket",
-    "audit": "audit",
-    "report": "report",
-    "verify": "report",
-    "run": "notebooks",
-    "serve": "http",
-    "token": "http",
-    "sample": "samples",
-    "demo": "samples",
+    "up": ("services", "Start the embedded services and make their schema ready."),
+    "down": ("services", "Stop the embedded services; their data stay."),
+    "status": ("services", "Say what runs where, and whether the schema fits."),
+    "db": ("services", "Create or upgrade the schema of the database."),
+    "clients": ("clients", "Register clients from spreadsheets."),
+    "sales": ("sales", "Take over sales, and complete them when their evidence allows it."),
+    "credentials": ("credentials", "Ask for upload credentials: a record, and a form to post its file."),
+    "evidence": ("evidence", "Upload, verify, list and withdraw evidence."),
+    "bucket": ("bucket", "Take over what lies in the bucket."),
+    "audit": ("audit", "Judge every sale by its evidence, and show the totals."),
+    "report": ("report", "Judge every sale, and write the report of those that lack evidence."),
+    "verify": ("report", "Tell whether a report or an exported custody log is what was written."),
+    "run": ("notebooks", "Execute a notebook with parameters."),
+    "serve": ("http", "Answer partners over HTTP, as the contract says."),
+    "token": ("http", "Issue bearer tokens for the HTTP interface."),
+    "sample": ("samples", "Write a folder of made-up files."),
+    "demo": ("samples", "Do the whole job on made-up data, step by step."),
 }
-"""Each command and the module of this package that holds it, in the order of ``--help``."""
+"""Each command, the module of this package that holds it, and its line in ``--help``."""
 
 
 class _Commands(click.Group):
-    """Loads a command's module when it is called, so that ``toolkit status`` does not wait for pandas."""
+    """Loads a command's module when it is called, so that ``toolkit --help`` does not wait for pandas."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         return list(_COMMANDS)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        module = importlib.import_module(f"{__name__}.{_COMMANDS[cmd_name]}")
+        module_name, _ = _COMMANDS[cmd_name]
+        module = importlib.import_module(f"{__name__}.{module_name}")
         command: click.Command = getattr(module, cmd_name)
         return command
 
@@ -99,8 +104,3 @@ def main(args: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
         note(f"toolkit: {error.strerror or error}: {error.filename or ''}".rstrip(": "))
         return FAILED
     return status if isinstance(status, int) else DONE
-
-
-def run() -> None:
-    """Serve as the console script."""
-    sys.exit(main(sys.argv[1:]))

@@ -8,6 +8,12 @@
     failures      what is told of a notebook's errors
 """
 
-from toolkit.faces.notebook_runs.running import NotebookRun, run_notebook
+import sys
+
+# At its import jsonschema has a grammar of internationalised addresses compiled, which takes a second or two.
+# It does without where there is none, and no notebook holds such an address in a field that is checked.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
+from toolkit.faces.notebook_runs.running import NotebookRun, run_notebook  # noqa: E402
 
 __all__ = ["NotebookRun", "run_notebook"]

@@ -25,11 +25,15 @@ from toolkit.operations.spreadsheets.text_bytes import Bytes, Mask, may_have_out
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A column after the checks: values of the cells that are ``sure``, and which of these were repaired."""
+    """A column after the checks: values of the cells that are ``sure``, and which of these were repaired.
+
+    The cells that are ``alike`` are wrong, all for the same reason, whichever the contract calls it.
+    """
 
     values: pa.StringArray
     sure: Mask
     repairs: Mapping[Repair, Mask]
+    alike: Mask | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +56,15 @@ def judge(field: Field, column: pa.StringArray, *, strict: bool = False, may_pad
     blank = np.asarray(np.diff(offsets(trimmed)) == 0)
     judged = _JUDGES.get(field.name, _text)(_Cells(trimmed, strict, None if strict else may_pad))
     sure, repairs = judged.sure & ~blank, dict(judged.repairs)
+    alike = None if judged.alike is None else judged.alike & ~blank
     if outer is not None:
         repairs[Repair.WHITE_SPACE] = outer & ~blank
     if strict:  # the contract trims, too; these few cells are left to it
         sure, repairs = sure if outer is None else sure & ~outer, {}
     if field.required or not blank.any():
-        return Judged(judged.values, sure, repairs)
+        return Judged(judged.values, sure, repairs, alike)
     absent = pa.scalar(None, pa.string())
-    return Judged(pc.if_else(pa.array(blank), absent, judged.values), sure | blank, repairs)
+    return Judged(pc.if_else(pa.array(blank), absent, judged.values), sure | blank, repairs, alike)
 
 
 def _cut(column: pa.StringArray, trimmed: pa.StringArray) -> Mask | None:
@@ -75,13 +80,17 @@ def _text(cells: _Cells) -> Judged:
 
 
 def _neighborhood(cells: _Cells) -> Judged:
-    return Judged(cells.column, _storable(cells.column) & (_lengths(cells.column) >= NEIGHBORHOOD_MIN), {})
+    return _of_length(cells, _lengths(cells.column) >= NEIGHBORHOOD_MIN)
 
 
 def _installation(cells: _Cells) -> Judged:
     lengths = _lengths(cells.column)
-    fits = (lengths >= INSTALLATION_MIN) & (lengths <= INSTALLATION_MAX)
-    return Judged(cells.column, _storable(cells.column) & fits, {})
+    return _of_length(cells, (lengths >= INSTALLATION_MIN) & (lengths <= INSTALLATION_MAX))
+
+
+def _of_length(cells: _Cells, fits: Mask) -> Judged:
+    storable = _storable(cells.column)
+    return Judged(cells.column, storable & fits, {}, alike=storable & ~fits)
 
 
 def _storable(column: pa.StringArray) -> Mask:
@@ -158,14 +167,24 @@ def _with_zeros(cells: _Cells, shortest: int, width: int) -> tuple[_Cells, Mask]
 def _cpf(cells: _Cells) -> Judged:
     whole, padded = _with_zeros(cells, 1, 11)
     digits, found, repairs = _read(whole, _CPF)
-    return Judged(digits_column(digits), found & cpf_digits_fit(digits), repairs | {Repair.CPF_ZEROS: padded})
+    fits = cpf_digits_fit(digits)
+    repairs[Repair.CPF_ZEROS] = padded
+    return Judged(digits_column(digits), found & fits, repairs, alike=found & ~fits)
+
+
+_CHECK_DIGIT: Final = (np.arange(1000) * 10 % 11 % 10).astype(np.uint8)
+"""The check digit that belongs to a weighted sum."""
 
 
 def cpf_digits_fit(digits: Bytes) -> Mask:
     """Which rows of 11 digits are a CPF: both check digits fit, and not all digits are the same."""
-    numbers = digits.astype(np.float32)  # exact for sums this small, and multiplied by the fastest routine
-    first = (numbers[:, :9] @ np.arange(10, 1, -1, dtype=np.float32)).astype(np.int32) * 10 % 11 % 10
-    second = (numbers[:, :10] @ np.arange(11, 1, -1, dtype=np.float32)).astype(np.int32) * 10 % 11 % 10
+    running = np.zeros(len(digits), dtype=np.uint16)
+    weighted = running.copy()
+    for place in range(9):
+        running += digits[:, place]
+        weighted += running  # which weighs the first nine digits by 9, 8, ... 1
+    first = _CHECK_DIGIT[weighted + running]  # by 10, 9, ... 2
+    second = _CHECK_DIGIT[weighted + 2 * running + 2 * digits[:, 9]]  # by 11, 10, ... 3, and 2 for the tenth
     repeated = (digits == digits[:, :1]).all(axis=1)
     return np.asarray((first == digits[:, 9]) & (second == digits[:, 10]) & ~repeated)
 
@@ -187,15 +206,20 @@ _DAYS: Final = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 
 def _birthdate(cells: _Cells) -> Judged:
     digits, found, repairs = _read(cells, _DATE)
-    year = digits[:, :4] @ np.array([1000, 100, 10, 1], dtype=np.int32)
-    month = digits[:, 4:6] @ np.array([10, 1], dtype=np.int32)
-    day = digits[:, 6:] @ np.array([10, 1], dtype=np.int32)
+    year, month, day = _number(digits[:, :4]), _number(digits[:, 4:6]), _number(digits[:, 6:])
     leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
     longest = _DAYS[np.minimum(month, 12)] + (leap & (month == 2))
     exists = (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= longest)
     text = np.full((len(digits), 10), ord("-"), np.uint8)
     text[:, [0, 1, 2, 3, 5, 6, 8, 9]] = digits + np.uint8(ord("0"))
     return Judged(column_of(text), found & exists, repairs)
+
+
+def _number(digits: Bytes) -> npt.NDArray[np.uint16]:
+    number = np.zeros(len(digits), dtype=np.uint16)
+    for place in range(digits.shape[1]):
+        number = number * np.uint16(10) + digits[:, place]
+    return number
 
 
 _LOCAL: Final = r"^[{0}0-9_+-]+(\.[{0}0-9_+-]+)*@"

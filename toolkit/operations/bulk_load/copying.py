@@ -12,26 +12,26 @@ from typing import Final
 import numpy as np
 import psycopg
 import pyarrow as pa
+import pyarrow.compute as pc
 from psycopg import sql
-from pyarrow import csv
 
 from toolkit.operations.bulk_load.shapes import column_of
-from toolkit.operations.spreadsheets.text_bytes import Bytes
+from toolkit.operations.spreadsheets.text_bytes import Bytes, values
 from toolkit.storage.identifiers import new_ids
 from toolkit.storage.tables import addresses, clients
 
 _CLIENT_COLUMNS: Final = tuple(clients.columns.keys())
 _ADDRESS_COLUMNS: Final = tuple(addresses.columns.keys())
-_AHEAD: Final = 2
-"""Batches that wait for the database; each is some six megabytes."""
+_AHEAD: Final = 1
+"""Batches that wait for the database; each is some fifteen megabytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows as the database wants them: both tables as CSV, ids included."""
+    """Rows as the database wants them: both tables as text for COPY, ids included."""
 
-    clients: pa.Buffer
-    addresses: pa.Buffer
+    clients: Bytes
+    addresses: Bytes
 
 
 def rows_of(settled: Mapping[str, pa.StringArray], created_at: datetime) -> Rows:
@@ -44,9 +44,9 @@ def rows_of(settled: Mapping[str, pa.StringArray], created_at: datetime) -> Rows
         "client_id": id_column(client_ids),
         "created_at": pa.repeat(pa.scalar(created_at.isoformat(" "), pa.string()), count),
     }
-    client_rows = _as_csv(columns, _CLIENT_COLUMNS)
+    client_rows = _as_text(columns, _CLIENT_COLUMNS)
     columns["id"] = id_column(new_ids(count))
-    return Rows(client_rows, _as_csv(columns, _ADDRESS_COLUMNS))
+    return Rows(client_rows, _as_text(columns, _ADDRESS_COLUMNS))
 
 
 _HEX: Final = np.frombuffer("".join(f"{byte:02x}" for byte in range(256)).encode(), np.uint8).reshape(256, 2)
@@ -60,11 +60,19 @@ def id_column(ids: Bytes) -> pa.StringArray:
     return column_of(text)
 
 
-def _as_csv(columns: Mapping[str, pa.StringArray], names: tuple[str, ...]) -> pa.Buffer:
-    out = pa.BufferOutputStream()
-    table = pa.table({name: columns[name] for name in names})
-    csv.write_csv(table, out, csv.WriteOptions(include_header=False, quoting_style="needed"))
-    return out.getvalue()
+_DELIMITER: Final = "\x01"
+"""Never part of a valid value, as no control character is: so that only backslashes have to be escaped."""
+
+
+def _as_text(columns: Mapping[str, pa.StringArray], names: tuple[str, ...]) -> Bytes:
+    """The rows in COPY's text format, which the server reads faster than CSV; what is absent is empty."""
+    *first, last = (columns[name] for name in names)
+    absent = pc.JoinOptions(null_handling="replace", null_replacement="")
+    ended = pc.binary_join_element_wise(last, "\n", "", options=absent)
+    rows = values(pc.binary_join_element_wise(*first, ended, _DELIMITER, options=absent))
+    if (rows == ord("\\")).any():
+        rows = np.frombuffer(rows.tobytes().replace(b"\\", rb"\\"), np.uint8)
+    return rows
 
 
 class Copying:
@@ -123,9 +131,9 @@ class Copying:
             finally:
                 self._waiting.task_done()
 
-    def _copy(self, table: str, columns: tuple[str, ...], rows: pa.Buffer) -> None:
-        statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT csv, ENCODING 'UTF8')").format(
-            sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, columns))
-        )
+    def _copy(self, table: str, columns: tuple[str, ...], rows: Bytes) -> None:
+        statement = sql.SQL(
+            "COPY {} ({}) FROM STDIN (FORMAT text, ENCODING 'UTF8', DELIMITER {}, NULL '')"
+        ).format(sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, columns)), sql.Literal(_DELIMITER))
         with self._connection.cursor() as cursor, cursor.copy(statement) as copy:
-            copy.write(memoryview(rows))
+            copy.write(rows.data)

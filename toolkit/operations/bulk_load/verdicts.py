@@ -107,12 +107,22 @@ class _Column:
     def settle(self, wanted: Mask) -> pa.StringArray:
         """The values; the reasons against cells and the repairs are in ``errors`` and ``repairs``."""
         unsure = wanted & ~self.judged.sure
-        rows = np.flatnonzero(unsure)
-        if not rows.size:
+        if not unsure.any():
             return self.judged.values
+        if self.judged.alike is not None:
+            self._refuse(np.flatnonzero(unsure & self.judged.alike).tolist())
+            unsure &= ~self.judged.alike
+        rows = np.flatnonzero(unsure)
         texts = self.cells.take(pa.array(rows)).to_pylist()
         found = [self._settle_cell(row, text) for row, text in zip(rows.tolist(), texts, strict=True)]
         return pc.replace_with_mask(self.judged.values, pa.array(unsure), pa.array(found, pa.string()))
+
+    def _refuse(self, alike: Sequence[int]) -> None:
+        """Have the contract name the reason for one of these, which is that for all of them."""
+        if alike:
+            self._settle_cell(alike[0], self.cells[alike[0]].as_py())
+            _, reason = self.errors[-1]
+            self.errors += [(row, reason) for row in alike[1:]]
 
     def _settle_cell(self, row: int, text: str) -> str | None:
         kind = CellKind.TEXT if self.kinds is None else CellKind(self.kinds[row])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import hashlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import IO, Final
 
@@ -14,7 +15,7 @@ import pyarrow as pa
 from toolkit.errors import UnreadableFile
 from toolkit.operations.spreadsheets.sources import Source
 
-BLOCK: Final = 4 * 1024 * 1024
+BLOCK: Final = 6 * 1024 * 1024
 """Bytes read at a time; what is held of a file is a few of these, however long it is."""
 FIRST_BLOCK: Final = 512 * 1024
 """Bytes read first, so that whoever waits for the first rows can begin soon."""
@@ -42,10 +43,10 @@ class Contents:
 def examine(source: Source) -> Contents:
     """Read the whole source once: its digest, its size, and whether it is valid UTF-8."""
     digest, size, head, is_utf8, rest = hashlib.sha256(), 0, b"", True, b""
-    with source.open() as stream:
+    with source.open() as stream, ThreadPoolExecutor(1) as hashing:
         for block in _read(stream):
+            hashed = hashing.submit(digest.update, block)
             head = head or block[:4096]
-            digest.update(block)
             size += len(block)
             if is_utf8:
                 first, last = block.find(b"\n") + 1, block.rfind(b"\n") + 1
@@ -54,6 +55,7 @@ def examine(source: Source) -> Contents:
                 if is_utf8 and last:
                     is_utf8 = _valid_utf8(rest) and _valid_utf8(memoryview(block)[first:last])
                     rest = block[last:]
+            hashed.result()
     return Contents(digest.hexdigest(), size, head, is_utf8 and _valid_utf8(rest))
 
 

@@ -44,13 +44,27 @@ def parse(text: bytes, delimiter: bytes, width: int, *, most: int, final: bool) 
 
     Regular records have ``width`` cells; others may have up to ``most``.
     """
-    if b'"' not in text and text.count(b"\r") == text.count(b"\r\n"):
+    if b'"' not in text and not _has_lone_returns(text):
         end = len(text) if final else text.rfind(b"\n") + 1
-        line_count = text.count(b"\n", 0, end) + (end > 0 and not text.endswith(b"\n", 0, end))
+        line_count = _count(text, _LF, end) + (end > 0 and not text.endswith(b"\n", 0, end))
         columns = _by_arrow(memoryview(text)[:end], delimiter, width, line_count)
         if columns is not None:
             return Parsed(columns, np.arange(line_count), end, line_count)
     return _Survey(text, delimiter, width, most, final).parsed()
+
+
+def _has_lone_returns(text: bytes) -> bool:
+    """Whether a carriage return ends no line."""
+    if b"\r" not in text:
+        return False
+    data = np.frombuffer(text, dtype=np.uint8)
+    following = data[np.flatnonzero(data[:-1] == _CR) + 1]
+    return text.endswith(b"\r") or bool((following != _LF).any())
+
+
+def _count(text: bytes, value: int, end: int) -> int:
+    # Unlike bytes.count, this leaves other threads to work meanwhile.
+    return int(np.count_nonzero(np.frombuffer(text, dtype=np.uint8)[:end] == value))
 
 
 def _by_arrow(text: memoryview, delimiter: bytes, width: int, rows: int) -> list[pa.StringArray] | None:
