@@ -36,10 +36,23 @@ def register_client(database: Database, body: Mapping[str, Any], clock: Clock) -
     """
     client = parse(Client, body)
     client_id, address_id = new_id(), new_id()
-    person = client.model_dump(exclude={"address"})
-    with database.transaction() as connection:
-        connection.execute(sa.insert(clients), {"id": client_id, "created_at": clock(), **person})
-        connection.execute(
-            sa.insert(addresses), {"id": address_id, "client_id": client_id, **client.address.model_dump()}
-        )
+    stored = {"id": client_id, "created_at": clock(), **client.model_dump(exclude={"address"})}
+    address = {"address_id": address_id, "client_id": client_id, **client.address.model_dump()}
+    with database.statement() as connection:
+        connection.execute(_INSERT, stored | address)
     return Registered(MESSAGE, client_id, address_id)
+
+
+def _values(table: sa.Table, **renamed: str) -> dict[str, sa.BindParameter[Any]]:
+    return {
+        column.name: sa.bindparam(renamed.get(column.name, column.name), type_=column.type)
+        for column in table.columns
+    }
+
+
+_INSERT: Final = (
+    sa.insert(addresses)
+    .values(_values(addresses, id="address_id"))
+    .add_cte(sa.insert(clients).values(_values(clients)).cte("client"))
+)
+"""Client and address in one statement: both or neither, and half the way of two statements and a commit."""

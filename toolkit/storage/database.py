@@ -39,6 +39,7 @@ class Database:
             connect_args={"connect_timeout": CONNECT_TIMEOUT, "application_name": "toolkit"},
         )
         sa.event.listen(self.engine, "checkout", _refuse_lost)
+        self._alone = self.engine.execution_options(isolation_level="AUTOCOMMIT")
 
     @property
     def address(self) -> str:
@@ -57,6 +58,15 @@ class Database:
             DatabaseError: the database refused a statement.
         """
         with self._translated(), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def statement(self) -> Iterator[Connection]:
+        """A connection for a single statement, which is a transaction by itself; raises as ``transaction`` does.
+
+        It goes to the server and back once, where beginning and committing are two journeys more.
+        """
+        with self._translated(), self._alone.connect() as connection:
             yield connection
 
     @contextmanager

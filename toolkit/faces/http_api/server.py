@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
 from types import FrameType
@@ -37,6 +38,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 def run(app: ASGIApp, listening: socket.socket) -> None:
     """Serve ``app`` until the process is asked to end."""
+    gc.freeze()  # what is loaded by now stays: looking for garbage in it would halt all requests for a while
     server_of(app).run(sockets=[listening])
 
 
