@@ -43,7 +43,11 @@ format: setup ## Rewrite the files as `make check` wants them
 lab: setup ## JupyterLab on the notebooks, on this machine only
 	$(RUN)/jupyter lab --ip=127.0.0.1 --notebook-dir=notebooks --LabApp.news_url=None $(AS_ROOT) $(LAB)
 
-bench: setup ## Speed and memory, against a floor and a peer in the same run (SCALE=0.1 NAMES=http)
+$(VENV)/.bench-ready: $(VENV)/.ready tests/benchmarks/requirements.lock
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r tests/benchmarks/requirements.lock
+	touch $@
+
+bench: $(VENV)/.bench-ready ## Speed and memory, against a floor and a peer in the same run (SCALE=0.1 NAMES=http)
 	$(RUN)/python -m tests.benchmarks --scale $(SCALE) $(NAMES)
 
 picture: run ## Renew the report in reports/sample and its picture (needs chromium)
@@ -53,9 +57,12 @@ picture: run ## Renew the report in reports/sample and its picture (needs chromi
 		$(if $(AS_ROOT),--no-sandbox) --screenshot=reports/sample/missing-evidence.png \
 		"file://$(CURDIR)/reports/sample/missing-evidence.html"
 
-lock: ## Renew requirements.lock (needs uv)
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --extra dev \
-		pyproject.toml --output-file requirements.lock
+LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
+
+lock: ## Renew the locks of the environment and of the benchmarks' peers (needs uv)
+	$(LOCK) --extra dev pyproject.toml --output-file requirements.lock
+	printf 'frictionless\npandera\ns5cmd\n' | $(LOCK) --constraint requirements.lock - \
+		--output-file tests/benchmarks/requirements.lock
 
 clean: ## Remove the environment and the caches; data under TOOLKIT_HOME stays
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build *.egg-info

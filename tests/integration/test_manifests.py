@@ -20,7 +20,7 @@ from toolkit.errors import BucketUnavailable, InvalidField, InvalidInput, Unread
 from toolkit.faces.cli import main
 from toolkit.operations.bucket_sync import sync_bucket
 from toolkit.operations.credentials import ManifestResult, UploadLimits, known, request_manifest
-from toolkit.operations.credentials.private_file import private_file
+from toolkit.operations.private_file import private_file
 from toolkit.operations.uploads import upload_files
 from toolkit.settings import AwsSettings
 from toolkit.storage.bucket import Bucket

@@ -79,12 +79,12 @@ def test_shared_services_are_shown_and_left_alone(
     assert not own_home.exists()
 
 
-def test_shared_services_that_do_not_answer_are_no_error_of_status(
+def test_status_needs_attention_where_shared_services_do_not_answer(
     own_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in NOBODY_THERE.items():
         monkeypatch.setenv(name, value)
-    assert main(["status"], {**NOBODY_THERE, "TOOLKIT_HOME": str(own_home)}) == 0
+    assert main(["status"], {**NOBODY_THERE, "TOOLKIT_HOME": str(own_home)}) == 3
     text = capsys.readouterr().out
     assert text.count("does not answer\n") == 2
     assert "Check DATABASE_URL" in text
@@ -96,7 +96,7 @@ def test_status_tells_of_a_schema_that_does_not_fit(
 ) -> None:
     with database.transaction() as connection:
         connection.exec_driver_sql("UPDATE audit.alembic_version SET version_num = '0001'")
-    assert main(["status"], embedded_environment) == 0
+    assert main(["status"], embedded_environment) == 3
     text = capsys.readouterr().out
     assert f"schema  0001 (needed: {schema.newest_revision()})" in text
     assert "Run: toolkit db upgrade" in text

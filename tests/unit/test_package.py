@@ -5,6 +5,7 @@ import inspect
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -75,3 +76,17 @@ print(sorted({"pandas", "pyarrow", "ibis", "boto3", "papermill", "starlette"} & 
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert shown.endswith("\n[]\n")
     assert all(re.search(rf"^  {name} .*\w\.$", shown, re.MULTILINE) for name in ("up", "clients", "demo"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["report", "--out", ""], ["clients", "load", ""], ["credentials", "request", "--out", ""], ["verify", ""]],
+    ids=" ".join,
+)
+def test_an_empty_path_is_wrong_usage(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(command, {}) == 2
+    assert "the path is empty" in capsys.readouterr().err
+    assert not any(tmp_path.iterdir())

@@ -24,6 +24,9 @@ from toolkit.storage.tables import clients, sales
 REQUIRED_COLUMNS: Final = ("saleId", "clientId", "utilityGroup", "isClientFinancialResponsible", "createdAt")
 OPTIONAL_COLUMNS: Final = ("partner", "completedAt")
 
+_LOCK: Final = 0x73616C65
+"""Advisory lock of whoever merges sales: two with the same new sale would else fail each other."""
+
 
 @dataclass(frozen=True, slots=True)
 class RejectedSale:
@@ -80,6 +83,7 @@ def load_sales(
                 copy.write_row((line, *_values(sale, timezone)))
                 accepted += 1
         progress.end()
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
         rejected += _reject_unknown_clients(connection)
         inserted, updated = _merge(connection)
         observe(connection, clock)

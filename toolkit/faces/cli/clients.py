@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
+from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, Place, note, pass_context, print_json, show
 from toolkit.operations.bulk_load import (
     REPAIR_TEXTS,
     WARNINGS,
@@ -33,11 +33,9 @@ def _mapping(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
 
 
 @clients.command()
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=Place())
 @click.option("--dry-run", is_flag=True, help="Check everything, write the rejected files, register nobody.")
-@click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), help="Folder for what comes back [beside FILE]."
-)
+@click.option("--out", type=Place(file_okay=False), help="Folder for what comes back [beside FILE].")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @click.option("--strict", is_flag=True, help="Repair nothing; reject what the contract does not accept as it is.")
 @click.option("--pad-cpf", is_flag=True, help="Restore zeros that CPF and CEP lost in text cells and CSV files.")

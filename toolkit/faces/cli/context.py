@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -55,6 +56,23 @@ class Context:
         """Close what was opened."""
         if "workspace" in self.__dict__:
             self.workspace.close()
+
+
+class Place(click.Path):
+    """A path that somebody named: an empty one would silently mean the current folder."""
+
+    def __init__(self, **rules: Any) -> None:
+        super().__init__(path_type=Path, **rules)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path as click checks it.
+
+        Raises:
+            BadParameter: it is empty, or what click says of it.
+        """
+        if not str(value):
+            self.fail("the path is empty.", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 pass_context = click.make_pass_decorator(Context)

@@ -11,7 +11,7 @@ from typing import TypedDict
 import click
 
 from toolkit.domain.fields import required_text
-from toolkit.faces.cli.context import DONE, FAILED, Context, note, pass_context, print_json, show
+from toolkit.faces.cli.context import DONE, FAILED, Context, Place, note, pass_context, print_json, show
 from toolkit.operations import Clock
 from toolkit.operations.credentials import (
     LEFT_OUT_TEXTS,
@@ -41,12 +41,12 @@ def _user() -> str:
 
 
 @credentials.command()
-@click.argument("manifest", type=click.Path(path_type=Path), required=False)
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="The credentials file to write.")
+@click.argument("manifest", type=Place(), required=False)
+@click.option("--out", type=Place(), required=True, help="The credentials file to write.")
 @click.option(
     "--from-report",
     "report",
-    type=click.Path(path_type=Path),
+    type=Place(),
     help="Ask for what a missing-evidence report (its folder or CSV file) says is missing, instead of MANIFEST.",
 )
 @click.option("--requested-by", default=_user, help="Who asks, kept with each record.  [default: the user's name]")

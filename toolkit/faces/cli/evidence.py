@@ -10,7 +10,7 @@ import click
 
 from toolkit.domain.contents import CONTENT_PROBLEM_TEXTS, ContentProblem
 from toolkit.domain.custody import CustodyFinding
-from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
+from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, Place, note, pass_context, print_json, show
 from toolkit.operations.contents import verify_contents
 from toolkit.operations.credentials import UploadLimits
 from toolkit.operations.custody import custody_findings
@@ -30,11 +30,11 @@ def evidence() -> None:
 
 
 @evidence.command()
-@click.argument("credentials", type=click.Path(path_type=Path))
+@click.argument("credentials", type=Place())
 @click.option(
     "--from",
     "folder",
-    type=click.Path(path_type=Path),
+    type=Place(),
     required=True,
     help="Holds the files: saleId/fileName, or fileName where only one line has that name.",
 )
@@ -163,7 +163,7 @@ def findings(ctx: Context, as_json: bool) -> int:
 
 
 @evidence.command()
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="The file to write.")
+@click.option("--out", type=Place(), required=True, help="The file to write.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def log(ctx: Context, out: Path, as_json: bool) -> int:

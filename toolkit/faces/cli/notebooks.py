@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json
+from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, Place, note, pass_context, print_json
 from toolkit.faces.notebook_runs import run_notebook
 
 
 @click.command()
-@click.argument("notebook", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("notebook", type=Place(exists=True, dir_okay=False))
 @click.option("-p", "--parameter", "given", nargs=2, multiple=True, metavar="NAME VALUE", help="Set a parameter.")
-@click.option("--out", type=click.Path(path_type=Path), help="The executed notebook; default: runs/ beside it.")
+@click.option("--out", type=Place(), help="The executed notebook; default: runs/ beside it.")
 @click.option("--timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="Limit of the whole run.")
 @click.option("--fail-on", type=click.Choice(["attention"]), help="Exit status 3 if something needs attention.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")

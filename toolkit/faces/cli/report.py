@@ -8,7 +8,7 @@ import click
 
 from toolkit.errors import InvalidInput
 from toolkit.faces.cli.audit_options import asked_for, audit_options
-from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, show
+from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, Place, note, pass_context, show
 from toolkit.faces.cli.custody_log import verify_custody_log
 from toolkit.operations.audit import AuditResult
 from toolkit.reports import DEFAULT_FORMATS, FORMATS, FileState, chosen, verify_files, write_report
@@ -17,9 +17,7 @@ from toolkit.reports.wording import headline, notices
 
 @click.command()
 @audit_options
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("reports"), help="Folder; reports by default."
-)
+@click.option("--out", type=Place(), default=Path("reports"), help="Folder; reports by default.")
 @click.option(
     "--format",
     "formats",
@@ -77,7 +75,7 @@ def _fails(result: AuditResult, fail_on: str | None) -> bool:
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR", type=Place())
 @click.option("--seal", metavar="HASH", help="For a custody log: the hash of a seal that was kept elsewhere.")
 def verify(folder: Path, seal: str | None) -> int:
     """Tell whether the report in DIR, or the exported custody log DIR, is what was written.

@@ -7,7 +7,17 @@ from pathlib import Path
 import click
 
 from toolkit.domain.findings import Verdict
-from toolkit.faces.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
+from toolkit.faces.cli.context import (
+    DONE,
+    FAILED,
+    NEEDS_ATTENTION,
+    Context,
+    Place,
+    note,
+    pass_context,
+    print_json,
+    show,
+)
 from toolkit.operations.completion import complete_sale
 from toolkit.operations.sales import RejectedSale, load_sales
 from toolkit.reports.times import iso
@@ -21,7 +31,7 @@ def sales() -> None:
 
 
 @sales.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=Place())
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def load(ctx: Context, file: Path, as_json: bool) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from toolkit.faces.cli.context import DONE, Context, note, pass_context
+from toolkit.faces.cli.context import DONE, Context, Place, note, pass_context
 from toolkit.faces.demo import Demo, refuse_shared
 from toolkit.samples import DEFAULT_CLIENTS, DEFAULT_SALES, DEFAULT_SEED, make_samples, write_samples
 from toolkit.samples.scenarios import SCENARIOS
@@ -15,7 +15,7 @@ from toolkit.storage import embedded
 
 
 @click.command()
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="The folder to fill.")
+@click.option("--out", type=Place(file_okay=False), required=True, help="The folder to fill.")
 @click.option("--seed", type=int, default=DEFAULT_SEED, show_default=True, help="Equal seeds give equal files.")
 @click.option("--clients", type=click.IntRange(min=10), default=DEFAULT_CLIENTS, show_default=True)
 @click.option("--sales", type=click.IntRange(min=len(SCENARIOS)), default=DEFAULT_SALES, show_default=True)
@@ -41,7 +41,7 @@ def sample(ctx: Context, out: Path, seed: int, clients: int, sales: int) -> int:
 @click.command()
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=Place(file_okay=False),
     default=Path("reports"),
     show_default=True,
     help="The folder for the report, the sample data and the executed notebooks.",

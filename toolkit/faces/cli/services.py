@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import click
 
-from toolkit.faces.cli.context import DONE, Context, pass_context, print_json
+from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context, print_json
 from toolkit.faces.conditions import Condition, conditions
 from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database
@@ -32,7 +33,7 @@ def up(ctx: Context) -> int:
         _ = ctx.workspace.database
     if ctx.settings.evidence_bucket is None:
         _ = ctx.workspace.bucket
-    _show(ctx)
+    _show(ctx, conditions(ctx.settings))
     return DONE
 
 
@@ -56,17 +57,20 @@ def down(ctx: Context) -> int:
 def status(ctx: Context, as_json: bool) -> int:
     """Say what runs where: versions, addresses, data, and whether the schema fits. Starts nothing.
 
+    Exit status 3: one of them cannot be used as it is.
+
     \b
     Example:
       toolkit status
       toolkit status --json
     """
+    found = conditions(ctx.settings)
     if as_json:
         document: dict[str, Any] = {"home": ctx.settings.home}
-        print_json(document | {item.service: _as_json(item) for item in conditions(ctx.settings)})
+        print_json(document | {condition.service: _as_json(condition) for condition in found})
     else:
-        _show(ctx)
-    return DONE
+        _show(ctx, found)
+    return NEEDS_ATTENTION if any(condition.problem for condition in found) else DONE
 
 
 @click.group()
@@ -98,9 +102,9 @@ def upgrade(ctx: Context, service_tables: bool) -> int:
     return DONE
 
 
-def _show(ctx: Context) -> None:
+def _show(ctx: Context, found: Sequence[Condition]) -> None:
     _line("home", str(ctx.settings.home))
-    for condition in conditions(ctx.settings):
+    for condition in found:
         _line(condition.service, _summary(condition))
         for label, value in _details(condition):
             _line("", f"{label:<8}{value}")

@@ -7,7 +7,6 @@
     known           what the database and the bucket know about these rows already
     bulk            for all of them at once, into a file
     report          for what a missing-evidence report says is missing
-    private_file    that only its owner may read
 """
 
 from toolkit.operations.credentials.bulk import AlreadyUploaded, ManifestResult, request_manifest

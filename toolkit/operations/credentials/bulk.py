@@ -18,9 +18,9 @@ from toolkit.errors import InvalidField
 from toolkit.operations import Clock
 from toolkit.operations.credentials.known import KnownRecord, known_records, stage, without_sale
 from toolkit.operations.credentials.manifest import Manifest, ManifestRow, RejectedRow, Wanted, read_manifest
-from toolkit.operations.credentials.private_file import journal_of, private_file
 from toolkit.operations.credentials.single import UploadLimits
 from toolkit.operations.custody_log import tell_issued
+from toolkit.operations.private_file import private_file
 from toolkit.operations.progress import Progress, Quiet
 from toolkit.storage.bucket import Bucket, UploadForm
 from toolkit.storage.database import Database, raw
@@ -31,6 +31,11 @@ _LOCK: Final = 0x63726564
 
 _STEP: Final = 500
 """Forms between two signs of progress."""
+
+
+def journal_of(credentials: Path) -> Path:
+    """Where uploads with a credentials file note what they have sent."""
+    return credentials.with_name(credentials.name + ".done")
 
 
 @dataclass(frozen=True, slots=True)

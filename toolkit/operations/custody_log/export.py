@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Row
 from toolkit.domain.custody_chain import DIGEST_BYTES, Seal
 from toolkit.operations import Clock
 from toolkit.operations.custody_log.sealing import event_of, seal_events, seal_of
+from toolkit.operations.private_file import private_file
 from toolkit.storage.database import Database
 from toolkit.storage.tables import custody_seals
 
@@ -21,13 +22,15 @@ def export_log(database: Database, out: Path, clock: Clock) -> Seal | None:
     """Seal what can be sealed, and write the whole sealed log to ``out``; its newest seal, if there is any.
 
     The digests and hashes are those of the time of sealing: an event that was changed since does not fit them.
+
+    Raises:
+        InvalidInput: the log cannot be written there.
     """
     newest = seal_events(database, clock)
-    draft = out.with_name(f".{out.name}.draft")
-    with database.snapshot() as connection, draft.open("w", encoding="utf-8") as file:
+    with private_file(out) as draft, database.snapshot() as connection:
         for line in _lines(connection):
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-    draft.replace(out)
+            draft.file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        draft.finish()
     return newest
 
 

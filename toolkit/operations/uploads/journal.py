@@ -10,7 +10,7 @@ from types import TracebackType
 from uuid import UUID
 
 from toolkit.errors import InvalidInput
-from toolkit.operations.credentials.private_file import journal_of
+from toolkit.operations.credentials.bulk import journal_of
 
 
 class Journal:

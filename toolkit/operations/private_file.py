@@ -12,11 +12,6 @@ from typing import TextIO
 from toolkit.errors import InvalidInput
 
 
-def journal_of(credentials: Path) -> Path:
-    """Where uploads with a credentials file note what they have sent."""
-    return credentials.with_name(credentials.name + ".done")
-
-
 class Draft:
     """What will become the file, beside it: ``finish`` it when it is complete."""
 
