@@ -1,1 +1,1 @@
-"""The only place that knows SQLAlchemy, psycopg and boto3."""
+"""PostgreSQL and S3: tables and migrations, connections, the bucket, and the embedded services."""
