@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from toolkit.domain.custody import CustodyFinding
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.operations.audit import AuditResult
@@ -54,7 +55,13 @@ def source(*, embedded: Sequence[str] = (), synced: bool = True) -> Source:
     )
 
 
-def result_of(told: Sequence[Told], *, given_source: Source | None = None, cpf_shown: bool = False) -> AuditResult:
+def result_of(
+    told: Sequence[Told],
+    *,
+    given_source: Source | None = None,
+    cpf_shown: bool = False,
+    doubts: Sequence[CustodyFinding] = (),
+) -> AuditResult:
     """What an audit of these sales says."""
     everything = pd.DataFrame([_row(each) for each in told], columns=[*ROW_COLUMNS, "age", "has_client"])
     census = everything.assign(
@@ -68,7 +75,7 @@ def result_of(told: Sequence[Told], *, given_source: Source | None = None, cpf_s
     rows = everything.loc[everything["status"] != "compliant", list(ROW_COLUMNS)].reset_index(drop=True)
     for name in ("createdAt", "completedAt", "oldestRequest"):
         rows[name] = pd.to_datetime(rows[name], utc=True).astype("datetime64[us, UTC]")
-    return AuditResult(AS_OF, AS_OF, given_source or source(), counts, rows, cpf_shown)
+    return AuditResult(AS_OF, AS_OF, given_source or source(), counts, rows, cpf_shown, tuple(doubts))
 
 
 def _row(told: Told) -> dict[str, Any]:

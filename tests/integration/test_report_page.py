@@ -10,6 +10,7 @@ import pytest
 
 from tests.browser import chromium, needs_browser
 from tests.reported import Told, result_of
+from toolkit.domain.custody import CustodyFinding, CustodyProblem
 from toolkit.reports import write_report
 
 pytestmark = needs_browser
@@ -23,6 +24,15 @@ SALES = (
     Told("fine", "KYC"),
 )
 
+DOUBTS = tuple(
+    CustodyFinding(problem, ("a/b.mp3",), (), sales)
+    for problem, sales in (
+        (CustodyProblem.CONTENT_REUSED, ("S-10", "S-9")),
+        (CustodyProblem.WRITTEN_LATE, ("S-9",)),
+        (CustodyProblem.KEY_OUTSIDE_LAYOUT, ("<b>x</b>",)),
+    )
+)
+
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
@@ -33,7 +43,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def page(browser: Any, tmp_path: Path) -> Iterator[Any]:
     """The report opened from its file; at the end: no errors, no requests beyond the file."""
-    write_report(result_of(SALES), tmp_path, ["html", "csv"])
+    write_report(result_of(SALES, doubts=DOUBTS), tmp_path, ["html", "csv"])
     opened = browser.new_page()
     complaints: list[str] = []
     requests: list[str] = []
@@ -48,7 +58,7 @@ def page(browser: Any, tmp_path: Path) -> Iterator[Any]:
 
 
 def shown(page: Any) -> list[str]:
-    return page.locator("table.list tbody tr:visible th").all_inner_texts()
+    return page.locator("#sales tbody tr:visible th").all_inner_texts()
 
 
 def choice(page: Any, name: str) -> Any:
@@ -65,6 +75,16 @@ def test_headings_sort_both_ways(page: Any) -> None:
     assert page.locator("th[aria-sort]").get_attribute("aria-sort") == "descending"
     page.get_by_role("button", name="Sale", exact=True).press("Enter")
     assert shown(page)[1:] == ["S-1", "S-9", "S-10", "S-100"]  # as people count, not as letters
+
+
+def test_files_in_doubt_have_a_table_of_their_own(page: Any) -> None:
+    def sales() -> list[str]:
+        return page.locator("#doubts tbody th").all_inner_texts()
+
+    assert sales() == ["S-10, S-9", "S-9", "<b>x</b>"]
+    page.locator("#doubts").get_by_role("button", name="Sales").click()
+    assert sales() == ["<b>x</b>", "S-9", "S-10, S-9"]
+    assert len(shown(page)) == 5  # the sales stay as they were
 
 
 def test_filters_narrow_the_table_down(page: Any) -> None:

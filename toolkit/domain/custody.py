@@ -73,3 +73,8 @@ class CustodyFinding:
     def text(self) -> str:
         """The problem in a sentence."""
         return CUSTODY_TEXTS[self.problem]
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Where the objects lie, without the names of the files, which may be names of people."""
+        return tuple(f"{key.rpartition('/')[0]}/" for key in self.keys)

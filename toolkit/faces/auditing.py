@@ -18,12 +18,14 @@ def audit(
     as_of: datetime | None = None,
     sync: bool = True,
     show_cpf: bool = False,
+    with_doubts: bool = False,
     progress: Progress | None = None,
 ) -> AuditResult:
     """Judge all sales, of now where ``as_of`` is ``None``.
 
     An audit of now looks at the sales and the bucket first and seals the custody log, unless ``sync`` is off;
-    an audit of the past takes what was seen then.
+    an audit of the past takes what was seen then. ``with_doubts`` also looks at the files themselves, as
+    ``toolkit evidence findings`` does.
     """
     if sync and as_of is None:
         observe_sales(workspace.database, workspace.clock)
@@ -35,4 +37,5 @@ def audit(
         as_of=as_of,
         embedded_bucket=workspace.settings.evidence_bucket is None,
         show_cpf=show_cpf,
+        with_doubts=with_doubts,
     )

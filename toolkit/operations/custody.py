@@ -26,7 +26,12 @@ def custody_findings(database: Database) -> list[CustodyFinding]:
     Only what ``toolkit bucket sync`` and ``toolkit evidence verify`` saw is looked at.
     """
     with database.snapshot() as connection:
-        return [finding for find in _FINDERS for finding in find(connection)]
+        return findings_seen(connection)
+
+
+def findings_seen(connection: Connection) -> list[CustodyFinding]:
+    """The same, as this connection sees the database."""
+    return [finding for find in _FINDERS for finding in find(connection)]
 
 
 def _reused(connection: Connection) -> Iterator[CustodyFinding]:

@@ -9,6 +9,7 @@
     byGroup    [{utilityGroup, compliant, incomplete, conflict}]
     missing    [{evidenceType, UNUSABLE, NOT_UPLOADED, EXPIRED, NEVER_REQUESTED}]      counts of sales
     problems   [{problem, severity, sales}]
+    doubts     [{problem, saleIds, evidenceIds, folders, detail}]      about the files themselves
     ages       [{ageDays, incomplete, conflict}]               open sales by days since their creation
     source     {database, embedded, bucket, lastSync, toolkit, rules, seal}
     rows       [{saleId, ...}]   one a sale that is not compliant: the columns of the CSV, with real lists,
@@ -25,6 +26,7 @@ from zoneinfo import ZoneInfo
 
 import pandas as pd
 
+from toolkit.domain.custody import CustodyFinding
 from toolkit.operations.audit import AuditResult
 from toolkit.operations.audit.expression import items
 from toolkit.reports.report import MOMENTS, STEM, Report, known
@@ -60,6 +62,7 @@ def summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
         "byGroup": _records(result.by_group),
         "missing": _records(result.missing),
         "problems": _records(result.problems),
+        "doubts": [_doubt(each) for each in result.doubts],
         "ages": _records(result.ages),
         "source": {
             "database": source.database,
@@ -70,6 +73,16 @@ def summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
             "rules": source.rules,
             "seal": source.seal,
         },
+    }
+
+
+def _doubt(finding: CustodyFinding) -> dict[str, Any]:
+    return {
+        "problem": finding.problem,
+        "saleIds": list(finding.sale_ids),
+        "evidenceIds": [str(each) for each in finding.evidence_ids],
+        "folders": list(finding.folders),
+        "detail": finding.detail,
     }
 
 

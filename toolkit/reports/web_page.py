@@ -20,6 +20,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from toolkit.domain.custody import CustodyFinding
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.findings import PROBLEM_TEXTS, SEVERITY_OF, Problem, Reason
 from toolkit.operations.audit.expression import items
@@ -30,6 +31,9 @@ from toolkit.reports.times import offset, readable
 
 ROWS_SHOWN: Final = 2000
 """Sales in the table of the page, so that a browser stays quick; the other formats hold all of them."""
+
+
+DOUBTS_SHOWN: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,18 @@ class Trouble:
     text: str
     severity: str
     sales: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A doubt about files in words."""
+
+    code: str
+    name: str
+    text: str
+    sales: tuple[str, ...]
+    folders: tuple[str, ...]
+    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +124,7 @@ def _context(report: Report) -> dict[str, Any]:
         "troubles": [_trouble(row.problem, row.sales) for row in tuples(result.problems) if row.sales],
         "lines": _lines(result.rows.head(ROWS_SHOWN), report.timezone),
         "shown": min(len(result.rows), ROWS_SHOWN),
+        "doubts": [_doubt(each) for each in result.doubts[:DOUBTS_SHOWN]],
         "files": [f"{STEM}.{each}" for each in report.formats if each != "html"],
         "glossary": wording.GLOSSARY,
         "codes": wording.CODES,
@@ -162,3 +179,14 @@ def _piece(code: str, reason: str) -> Piece:
 def _trouble(code: str, sales: int = 0) -> Trouble:
     problem = Problem(code)
     return Trouble(code, wording.PROBLEM_NAMES[problem], PROBLEM_TEXTS[problem], SEVERITY_OF[problem], sales)
+
+
+def _doubt(finding: CustodyFinding) -> Doubt:
+    return Doubt(
+        code=finding.problem,
+        name=wording.DOUBT_NAMES[finding.problem],
+        text=finding.text,
+        sales=finding.sale_ids,
+        folders=finding.folders,
+        detail=finding.detail,
+    )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from toolkit.domain.custody import CUSTODY_TEXTS, CustodyProblem
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.findings import PROBLEM_TEXTS, REASON_TEXTS, Problem, Reason, Status
 from toolkit.operations.audit import AuditResult
@@ -43,6 +45,16 @@ PROBLEM_NAMES: Final = {
     Problem.DOCUMENT_REDUNDANT: "redundant document",
 }
 
+DOUBT_NAMES: Final = {
+    CustodyProblem.CONTENT_REUSED: "same file for several sales",
+    CustodyProblem.OVERWRITTEN: "replaced after it was verified",
+    CustodyProblem.WRITTEN_LATE: "written too late",
+    CustodyProblem.CONTENT_REPEATED: "same file as two types",
+    CustodyProblem.TYPE_DIFFERS: "another type than declared",
+    CustodyProblem.OBJECT_WITHOUT_RECORD: "belongs to no record",
+    CustodyProblem.KEY_OUTSIDE_LAYOUT: "lies outside the layout",
+}
+
 GLOSSARY: Final = {
     "Evidence": "A recording or document that a sale needs before it can be completed.",
     "Counted": (
@@ -50,6 +62,10 @@ GLOSSARY: Final = {
         "and nothing was found wrong with it. A record without a file counts for nothing."
     ),
     "Open": "A sale that is incomplete or in conflict: somebody has to act.",
+    "In doubt": (
+        "Something is odd about a file itself. It goes on counting until somebody withdraws its record, with a "
+        "reason and a second person."
+    ),
     "Age": "Whole days between the creation of the sale and the moment of this report.",
     "Not examined": "A file that nobody has looked into yet. It counts until somebody has.",
     "Utility group": "A, B, C or D; all four demand a document and an audio of the contracting party.",
@@ -63,6 +79,7 @@ CODES: Final = {
     **{evidence_type.value: f"{name}." for evidence_type, name in TYPE_NAMES.items()},
     **{reason.value: text for reason, text in REASON_TEXTS.items()},
     **{problem.value: text for problem, text in PROBLEM_TEXTS.items()},
+    **{problem.value: text for problem, text in CUSTODY_TEXTS.items()},
 }
 """What each code of the tables means."""
 
@@ -101,6 +118,10 @@ def notices(result: AuditResult) -> list[str]:
         verb, them = ("counts", "it") if result.unexamined == 1 else ("count", "them")
         files = counted(result.unexamined, "file")
         found.append(f"{files} {verb} although nobody has examined {them}.")
+    if result.doubts:
+        kinds = Counter(doubt.problem for doubt in result.doubts)
+        told = ", ".join(f"{name} ({kinds[problem]:,})" for problem, name in DOUBT_NAMES.items() if kinds[problem])
+        found.append(f"Files are in doubt: {told}.")
     if result.without_client:
         found.append(
             f"{counted(result.without_client, 'sale')} without a client: nobody can be asked for evidence."

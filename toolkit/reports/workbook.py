@@ -1,8 +1,8 @@
 """``missing-evidence.xlsx``: the report as a workbook, for those who filter and sort in a spreadsheet.
 
 *Summary* has totals and charts, *Sales* one row a sale that is not compliant, *Missing* one row a missing
-piece, *Notes* what the words mean and where the numbers come from. Texts are written as texts: nothing that a
-sale holds becomes a formula or a link.
+piece, *Doubts* one row a doubt about files, *Notes* what the words mean and where the numbers come from. Texts
+are written as texts: nothing that a sale holds becomes a formula or a link.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import xlsxwriter
 
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.findings import Reason
+from toolkit.operations.audit import AuditResult
 from toolkit.operations.audit.expression import items
 from toolkit.reports import wording
 from toolkit.reports.palette import COLOURS, STATUS_INK, STATUS_WASH
@@ -42,6 +43,12 @@ _WIDTHS: Final = {
     "meaning": 46,
     "reason": 20,
     "reasonInWords": 22,
+    "doubt": 28,
+    "doubtInWords": 32,
+    "saleIds": 40,
+    "evidenceIds": 40,
+    "folders": 62,
+    "detail": 72,
 }
 _WIDTH: Final = 13
 
@@ -60,6 +67,9 @@ _PIECES: Final = (
     "createdAt",
     "ageDays",
 )
+
+
+_DOUBT: Final = ("doubt", "doubtInWords", "saleIds", "evidenceIds", "folders", "detail")
 
 
 def write(report: Report, path: Path) -> None:
@@ -84,6 +94,7 @@ def write(report: Report, path: Path) -> None:
         rows = _local(report)
         _write_long(book, formats, "Sales", list(rows.columns), rows.itertuples(index=False, name=None))
         _write_long(book, formats, "Missing", _PIECES, _pieces(rows))
+        _write_long(book, formats, "Doubts", _DOUBT, _doubts(report.result))
         _write_notes(book, formats, report)
 
 
@@ -207,6 +218,19 @@ def _pieces(rows: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
                 row.createdAt,
                 row.ageDays,
             )
+
+
+def _doubts(result: AuditResult) -> Iterator[tuple[str, ...]]:
+    """One row a doubt about files."""
+    for doubt in result.doubts:
+        yield (
+            doubt.problem,
+            wording.DOUBT_NAMES[doubt.problem],
+            "|".join(doubt.sale_ids),
+            "|".join(map(str, doubt.evidence_ids)),
+            "|".join(doubt.folders),
+            doubt.detail,
+        )
 
 
 def _write_notes(book: Any, formats: Formats, report: Report) -> None:

@@ -21,7 +21,9 @@ def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return as_of(no_sync(command))
 
 
-def asked_for(ctx: Context, as_of: str | None, no_sync: bool, *, show_cpf: bool = False) -> AuditResult:
+def asked_for(
+    ctx: Context, as_of: str | None, no_sync: bool, *, show_cpf: bool = False, with_doubts: bool = False
+) -> AuditResult:
     """Run the audit that the options ask for.
 
     Raises:
@@ -33,4 +35,11 @@ def asked_for(ctx: Context, as_of: str | None, no_sync: bool, *, show_cpf: bool 
             moment = parse_moment(as_of, timezone=ctx.settings.timezone, now=ctx.workspace.clock())
         except InvalidInput as error:
             raise click.BadParameter(str(error), param_hint="--as-of") from None
-    return audit(ctx.workspace, as_of=moment, sync=not no_sync, show_cpf=show_cpf, progress=ctx.progress)
+    return audit(
+        ctx.workspace,
+        as_of=moment,
+        sync=not no_sync,
+        show_cpf=show_cpf,
+        with_doubts=with_doubts,
+        progress=ctx.progress,
+    )

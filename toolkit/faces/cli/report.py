@@ -59,7 +59,7 @@ def report(
         wanted = chosen(formats.split(","))
     except InvalidInput as error:
         raise click.BadParameter(str(error), param_hint="--format") from None
-    result = asked_for(ctx, as_of, no_sync, show_cpf=show_cpf)
+    result = asked_for(ctx, as_of, no_sync, show_cpf=show_cpf, with_doubts=True)
     written = write_report(result, out, wanted, timezone=ctx.settings.timezone)
     note(f"{headline(result)}.")
     for text in notices(result):

@@ -53,7 +53,7 @@ def missing_evidence_report(
     with workspace() as opened:
         now, timezone = opened.clock(), opened.settings.timezone
         moment = parse_moment(as_of, timezone=timezone, now=now) if as_of.strip() else None
-        result = audit(opened, as_of=moment, sync=sync, progress=NotebookProgress())
+        result = audit(opened, as_of=moment, sync=sync, with_doubts=True, progress=NotebookProgress())
     written = write_report(result, given_path(out), wanted, timezone=timezone)
     counts = {
         "job": "missing_evidence_report",
@@ -95,6 +95,8 @@ def _parts(result: AuditResult, written: Sequence[Path], timezone: tzinfo) -> li
         parts.append(Grid("Other problems", ["problem", "sales", "meaning"], problems))
     if result.open:
         parts.append(_open_sales(result))
+    if result.doubts:
+        parts.append(_doubts(result))
     return parts
 
 
@@ -105,6 +107,15 @@ def _open_sales(result: AuditResult) -> Grid:
         for row in _tuples(result.rows.head(Grid.SHOWN))
     ]
     return Grid("Sales to act on, the gravest and oldest first", columns, rows, total=result.open)
+
+
+def _doubts(result: AuditResult) -> Grid:
+    columns = ["doubt", "sales", "where", "detail"]
+    rows = [
+        (doubt.text, ", ".join(doubt.sale_ids), ", ".join(doubt.folders), doubt.detail)
+        for doubt in result.doubts[: Grid.SHOWN]
+    ]
+    return Grid("Files in doubt, the gravest first", columns, rows, total=len(result.doubts))
 
 
 def _pieces(row: Any) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pandas as pd
 
+from toolkit.domain.custody import CustodyFinding
 from toolkit.domain.evidence import EvidenceType, UtilityGroup
 from toolkit.domain.findings import SEVERITY_OF, Problem, Reason, Status
 from toolkit.domain.rules import GROUP_RULES
@@ -55,6 +56,8 @@ class AuditResult:
     """One row a sale that is not compliant; columns as in ``ROW_COLUMNS``, the gravest and oldest first."""
     cpf_shown: bool = False
     """Whether ``rows`` holds whole CPFs instead of masked ones."""
+    doubts: tuple[CustodyFinding, ...] = ()
+    """What is odd about the files themselves, gravest first, where that was asked for."""
 
     @cached_property
     def sales(self) -> int:

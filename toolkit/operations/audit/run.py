@@ -24,6 +24,7 @@ from toolkit.operations.audit.expression import missing_evidence
 from toolkit.operations.audit.observed import evidences_at, objects_at, sales_at, unbound
 from toolkit.operations.audit.result import ROW_COLUMNS, AuditResult
 from toolkit.operations.audit.source import LastSync, Source, rules_fingerprint, toolkit_version
+from toolkit.operations.custody import findings_seen
 from toolkit.storage import tables
 from toolkit.storage.database import Database, raw
 from toolkit.storage.frames import read_arrow
@@ -40,6 +41,7 @@ def run_audit(
     as_of: datetime | None = None,
     embedded_bucket: bool = False,
     show_cpf: bool = False,
+    with_doubts: bool = False,
 ) -> AuditResult:
     """Judge all sales as of a moment, or as of now; an audit of now is noted in ``audit.audit_runs``.
 
@@ -51,6 +53,7 @@ def run_audit(
         as_of: an aware moment that is not in the future.
         embedded_bucket: whether the bucket is the embedded one, which the report then says.
         show_cpf: keep whole CPFs in the rows; otherwise they are masked.
+        with_doubts: also look for what is odd about the files that are in the bucket now; not for the past.
 
     Raises:
         InvalidInput: ``as_of`` lies in the future or carries no offset.
@@ -63,6 +66,7 @@ def run_audit(
         counts = _read(connection, census(audited, moment))
         open_sales = _read(connection, to_act_on(audited, unbound(tables.clients, "id", "cpf")))
         last_sync, seal = _last_sync(connection, moment), _newest_seal(connection, moment)
+        doubts = tuple(findings_seen(connection)) if with_doubts and as_of is None else ()
     embedded = {"database": database.embedded, "bucket": embedded_bucket}
     source = Source(
         database=database.address,
@@ -72,7 +76,7 @@ def run_audit(
         last_sync=last_sync,
         seal=seal,
     )
-    result = AuditResult(moment, now, source, counts, _rows(open_sales, moment, show_cpf), show_cpf)
+    result = AuditResult(moment, now, source, counts, _rows(open_sales, moment, show_cpf), show_cpf, doubts)
     if as_of is None:
         _note(database, result)
     return result

@@ -1,19 +1,48 @@
 "use strict";
-// Sorts and filters the table. The page is whole without it.
+// Sorts the tables and filters the sales. The page is whole without it.
 (() => {
-  const table = document.querySelector("table.list");
+  const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
+
+  function makeSortable(table) {
+    const headings = [...table.tHead.rows[0].cells];
+    const rows = [...table.tBodies[0].rows];
+
+    function sortBy(heading, place) {
+      const descending = heading.getAttribute("aria-sort") === "ascending";
+      for (const other of headings) other.removeAttribute("aria-sort");
+      heading.setAttribute("aria-sort", descending ? "descending" : "ascending");
+      const numbers = heading.dataset.sort === "number";
+      const value = (cell) => (numbers ? Number(cell.dataset.value) : cell.textContent.trim());
+      const keyed = rows.map((row, order) => ({ row, order, key: value(row.cells[place]) }));
+      keyed.sort((one, other) => {
+        const way = numbers ? one.key - other.key : collator.compare(one.key, other.key);
+        return (descending ? -way : way) || one.order - other.order;
+      });
+      table.tBodies[0].append(...keyed.map(({ row }) => row));
+    }
+
+    headings.forEach((heading, place) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...heading.childNodes);
+      button.addEventListener("click", () => sortBy(heading, place));
+      heading.append(button);
+    });
+  }
+
+  document.querySelectorAll("table.list").forEach(makeSortable);
+
+  const table = document.querySelector("#sales table.list");
   if (!table) return;
   const form = document.querySelector("form.filters");
   const found = document.querySelector("p.found");
-  const body = table.tBodies[0];
-  const lines = [...body.rows].map((row) => ({
+  const lines = [...table.tBodies[0].rows].map((row) => ({
     row,
     text: fold(row.textContent),
     lists: Object.fromEntries(
       ["status", "group", "missing", "reason", "problem"].map((name) => [name, row.dataset[name]]),
     ),
   }));
-  const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
 
   function fold(text) {
     return text.normalize("NFD").replace(/\p{Mn}/gu, "").toLowerCase();
@@ -50,30 +79,6 @@
     found.textContent = shown === lines.length ? `${all} shown` : `${shown.toLocaleString("en")} of ${all} shown`;
   }
 
-  function sortBy(heading, place) {
-    const descending = heading.getAttribute("aria-sort") === "ascending";
-    for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
-    heading.setAttribute("aria-sort", descending ? "descending" : "ascending");
-    const numbers = heading.dataset.sort === "number";
-    const value = ({ row }) => {
-      const cell = row.cells[place];
-      return numbers ? Number(cell.dataset.value) : cell.textContent.trim();
-    };
-    const keyed = lines.map((line, order) => ({ line, order, key: value(line) }));
-    keyed.sort((one, other) => {
-      const way = numbers ? one.key - other.key : collator.compare(one.key, other.key);
-      return (descending ? -way : way) || one.order - other.order;
-    });
-    body.append(...keyed.map(({ line }) => line.row));
-  }
-
-  [...table.tHead.rows[0].cells].forEach((heading, place) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.append(...heading.childNodes);
-    button.addEventListener("click", () => sortBy(heading, place));
-    heading.append(button);
-  });
   offerGroups();
   form.hidden = found.hidden = false;
   form.addEventListener("input", narrow);
