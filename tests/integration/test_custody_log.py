@@ -201,6 +201,21 @@ def test_the_first_line_that_does_not_fit_is_named(
     assert misfit.startswith(reason)
 
 
+@pytest.mark.parametrize(
+    ("told", "forged"),
+    [
+        ('{"event": {', '{"event": {"kind": "WITHDRAWN", '),
+        ('"digest"', '"note": "nobody hashed this", "digest"'),
+        ('"digest"', '"seal": {}, "digest"'),
+        ('{"event": {', "[" * 100_000),
+    ],
+)
+def test_a_line_says_nothing_beside_what_is_hashed(exported: Path, told: str, forged: str) -> None:
+    lines = exported.read_text().splitlines(keepends=True)
+    exported.write_text("".join([lines[0], lines[1].replace(told, forged), *lines[2:]]))
+    assert verify_log(exported).misfit == "line 2 is no event and no seal"
+
+
 def test_a_log_that_was_cut_off_at_a_seal_does_not_hold_the_one_that_was_kept(
     exported: Path, database: Database
 ) -> None:

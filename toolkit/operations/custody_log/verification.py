@@ -56,12 +56,14 @@ class _Chain:
     def follow(self, number: int, text: str) -> str | None:
         """Go one line further; the reason why it does not fit, or ``None``."""
         try:
-            line = json.loads(text)
-            if "event" in line:
+            line = json.loads(text, object_pairs_hook=_object)
+            if set(line) == {"event", "digest"}:
                 return self._event(number, line["event"], line["digest"])
-            return self._seal(number, dict(line["seal"]))
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return f"line {number} is no event and no seal"
+            if set(line) == {"seal"}:
+                return self._seal(number, dict(line["seal"]))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            pass
+        return f"line {number} is no event and no seal"
 
     def verdict(self) -> LogVerdict:
         """What was found when the last line is behind."""
@@ -98,3 +100,11 @@ class _Chain:
         self._digest = first_digest(declared)
         self._kept_found = self._kept_found or declared == self._kept
         return None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object that says everything once: of two values under one name only the last would be hashed."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError
+    return found
