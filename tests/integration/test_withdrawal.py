@@ -47,6 +47,10 @@ def test_a_withdrawal_is_kept_with_both_people(database: Database, clock: Any, e
         {"approved_by": "Ana"},
         {"approved_by": "  ANA "},
         {"withdrawn_by": "Ana  Sá", "approved_by": "ana sa\u0301"},
+        {"approved_by": "A\u200bna\u00ad"},
+        {"approved_by": "\u2060"},
+        {"reason": "sent twice\udcff"},
+        {"approved_by": "Rui\x00"},
     ],
 )
 def test_it_needs_a_reason_and_two_people(
