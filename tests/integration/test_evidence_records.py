@@ -1,6 +1,7 @@
 """The records of a sale can be listed with their ids, which a withdrawal needs."""
 
 import json
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -39,9 +40,10 @@ def test_each_record_says_how_far_it_got(database: Database, story: Story, clock
     assert withdrawn == {good: None, bad: None, late: day(6), fresh: None}
 
 
-def test_an_unknown_sale_is_named(database: Database, clock: SettableClock) -> None:
-    with pytest.raises(SaleNotFound, match="S-9"):
-        records_of(database, "S-9", clock)
+@pytest.mark.parametrize("sale_id", ["S-9", "", "S-9\udcff", "S-9\x00"])
+def test_an_unknown_sale_is_named(database: Database, clock: SettableClock, sale_id: str) -> None:
+    with pytest.raises(SaleNotFound, match=re.escape(repr(sale_id))):
+        records_of(database, sale_id, clock)
 
 
 def test_the_command_lists_ids(
