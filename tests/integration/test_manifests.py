@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -257,6 +259,25 @@ def test_two_cannot_write_the_same_file_at_once(ask: Ask, out: Path) -> None:
     assert ask(CONTRACT).issued == 1
 
 
+def test_who_opens_the_draft_as_another_finishes_it_leaves_the_finished_file_alone(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = private_file(out)
+    draft = first.__enter__()
+    draft.file.write("whole\n")
+    draft.finish()
+    lock = fcntl.flock
+
+    def finish_then_lock(descriptor: int, how: int) -> None:
+        first.__exit__(None, None, None)
+        lock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", finish_then_lock)
+    with pytest.raises(InvalidInput, match="is being written by somebody else"), private_file(out):
+        pass
+    assert out.read_text() == "whole\n"
+
+
 def test_what_was_stored_before_a_kill_is_reissued(
     ask: Ask, database: Database, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -326,6 +347,20 @@ def test_the_command_keeps_who_asked(
     assert main([*command, "  "], embedded_environment) == 2
     assert main([*command, "ana@example.com"], embedded_environment) == 0
     assert rows(database, "SELECT requested_by FROM evidences") == [("ana@example.com",)]
+
+
+@pytest.mark.parametrize("error", [OSError, KeyError])
+def test_a_user_without_a_name_asks_by_number(
+    embedded_environment: dict[str, str],
+    manifest: Path,
+    out: Path,
+    database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[Exception],
+) -> None:
+    monkeypatch.setattr("getpass.getuser", lambda: (_ for _ in ()).throw(error))
+    assert main(["credentials", "request", str(manifest), "--out", str(out)], embedded_environment) == 0
+    assert rows(database, "SELECT requested_by FROM evidences") == [(str(os.getuid()),)]
 
 
 REPORT = "saleId,utilityGroup,status,missing,problems\n"

@@ -39,14 +39,16 @@ def private_file(path: Path) -> Iterator[Draft]:
         raise InvalidInput(f"{path} is not a file that can be replaced; name another one.")
     beside = path.with_name(f".{path.name}.draft")
     descriptor = _opened(beside, path)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            draft = Draft(file)
+    with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+        draft = Draft(file)
+        try:
             yield draft
             if draft.complete:
                 beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+        finally:
+            # Only while it is locked is what has this name ours: later it may be the draft of somebody else.
+            if _is_named(beside, descriptor):
+                beside.unlink()
 
 
 def _opened(draft: Path, path: Path) -> int:
@@ -55,11 +57,25 @@ def _opened(draft: Path, path: Path) -> int:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise InvalidInput(f"{path} cannot be written: {error.strerror}.") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    # Who had it locked may have finished between the opening and the lock: then it is their file, or nobody's.
+    if not _locked(descriptor) or not _is_named(draft, descriptor):
         os.close(descriptor)
-        raise InvalidInput(f"{path} is being written by somebody else; wait, or name another file.") from None
+        raise InvalidInput(f"{path} is being written by somebody else; wait, or name another file.")
     os.fchmod(descriptor, 0o600)
     os.ftruncate(descriptor, 0)
     return descriptor
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _is_named(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(follow_symlinks=False), os.fstat(descriptor))
+    except OSError:
+        return False

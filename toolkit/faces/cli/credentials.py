@@ -36,7 +36,7 @@ def credentials() -> None:
 def _user() -> str:
     try:
         return getpass.getuser()
-    except OSError:
+    except (OSError, KeyError):  # a user without a name; before Python 3.13 a KeyError
         return str(os.getuid())
 
 
