@@ -201,10 +201,15 @@ def test_a_registration_is_sent_with_the_bearer_token_and_read_back() -> None:
     assert registration.client_id == UUID(EVIDENCE_ID)
 
 
-def test_a_registration_is_tried_again_after_503_only() -> None:
+def test_a_registration_is_tried_again_after_503_only_and_when_the_service_asks_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(client.time, "sleep", waits.append)
     with scripted(UNAVAILABLE, UNAVAILABLE, REGISTERED) as server:
         PartnerClient(server.url, "t").register_client({})
     assert len(server.requests) == 3
+    assert waits == [1, 1]
     with scripted(HANG_UP) as server, pytest.raises(ServiceUnavailable, match="may have been done"):
         PartnerClient(server.url, "t").register_client({})
     assert len(server.requests) == 1

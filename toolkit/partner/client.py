@@ -24,7 +24,7 @@ from toolkit.errors import (
     ServiceUnavailable,
     SettingsError,
 )
-from toolkit.partner.posting import post_file
+from toolkit.partner.posting import post_file, seconds_asked
 
 ATTEMPTS: Final = 4
 FIRST_WAIT: Final = 0.5
@@ -53,8 +53,9 @@ class Credentials:
 class PartnerClient:
     """A partner's access to the service at ``base_url`` with a bearer token; safe to share between threads.
 
-    What certainly was not done (no connection, 429 or 503) is tried again. A request that broke off after it was
-    sent is not: it may have been done, and both endpoints make a new record each time.
+    What was not acknowledged (no connection, 429 or 503) is tried again, not before the service asks for it. A
+    request that broke off after it was sent is not: it may have been done, and both endpoints make a new record
+    each time.
     """
 
     def __init__(self, base_url: str, token: str) -> None:
@@ -122,7 +123,8 @@ class PartnerClient:
             if response is not None and response.status not in {429, 503}:
                 return self._read(response)
             if attempts_left:
-                time.sleep(wait * random.uniform(0.5, 1))  # noqa: S311  # spreads retries, no secret
+                asked = 0.0 if response is None else seconds_asked(response, LONGEST_WAIT)
+                time.sleep(max(wait * random.uniform(0.5, 1), asked))  # noqa: S311  # spreads retries, no secret
                 wait = min(wait * 2, LONGEST_WAIT)
         raise ServiceUnavailable(f"The service at {self.base_url} does not answer; try again later.")
 

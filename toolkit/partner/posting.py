@@ -150,14 +150,19 @@ def _seconds_to_wait(response: urllib3.BaseHTTPResponse, answer: bytes) -> float
     found = _CODE.search(answer)
     code = found[1].decode() if found else ""
     if response.status >= 500 or response.status in {408, 429} or code in _TRY_AGAIN_CODES:
-        asked = response.headers.get("Retry-After", "")
-        return min(float(asked), LONGEST_WAIT) if asked.isascii() and asked.isdigit() else 0
+        return seconds_asked(response, LONGEST_WAIT)
     if code == "ExpiredToken" or (response.status == 403 and _EXPIRED_TEXT.search(answer)):
         raise CredentialsExpired
     if 300 <= response.status < 400:
         raise UploadRefused(f"The bucket answered {response.status}, a redirection; its address has changed.")
     hint = _HINTS.get(code, "Request new credentials and send the file again.")
     raise UploadRefused(f"The bucket refused the upload: {response.status} {code}".rstrip() + f". {hint}")
+
+
+def seconds_asked(response: urllib3.BaseHTTPResponse, longest: float) -> float:
+    """For how long an answer asks to be left alone (``Retry-After``), up to ``longest``; 0 where it does not."""
+    asked = response.headers.get("Retry-After", "")
+    return min(float(asked), longest) if asked.isascii() and asked.isdigit() else 0
 
 
 def _sleep(seconds: float, expires_at: datetime) -> None:
