@@ -118,9 +118,13 @@ def test_each_record_of_a_manifest_is_told(database: Database, bucket: Bucket, c
         """
         SELECT count(*), count(DISTINCT detail->>'evidence'),
                bool_and(EXISTS (SELECT FROM evidences WHERE id::text = detail->>'evidence'))
-        FROM audit.custody_events WHERE kind = 'ISSUED'
+        FROM audit.custody_events GROUP BY kind ORDER BY kind
         """,
-    ) == [(20, 20, True)]
+    ) == [(20, 20, True), (20, 20, True)]
+    assert rows(database, "SELECT DISTINCT kind FROM audit.custody_events ORDER BY 1") == [
+        ("ISSUED",),
+        ("REISSUED",),
+    ]
 
 
 def test_what_is_rolled_back_is_not_told(database: Database, tell: Any) -> None:

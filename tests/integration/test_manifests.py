@@ -21,7 +21,7 @@ from toolkit.domain.evidence import EvidenceType
 from toolkit.errors import BucketUnavailable, InvalidField, InvalidInput, UnreadableFile
 from toolkit.faces.cli import main
 from toolkit.operations.bucket_sync import sync_bucket
-from toolkit.operations.credentials import ManifestResult, UploadLimits, known, request_manifest
+from toolkit.operations.credentials import ManifestResult, UploadLimits, known, request_manifest, request_missing
 from toolkit.operations.private_file import private_file
 from toolkit.operations.uploads import upload_files
 from toolkit.settings import AwsSettings
@@ -427,3 +427,21 @@ def test_a_file_that_is_no_report(
 @pytest.mark.parametrize("sources", [[], ["manifest.csv", "--from-report", "report"]])
 def test_one_source_is_named(embedded_environment: dict[str, str], out: Path, sources: list[str]) -> None:
     assert main(["credentials", "request", *sources, "--out", str(out)], embedded_environment) == 2
+
+
+def test_a_kyc_that_lies_in_the_bucket_unseen_is_pending_and_an_unusable_one_is_not(
+    database: Database, bucket: Bucket, s3: Any, clock: Any, out: Path, tmp_path: Path
+) -> None:
+    clock.now = datetime.now(UTC)
+    keys = {}
+    for sale_id in ("unusable", "unseen"):
+        add_sale(database, sale_id)
+        keys[sale_id] = add_record(database, sale_id, EvidenceType.KYC)[1]
+    s3.put_object(Bucket=bucket.name, Key=keys["unusable"], Body=b"no PDF at all")
+    sync_bucket(database, bucket, clock=clock)
+    s3.put_object(Bucket=bucket.name, Key=keys["unseen"], Body=PDF)
+    report = tmp_path / "missing-evidence.csv"
+    report.write_text(REPORT + "unusable,A,incomplete,POV,\n" + "unseen,A,incomplete,POV,\n")
+    result, left_out = request_missing(database, bucket, report, out, requested_by="x", limits=LIMITS, clock=clock)
+    assert result.issued == 1
+    assert [(sale.sale_id, sale.reason) for sale in left_out] == [("unseen", "KYC_PENDING")]

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from base64 import b64encode
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from tests.integration.custody import MP3, PDF, add_record, add_sale, credential
 from tests.integration.scripted_server import Answer, scripted
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.faces.cli import main
+from toolkit.operations.credentials.bulk import journal_of
 from toolkit.operations.uploads import UploadProblem, upload_files
 from toolkit.operations.uploads.journal import Journal
 from toolkit.partner import posting
@@ -256,6 +257,30 @@ def test_credentials_that_ran_out_are_renewed_once_where_that_is_allowed(
         ("a.pdf", 2),
         ("b.pdf", 2),
     ]
+
+
+def test_what_a_killed_call_renewed_is_neither_asked_for_nor_sent_again(
+    database: Database, bucket: Bucket, folder: Path, tmp_path: Path, embedded_environment: dict[str, str]
+) -> None:
+    add_sale(database)
+    line = credentials_line(bucket, "sale-1", "a.pdf", lives=timedelta(seconds=1.5))
+    line["id"] = str(add_record(database, file_name="a.pdf")[0])
+    put(folder, "a.pdf")
+    now = datetime.now(UTC)
+    _, renewed = add_record(
+        database, file_name="a.pdf", requested_at=now, expires_at=now + timedelta(hours=1)
+    )  # asked for before the kill
+    time.sleep(1.6)
+    credentials = write_credentials(tmp_path / "c.jsonl", [line])
+    for _ in range(2):
+        assert (
+            main(["evidence", "upload", str(credentials), "--from", str(folder), "--renew"], embedded_environment)
+            == 0
+        )
+        assert keys(bucket) == {renewed}
+        assert rows(database, "SELECT count(*) FROM evidences") == [(2,)]
+        assert rows(database, "SELECT kind FROM audit.custody_events") == [("REISSUED",)]
+        journal_of(credentials).unlink()  # killed after the bucket's answer, before it was noted
 
 
 def test_the_command_tells_what_failed(

@@ -19,7 +19,7 @@ from toolkit.operations import Clock
 from toolkit.operations.credentials.known import KnownRecord, known_records, stage, without_sale
 from toolkit.operations.credentials.manifest import Manifest, ManifestRow, RejectedRow, Wanted, read_manifest
 from toolkit.operations.credentials.single import UploadLimits
-from toolkit.operations.custody_log import tell_issued
+from toolkit.operations.custody_log import tell_issued, tell_reissued
 from toolkit.operations.private_file import private_file
 from toolkit.operations.progress import Progress, Quiet
 from toolkit.storage.bucket import Bucket, UploadForm
@@ -156,6 +156,7 @@ class _Batch:
     ) -> int:
         """Write a line for each row that is not uploaded, and store a record for each that has none; how many."""
         issued: list[UUID] = []
+        reissued: list[UUID] = []
         ids = new_ids(len(wanted))
         progress.begin("Signing", len(wanted), "forms")
         with raw(connection).cursor().copy(_COPY_RECORDS) as copy:
@@ -170,11 +171,13 @@ class _Batch:
                 elif not record.uploaded:
                     form = self._form(record.object_key, record.expires_at)
                     file.write(_line(item.row, record.evidence_id, form))
+                    reissued.append(record.evidence_id)
                 if position % _STEP == _STEP - 1:
                     progress.advance(_STEP)
         progress.advance(len(wanted) % _STEP)
         if issued:
             tell_issued(connection, min(issued), max(issued))
+        tell_reissued(connection, reissued, self.requested_at)
         progress.end()
         return len(issued)
 

@@ -67,6 +67,18 @@ def known_records(connection: Connection, bucket: Bucket, now: datetime) -> dict
     return known
 
 
+def sales_with_kyc(connection: Connection, bucket: Bucket, sale_ids: Sequence[str], now: datetime) -> set[str]:
+    """Which of the sales have a KYC file that is not known to be unusable, or credentials for one."""
+    records = connection.execute(sa.text(_KYC_RECORDS), {"sales": list(sale_ids)}).all()
+    ended = [record for record in records if record.expires_at <= now]
+    arrived = _in_bucket(bucket, [record.object_key for record in ended if record.size is None])
+    return {
+        record.sale_id
+        for record in records
+        if record.expires_at > now or record.object_key in arrived or _is_seen_usable(record)
+    }
+
+
 def _is_seen_usable(record: Row[Any]) -> bool:
     kind = None if record.kind is None else FileKind(record.kind)
     wanted = EvidenceType(record.evidence_type)
@@ -106,11 +118,10 @@ _WITHOUT_SALE: Final = """
     ORDER BY position
 """
 
-_RECORDS: Final = """
-    SELECT wanted.position, record.id, record.evidence_type, record.object_key, record.expires_at,
+_RECORDS_OF: Final = """
+    SELECT {place}, record.id, record.evidence_type, record.object_key, record.expires_at,
            seen.size, looked.kind, coalesce(looked.damaged, false) AS damaged
-    FROM wanted
-    JOIN evidences AS record USING (sale_id, evidence_type, file_name)
+    FROM {records}
     LEFT JOIN audit.object_observations AS seen
            ON seen.key = record.object_key AND seen.gone_at IS NULL
     LEFT JOIN LATERAL (
@@ -118,6 +129,19 @@ _RECORDS: Final = """
         FROM audit.content_checks
         WHERE observation_id = seen.id
     ) AS looked ON true
-    WHERE NOT EXISTS (SELECT FROM audit.withdrawals WHERE evidence_id = record.id)
-    ORDER BY wanted.position, record.expires_at DESC, record.id
+    WHERE {condition}
+      AND NOT EXISTS (SELECT FROM audit.withdrawals WHERE evidence_id = record.id)
+    ORDER BY {place}, record.expires_at DESC, record.id
 """
+
+_RECORDS: Final = _RECORDS_OF.format(
+    place="wanted.position",
+    records="wanted JOIN evidences AS record USING (sale_id, evidence_type, file_name)",
+    condition="TRUE",
+)
+
+_KYC_RECORDS: Final = _RECORDS_OF.format(
+    place="record.sale_id",
+    records="evidences AS record",
+    condition="record.sale_id = ANY(:sales) AND record.evidence_type = 'KYC'",
+)

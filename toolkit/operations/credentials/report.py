@@ -10,13 +10,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-import sqlalchemy as sa
-
 from toolkit.domain.evidence import KIND_OF, EvidenceType, FileKind
 from toolkit.domain.findings import Status
 from toolkit.errors import UnreadableFile
 from toolkit.operations import Clock
 from toolkit.operations.credentials.bulk import ManifestResult, issue
+from toolkit.operations.credentials.known import sales_with_kyc
 from toolkit.operations.credentials.manifest import judged
 from toolkit.operations.credentials.single import UploadLimits
 from toolkit.operations.progress import Progress
@@ -85,7 +84,7 @@ def request_missing(
         InvalidInput, BucketError: as ``request_manifest``.
     """
     sales = _reported_sales(report / REPORT_NAME if report.is_dir() else report)
-    left_out = _left_out(database, sales, clock())
+    left_out = _left_out(database, bucket, sales, clock())
     named = {sale.line for sale in left_out}
     manifest = judged(body for sale in sales if sale.line not in named for body in _bodies(sale))
     result = issue(
@@ -115,10 +114,9 @@ def _reported_sales(path: Path) -> list[_ReportedSale]:
     ]
 
 
-def _left_out(database: Database, sales: list[_ReportedSale], now: datetime) -> list[LeftOut]:
+def _left_out(database: Database, bucket: Bucket, sales: list[_ReportedSale], now: datetime) -> list[LeftOut]:
     with database.transaction() as connection:
-        parameters = {"sales": [sale.sale_id for sale in sales], "now": now}
-        pending = set(connection.scalars(sa.text(_WITH_KYC), parameters))
+        pending = sales_with_kyc(connection, bucket, [sale.sale_id for sale in sales], now)
     found = []
     for sale in sales:
         if sale.status == Status.CONFLICT:
@@ -143,19 +141,3 @@ def _bodies(sale: _ReportedSale) -> Iterator[tuple[int, dict[str, str]]]:
                 "evidenceType": missing,
             },
         )
-
-
-_WITH_KYC: Final = """
-    SELECT DISTINCT record.sale_id
-    FROM evidences AS record
-    WHERE record.sale_id = ANY(:sales)
-      AND record.evidence_type = 'KYC'
-      AND NOT EXISTS (SELECT FROM audit.withdrawals WHERE evidence_id = record.id)
-      AND (
-          record.expires_at > :now
-          OR EXISTS (
-              SELECT FROM audit.object_observations
-              WHERE key = record.object_key AND gone_at IS NULL AND size > 0
-          )
-      )
-"""

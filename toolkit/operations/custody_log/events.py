@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -12,6 +14,12 @@ from sqlalchemy import Connection
 def tell_issued(connection: Connection, first: UUID, last: UUID) -> None:
     """Tell of the records with ids from ``first`` to ``last`` that this very transaction has stored."""
     connection.execute(_ISSUED, {"first": first, "last": last})
+
+
+def tell_reissued(connection: Connection, evidence_ids: Sequence[UUID], now: datetime) -> None:
+    """Tell that records stored before have another form: with it, too, their files can be written."""
+    if evidence_ids:
+        connection.execute(_REISSUED, {"ids": list(evidence_ids), "now": now})
 
 
 _ISSUED: Final = sa.text(
@@ -31,3 +39,12 @@ _ISSUED: Final = sa.text(
     ORDER BY id
     """
 ).bindparams(sa.bindparam("first", type_=sa.Uuid), sa.bindparam("last", type_=sa.Uuid))
+
+_REISSUED: Final = sa.text(
+    """
+    INSERT INTO audit.custody_events (kind, happened_at, detail)
+    SELECT 'REISSUED', :now, jsonb_build_object('evidence', id)
+    FROM unnest(:ids) WITH ORDINALITY AS reissued (id, place)
+    ORDER BY place
+    """
+).bindparams(sa.bindparam("ids", type_=sa.ARRAY(sa.Uuid)), sa.bindparam("now", type_=sa.TIMESTAMP(timezone=True)))

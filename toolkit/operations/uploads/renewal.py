@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy import Row
 
+from toolkit.domain.requests import parse
 from toolkit.errors import CredentialsExpired
 from toolkit.operations import Clock
 from toolkit.operations.credentials import UploadLimits, request_upload
+from toolkit.operations.credentials.known import known_records, stage
+from toolkit.operations.credentials.manifest import ManifestRow, Wanted
+from toolkit.operations.custody_log import tell_reissued
 from toolkit.operations.uploads.credentials_file import CredentialsLine
 from toolkit.partner import FormPolicy
 from toolkit.storage.bucket import Bucket
@@ -28,7 +34,10 @@ class Renewal:
     clock: Clock
 
     def renewed(self, line: CredentialsLine) -> CredentialsLine | None:
-        """The line with a new record and form for the same file; ``None`` where the file is there already.
+        """The line with another form for the same file; ``None`` where the file is there already.
+
+        What an earlier call asked for, and was killed before it was noted, is used again: a second record is
+        made only where none of the same sale, type and file name lives longer than the line.
 
         Raises:
             CredentialsExpired: the record is not ours, or was withdrawn: nothing new is asked for.
@@ -36,26 +45,41 @@ class Renewal:
         record = self._record(line)
         if record is None:
             raise CredentialsExpired
-        if self.bucket.head(record.object_key) is not None:
-            return None
+        body = {
+            "fileName": record.file_name,
+            "fileFormat": record.file_format,
+            "type": record.type,
+            "evidenceType": record.evidence_type,
+        }
+        with self.database.transaction() as connection:
+            stage(connection, [Wanted(line.line, parse(ManifestRow, {**body, "saleId": record.sale_id}))])
+            now = self.clock()
+            known = known_records(connection, self.bucket, now).get(0)
+            if known is not None and known.uploaded:
+                return None
+            if known is not None and known.expires_at > line.policy.expires_at:
+                form = self.bucket.presign_post(
+                    known.object_key, max_bytes=self.limits.max_bytes, expires_at=known.expires_at
+                )
+                tell_reissued(connection, [known.evidence_id], now)
+                return _with_form(line, known.evidence_id, form.url, form.fields)
         fresh = request_upload(
             self.database,
             self.bucket,
             record.sale_id,
-            {
-                "fileName": record.file_name,
-                "fileFormat": record.file_format,
-                "type": record.type,
-                "evidenceType": record.evidence_type,
-            },
+            body,
             requested_by=record.requested_by,
             limits=self.limits,
             clock=self.clock,
         )
-        return replace(line, id=fresh.id, url=fresh.url, fields=fresh.fields, policy=FormPolicy.of(fresh.fields))
+        return _with_form(line, fresh.id, fresh.url, fresh.fields)
 
     def _record(self, line: CredentialsLine) -> Row[Any] | None:
         withdrawn = sa.select(withdrawals.c.evidence_id).where(withdrawals.c.evidence_id == evidences.c.id)
         query = sa.select(evidences).where(evidences.c.id == line.id, ~withdrawn.exists())
         with self.database.transaction() as connection:
             return connection.execute(query).one_or_none()
+
+
+def _with_form(line: CredentialsLine, evidence_id: UUID, url: str, fields: Mapping[str, str]) -> CredentialsLine:
+    return replace(line, id=evidence_id, url=url, fields=fields, policy=FormPolicy.of(fields))
