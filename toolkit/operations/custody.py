@@ -30,32 +30,34 @@ def custody_findings(database: Database) -> list[CustodyFinding]:
 
 
 def findings_seen(connection: Connection) -> list[CustodyFinding]:
-    """The same, as this connection sees the database."""
+    """The same, as this connection sees the database, once in its transaction."""
+    for put_together in (_CHECKED, _STORED):
+        connection.execute(sa.text(put_together))
     return [finding for find in _FINDERS for finding in find(connection)]
 
 
 def _reused(connection: Connection) -> Iterator[CustodyFinding]:
-    for row in connection.execute(sa.text(_STORED + _REUSED)):
+    for row in connection.execute(sa.text(_REUSED)):
         yield _finding(CustodyProblem.CONTENT_REUSED, row, f"SHA-256 {row.sha256}")
 
 
 def _overwritten(connection: Connection) -> Iterator[CustodyFinding]:
-    for row in connection.execute(sa.text(_STORED + _OVERWRITTEN)):
+    for row in connection.execute(sa.text(_OVERWRITTEN)):
         yield _finding(CustodyProblem.OVERWRITTEN, row, f"verified at {row.verified_at:%Y-%m-%d %H:%M} UTC")
 
 
 def _written_late(connection: Connection) -> Iterator[CustodyFinding]:
-    for row in connection.execute(sa.text(_STORED + _WRITTEN_LATE), {"late_by": LATE_BY}):
+    for row in connection.execute(sa.text(_WRITTEN_LATE), {"late_by": LATE_BY}):
         yield _finding(CustodyProblem.WRITTEN_LATE, row, f"late by {str(row.late).partition('.')[0]}")
 
 
 def _repeated(connection: Connection) -> Iterator[CustodyFinding]:
-    for row in connection.execute(sa.text(_STORED + _REPEATED)):
+    for row in connection.execute(sa.text(_REPEATED)):
         yield _finding(CustodyProblem.CONTENT_REPEATED, row, " and ".join(row.evidence_types))
 
 
 def _type_differs(connection: Connection) -> Iterator[CustodyFinding]:
-    for row in connection.execute(sa.text(_STORED + _DECLARED_OTHERWISE)):
+    for row in connection.execute(sa.text(_DECLARED_OTHERWISE)):
         if not same_type(row.declared, row.media_type):
             yield _finding(CustodyProblem.TYPE_DIFFERS, row, f"declared {row.declared}, is {row.media_type}")
 
@@ -86,24 +88,26 @@ _FINDERS: Final[tuple[Callable[[Connection], Iterator[CustodyFinding]], ...]] = 
 
 _LAYOUT: Final = f"^{LAYOUT.pattern}$"
 
-_STORED: Final = """
-    WITH checked AS (
-        SELECT DISTINCT ON (observation_id) observation_id, sha256, media_type, checked_at
-        FROM audit.content_checks
-        WHERE media_type IS NOT NULL
-        ORDER BY observation_id, id DESC
-    ),
-    stored AS (
-        SELECT seen.key, seen.size, seen.etag, seen.last_modified,
-               record.id, record.sale_id, record.evidence_type, record.type AS declared, record.expires_at,
-               checked.sha256, checked.media_type
-        FROM audit.object_observations AS seen
-        JOIN public.evidences AS record ON record.object_key = seen.key
-        LEFT JOIN checked ON checked.observation_id = seen.id
-        WHERE seen.gone_at IS NULL
-          AND NOT EXISTS (SELECT FROM audit.withdrawals WHERE evidence_id = record.id)
-    )
+_CHECKED: Final = """
+    CREATE TEMPORARY TABLE checked ON COMMIT DROP AS
+    SELECT DISTINCT ON (observation_id) observation_id, sha256, media_type, checked_at
+    FROM audit.content_checks
+    WHERE media_type IS NOT NULL
+    ORDER BY observation_id, id DESC
 """
+
+_STORED: Final = """
+    CREATE TEMPORARY TABLE stored ON COMMIT DROP AS
+    SELECT seen.key, seen.size, seen.etag, seen.last_modified,
+           record.id, record.sale_id, record.evidence_type, record.type AS declared, record.expires_at,
+           checked.sha256, checked.media_type
+    FROM audit.object_observations AS seen
+    JOIN public.evidences AS record ON record.object_key = seen.key
+    LEFT JOIN checked ON checked.observation_id = seen.id
+    WHERE seen.gone_at IS NULL
+      AND NOT EXISTS (SELECT FROM audit.withdrawals WHERE evidence_id = record.id)
+"""
+"""The files that count, put together once for all who look."""
 
 _REUSED: Final = """
     SELECT sha256,
@@ -130,7 +134,7 @@ _REPEATED: Final = """
 """
 
 _OVERWRITTEN: Final = """
-    , verified_before AS (
+    WITH verified_before AS (
         SELECT DISTINCT ON (seen.key) seen.key, seen.size, seen.etag, checked.sha256, checked.checked_at
         FROM audit.object_observations AS seen
         JOIN checked ON checked.observation_id = seen.id
