@@ -91,6 +91,18 @@ def test_status_needs_attention_where_shared_services_do_not_answer(
     assert "hidden" not in text
 
 
+def test_status_needs_attention_where_nothing_could_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("no folder")
+    for home in (taken, taken / "below"):
+        assert main(["status"], {"TOOLKIT_HOME": str(home)}) == 3
+        shown = capsys.readouterr().out
+        assert shown.count(f"need a folder, and {taken} is none. Please set TOOLKIT_HOME") == 2
+        assert "it starts at its first use" not in shown
+
+
 def test_status_tells_of_a_schema_that_does_not_fit(
     database: Database, embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:

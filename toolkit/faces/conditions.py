@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from toolkit.errors import BucketError, DatabaseError, SchemaMismatch
+from toolkit.errors import BucketError, DatabaseError, EmbeddedServiceError, SchemaMismatch
 from toolkit.settings import Settings
 from toolkit.storage import embedded, schema
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.embedded import ServiceStatus
+from toolkit.storage.embedded.home import explained
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,14 +45,17 @@ class Condition:
 
 def conditions(settings: Settings) -> Sequence[Condition]:
     """The database and the bucket that ``settings`` name, each asked once."""
-    postgres, s3 = embedded.statuses(settings.home)
+    home = settings.home
+    postgres, s3 = embedded.statuses(home)
     return (
-        _embedded_database(postgres) if settings.database_url is None else _shared_database(settings.database_url),
-        _embedded("bucket", s3) if settings.evidence_bucket is None else _shared_bucket(settings),
+        _embedded_database(postgres, home)
+        if settings.database_url is None
+        else _shared_database(settings.database_url),
+        _embedded("bucket", s3, home) if settings.evidence_bucket is None else _shared_bucket(settings),
     )
 
 
-def _embedded(service: str, status: ServiceStatus) -> Condition:
+def _embedded(service: str, status: ServiceStatus, home: Path) -> Condition:
     return Condition(
         service=service,
         embedded=True,
@@ -57,6 +63,7 @@ def _embedded(service: str, status: ServiceStatus) -> Condition:
         version=status.version,
         answers=status.running,
         address=status.address,
+        problem=None if status.running else _unusable(home),
         pid=status.pid,
         data=status.data,
         data_bytes=status.data_bytes,
@@ -64,8 +71,22 @@ def _embedded(service: str, status: ServiceStatus) -> Condition:
     )
 
 
-def _embedded_database(status: ServiceStatus) -> Condition:
-    condition = replace(_embedded("database", status), newest_schema=schema.newest_revision())
+def _unusable(home: Path) -> str | None:
+    """Why no service could start in ``home``, which may not be there yet."""
+    nearest = next(folder for folder in (home, *home.parents) if os.path.lexists(folder))
+    try:
+        with explained(home):
+            if not nearest.is_dir():
+                raise NotADirectoryError(errno.ENOTDIR, "", str(nearest))
+            if not os.access(nearest, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, "", str(nearest))
+    except EmbeddedServiceError as error:
+        return str(error)
+    return None
+
+
+def _embedded_database(status: ServiceStatus, home: Path) -> Condition:
+    condition = replace(_embedded("database", status, home), newest_schema=schema.newest_revision())
     if status.url is None:
         return condition
     return _asked(condition, Database(status.url, embedded=True))

@@ -75,7 +75,13 @@ def status(ctx: Context, as_json: bool) -> int:
 
 @click.group()
 def db() -> None:
-    """The schema of the database."""
+    """The schema of the database.
+
+    \b
+    Examples:
+      toolkit db upgrade
+      toolkit db upgrade --help
+    """
 
 
 @db.command()
@@ -125,7 +131,7 @@ def _state(condition: Condition) -> str:
     if not condition.embedded:
         return answer
     if condition.pid is None:
-        return "does not run; it starts at its first use"
+        return "does not run" + ("; it starts at its first use" if condition.problem is None else "")
     return f"process {condition.pid}, {answer}"
 
 
