@@ -4,6 +4,7 @@ import ast
 import csv
 import json
 import re
+from inspect import signature
 from pathlib import Path
 
 import nbformat
@@ -11,10 +12,13 @@ import papermill
 import pytest
 import sqlalchemy as sa
 
+from toolkit.errors import SettingsError
 from toolkit.faces.cli import main
 from toolkit.faces.demo import NOTEBOOKS
 from toolkit.faces.notebook_results import results_of
 from toolkit.faces.notebook_runs.parameters import read_parameters
+from toolkit.faces.notebooks import load_clients, missing_evidence_report, request_credentials
+from toolkit.reports import DEFAULT_FORMATS
 from toolkit.samples import make_samples
 from toolkit.storage import tables
 
@@ -93,6 +97,32 @@ def test_a_mistake_is_told_in_one_line(embedded_environment, tmp_path, capsys):
         if output.output_type == "error"
     ]
     assert len(error.traceback) == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: missing_evidence_report(as_of=2026), "as_of must be a text, and not a value of the type int"),
+        (
+            lambda: missing_evidence_report(sync="false"),
+            "sync must be True or False, and not a value of the type str",
+        ),
+        (lambda: missing_evidence_report(out=""), "out must name the folder"),
+        (lambda: request_credentials("m.csv", upload="false"), "upload must be True or False"),
+        (lambda: load_clients(dry_run="no"), "dry_run must be True or False"),
+        (lambda: load_clients([5]), "named by a text, and not by a value of the type int"),
+        (lambda: load_clients(5), "named by a text, and not by a value of the type int"),
+    ],
+)
+def test_what_papermill_alone_takes_for_another_kind_is_refused(call, told):
+    """``papermill -p upload false`` gives the text "false", which counts as true."""
+    with pytest.raises(SettingsError, match=told):
+        call()
+
+
+def test_notebook_and_command_write_the_same_files():
+    formats = read_parameters(notebook(NAMES[2]))["formats"].default
+    assert formats == ",".join(DEFAULT_FORMATS) == signature(missing_evidence_report).parameters["formats"].default
 
 
 def test_the_main_job_finds_what_the_sample_tells_and_a_second_time_changes_nothing(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
-from toolkit.errors import InvalidInput, NotebookFailed, ToolkitError
+from toolkit.errors import InvalidInput, NotebookFailed, SettingsError, ToolkitError
 from toolkit.faces.workspace import Workspace
 
 P = ParamSpec("P")
@@ -39,6 +40,7 @@ def told_plainly(call: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(call)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
+            _refuse_other_kinds(inspect.signature(call).bind(*args, **kwargs))
             return call(*args, **kwargs)
         except ToolkitError as error:
             raise _plain(error) from None
@@ -48,6 +50,25 @@ def told_plainly(call: Callable[P, R]) -> Callable[P, R]:
             raise _plain(NotebookFailed(f"Unexpected {type(error).__name__} {_place(error)}.")) from None
 
     return wrapped
+
+
+def _refuse_other_kinds(given: inspect.BoundArguments) -> None:
+    """Refuse what is no text or no yes or no where the default is one.
+
+    papermill alone takes ``-p as_of 2026`` for a number, and ``-p upload false`` for a text, which counts as true.
+    """
+    for name, value in given.arguments.items():
+        kind = type(given.signature.parameters[name].default)
+        if kind is bool and not isinstance(value, bool):
+            raise SettingsError(f"{name} must be True or False, and not {_kind(value)}.")
+        if kind is str and not isinstance(value, (str, Path)):
+            raise SettingsError(
+                f"{name} must be a text, and not {_kind(value)}: put it in quotation marks, or use -r."
+            )
+
+
+def _kind(value: object) -> str:
+    return f"a value of the type {type(value).__name__}"
 
 
 def _plain(error: ToolkitError) -> ToolkitError:
@@ -64,8 +85,15 @@ def _place(error: Exception) -> str:
 
 
 def given_paths(given: str | Path | Sequence[str | Path]) -> list[Path]:
-    """One path or several; empty texts are left out."""
-    several: Sequence[Any] = [given] if isinstance(given, (str, Path)) else given
+    """One path or several; empty texts are left out.
+
+    Raises:
+        SettingsError: something in it is no path.
+    """
+    several: Sequence[Any] = given if isinstance(given, (list, tuple)) else [given]
+    for each in several:
+        if not isinstance(each, (str, Path)):
+            raise SettingsError(f"A file or folder must be named by a text, and not by {_kind(each)}.")
     return [given_path(each) for each in several if str(each).strip()]
 
 

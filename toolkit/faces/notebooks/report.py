@@ -10,6 +10,7 @@ from typing import Any, Final
 import pandas as pd
 
 from toolkit.domain.findings import PROBLEM_TEXTS, REASON_TEXTS, Problem, Reason, Status
+from toolkit.errors import SettingsError
 from toolkit.faces.auditing import audit
 from toolkit.faces.moments import parse_moment
 from toolkit.faces.notebooks.calls import given_path, told_plainly, workspace
@@ -27,7 +28,7 @@ from toolkit.faces.notebooks.display import (
 )
 from toolkit.faces.notebooks.progress import NotebookProgress
 from toolkit.operations.audit import AuditResult
-from toolkit.reports import chosen, write_report
+from toolkit.reports import DEFAULT_FORMATS, chosen, write_report
 from toolkit.reports.wording import headline, notices
 
 _STATUS_COLOURS: Final = {Status.COMPLIANT: GOOD, Status.INCOMPLETE: DOUBTFUL, Status.CONFLICT: BAD}
@@ -42,7 +43,7 @@ _REASON_COLOURS: Final = {
 
 @told_plainly
 def missing_evidence_report(
-    *, as_of: str = "", out: str = "reports", formats: str = "html,xlsx,csv", sync: bool = True
+    *, as_of: str = "", out: str = "reports", formats: str = ",".join(DEFAULT_FORMATS), sync: bool = True
 ) -> Shown[AuditResult]:
     """Judge all sales by the evidence that lies in the bucket, and write the report into the folder ``out``.
 
@@ -50,6 +51,8 @@ def missing_evidence_report(
     bucket first; an audit of the past takes what was seen then.
     """
     wanted = chosen(formats.split(","))
+    if not str(out).strip():
+        raise SettingsError("out must name the folder for the report.")
     with workspace() as opened:
         now, timezone = opened.clock(), opened.settings.timezone
         moment = parse_moment(as_of, timezone=timezone, now=now) if as_of.strip() else None
