@@ -149,3 +149,12 @@ def test_wrong_usage_runs_nothing(folder, capsys):
     (folder / "text.ipynb").write_text(json.dumps({"cells": "none"}))
     assert main(["run", str(folder / "text.ipynb")], {}) == 1
     assert names(folder) == {"job.ipynb", "text.ipynb"}
+
+
+def test_a_folder_that_takes_no_file_is_told_by_the_name_that_was_given(folder, monkeypatch):
+    path, out = write(folder, "print(1)"), folder / "out.ipynb"
+    monkeypatch.setattr("os.access", lambda *_: False)  # root may write anywhere
+    with pytest.raises(PermissionError) as told:
+        run_notebook(path, out=out)
+    assert told.value.filename == str(out)
+    assert names(folder) == {"job.ipynb"}

@@ -6,6 +6,7 @@ The executed notebook appears under its name only when every cell ran; one that 
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -91,6 +92,8 @@ def _target(notebook: Path, out: Path | None) -> Path:
     if out.exists() and out.samefile(notebook):
         raise SettingsError(f"{out}: the executed notebook would replace the notebook itself.")
     out.parent.mkdir(parents=True, exist_ok=True)
+    if not os.access(out.parent, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(out))
     return out
 
 
