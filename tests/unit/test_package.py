@@ -59,6 +59,8 @@ def test_every_command_has_help(path: tuple[str, ...], capsys: pytest.CaptureFix
     assert "Usage: toolkit " + " ".join(path) in shown
     assert len(shown.splitlines()) > 4
     assert "\\b" not in shown  # a raw docstring hides the mark from click
+    assert re.search(r"^  Examples?:\n    \S", shown, re.MULTILINE)
+    assert not re.search(r"\w\.\.\.$", shown.replace("ARGS]...", "").partition("Commands:")[2], re.MULTILINE)
 
 
 def test_wrong_usage_ends_with_2_and_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:

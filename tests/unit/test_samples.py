@@ -16,6 +16,7 @@ from toolkit.domain.requests import parse
 from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.errors import InvalidInput
 from toolkit.faces.cli import main
+from toolkit.faces.cli.samples import _toolkit as typed
 from toolkit.samples import evidence_files, make_samples, write_samples
 from toolkit.samples.client_files import DEFECTS
 from toolkit.samples.scenarios import SCENARIOS, Fate, Scenario
@@ -168,6 +169,19 @@ def test_the_command_writes_the_same_folder(folder, tmp_path, capsys):
     assert contents(tmp_path / "out") == contents(folder)
     assert main(["sample", "--out", str(tmp_path / "small"), "--sales", "3"], {}) == 2
     assert not (tmp_path / "small").exists()
+
+
+def test_the_demo_ends_with_a_command_that_the_shell_finds(tmp_path, monkeypatch):
+    script = tmp_path / "with space" / "bin" / "toolkit"
+    script.parent.mkdir(parents=True)
+    script.touch(mode=0o755)
+    monkeypatch.setattr("sys.executable", str(script.with_name("python")))
+    assert typed({"PATH": str(script.parent)}) == "toolkit"
+    assert typed({"PATH": "/nowhere"}) == f"'{script}'"
+    monkeypatch.chdir(tmp_path / "with space")
+    assert typed({"PATH": "/nowhere"}) == "bin/toolkit"
+    script.unlink()
+    assert typed({"PATH": "/nowhere"}) == "toolkit"
 
 
 def test_a_sample_too_small_for_every_case_is_refused():

@@ -11,10 +11,16 @@ from toolkit.operations.contents import verify_contents
 
 @click.group()
 def bucket() -> None:
-    """Take over what lies in the bucket."""
+    """Take over what lies in the bucket.
+
+    \b
+    Examples:
+      toolkit bucket sync
+      toolkit bucket sync --help
+    """
 
 
-@bucket.command()
+@bucket.command(short_help="Take over new, overwritten and vanished objects.")
 @click.option("--full", is_flag=True, help="Read every key, not only those that can have changed.")
 @click.option("--verify", is_flag=True, help="Then verify the contents of what was not verified yet.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")

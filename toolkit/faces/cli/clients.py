@@ -22,7 +22,13 @@ from toolkit.operations.bulk_load import (
 
 @click.group()
 def clients() -> None:
-    """Register clients."""
+    """Register clients.
+
+    \b
+    Examples:
+      toolkit clients load clients.csv --dry-run
+      toolkit clients load --help
+    """
 
 
 def _mapping(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -32,7 +38,7 @@ def _mapping(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
     return {heading: field for heading, _, field in pairs}
 
 
-@clients.command()
+@clients.command(short_help="Register the clients in CSV and XLSX files.")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=Place())
 @click.option("--dry-run", is_flag=True, help="Check everything, write the rejected files, register nobody.")
 @click.option("--out", type=Place(file_okay=False), help="Folder for what comes back [beside FILE].")

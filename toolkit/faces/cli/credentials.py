@@ -30,7 +30,13 @@ _SHOWN = 20
 
 @click.group()
 def credentials() -> None:
-    """Ask for upload credentials: an evidence record, and a form that lets its file be posted."""
+    """Ask for upload credentials: an evidence record, and a form that lets its file be posted.
+
+    \b
+    Examples:
+      toolkit credentials request manifest.csv --out credentials.jsonl
+      toolkit credentials request --help
+    """
 
 
 def _user() -> str:
@@ -40,7 +46,7 @@ def _user() -> str:
         return str(os.getuid())
 
 
-@credentials.command()
+@credentials.command(short_help="Ask for credentials for each file of a manifest.")
 @click.argument("manifest", type=Place(), required=False)
 @click.option("--out", type=Place(), required=True, help="The credentials file to write.")
 @click.option(

@@ -26,10 +26,17 @@ _SHOWN = 20
 
 @click.group()
 def evidence() -> None:
-    """Upload evidence files, verify them, and take records out of the count."""
+    """Upload evidence files, verify them, and take records out of the count.
+
+    \b
+    Examples:
+      toolkit evidence upload credentials.jsonl --from files
+      toolkit evidence list V-2026-00031
+      toolkit evidence verify
+    """
 
 
-@evidence.command()
+@evidence.command(short_help="Send files into the bucket, with the credentials for them.")
 @click.argument("credentials", type=Place())
 @click.option(
     "--from",
@@ -97,7 +104,7 @@ def upload(ctx: Context, credentials: Path, folder: Path, concurrency: int, rene
     return NEEDS_ATTENTION if uploaded.failures else DONE
 
 
-@evidence.command()
+@evidence.command(short_help="Read every file that was not verified in its present version.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def verify(ctx: Context, as_json: bool) -> int:
@@ -190,7 +197,7 @@ def log(ctx: Context, out: Path, as_json: bool) -> int:
     return DONE
 
 
-@evidence.command("list")
+@evidence.command("list", short_help="List the evidence records of a sale with their ids.")
 @click.argument("sale_id")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
@@ -215,7 +222,7 @@ def list_records(ctx: Context, sale_id: str, as_json: bool) -> int:
     return DONE
 
 
-@evidence.command()
+@evidence.command(short_help="Take an evidence record out of the count, once and for all.")
 @click.argument("evidence_id", type=click.UUID)
 @click.option("--reason", required=True, help="Why the record must not count.")
 @click.option("--by", "withdrawn_by", required=True, help="Who asks for it.")

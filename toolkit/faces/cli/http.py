@@ -59,7 +59,12 @@ def serve(ctx: Context, host: str, port: int) -> int:
 
 @click.group()
 def token() -> None:
-    """Bearer tokens for the HTTP interface."""
+    """Bearer tokens for the HTTP interface.
+
+    \b
+    Examples:
+      toolkit token issue --subject partner-a --ttl 600
+    """
 
 
 @token.command()

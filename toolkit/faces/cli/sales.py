@@ -27,7 +27,13 @@ _SHOWN = 20
 
 @click.group()
 def sales() -> None:
-    """Take over the sales of another system, and complete them when their evidence allows it."""
+    """Take over the sales of another system, and complete them when their evidence allows it.
+
+    \b
+    Examples:
+      toolkit sales load sales.csv
+      toolkit sales complete V-2026-00031
+    """
 
 
 @sales.command()
@@ -80,7 +86,7 @@ def load(ctx: Context, file: Path, as_json: bool) -> int:
     return NEEDS_ATTENTION if loaded.rejected else DONE
 
 
-@sales.command()
+@sales.command(short_help="Mark a sale as completed, if its evidence allows it.")
 @click.argument("sale_id")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -17,8 +21,16 @@ from toolkit.storage import embedded
 @click.command()
 @click.option("--out", type=Place(file_okay=False), required=True, help="The folder to fill.")
 @click.option("--seed", type=int, default=DEFAULT_SEED, show_default=True, help="Equal seeds give equal files.")
-@click.option("--clients", type=click.IntRange(min=10), default=DEFAULT_CLIENTS, show_default=True)
-@click.option("--sales", type=click.IntRange(min=len(SCENARIOS)), default=DEFAULT_SALES, show_default=True)
+@click.option(
+    "--clients", type=click.IntRange(min=10), default=DEFAULT_CLIENTS, show_default=True, help="How many clients."
+)
+@click.option(
+    "--sales",
+    type=click.IntRange(min=len(SCENARIOS)),
+    default=DEFAULT_SALES,
+    show_default=True,
+    help="How many sales.",
+)
 @pass_context
 def sample(ctx: Context, out: Path, seed: int, clients: int, sales: int) -> int:  # noqa: ARG001
     """Write a folder of made-up files: clients, sales, a manifest and the evidence files.
@@ -53,8 +65,9 @@ def demo(ctx: Context, out: Path, shared: bool) -> int:
 
     \b
     Clients are loaded, sales taken over, credentials requested, files uploaded, and the
-    report written, by the notebooks of the project. A second time changes nothing. Embedded
-    services that did not run before are stopped at the end; their data stay.
+    report written, by the notebooks of the project. A second time finds everything there; only
+    credentials that ran out meanwhile are requested anew. Embedded services that did not run
+    before are stopped at the end; their data stay.
 
     \b
     Example:
@@ -71,5 +84,15 @@ def demo(ctx: Context, out: Path, shared: bool) -> int:
         if ours:
             ctx.close()
             embedded.stop(home)
-    note(f"Done in {time.monotonic() - started:.0f} s. The data stay in {home}; look at them with: toolkit audit")
+    seconds = time.monotonic() - started
+    note(f"Done in {seconds:.0f} s. The data stay in {home}; look at them with: {_toolkit(ctx.environ)} audit")
     return DONE
+
+
+def _toolkit(environ: Mapping[str, str]) -> str:
+    """What to type for this command: where no environment is active, the shell does not find its bare name."""
+    beside = Path(sys.executable).with_name("toolkit")
+    found = shutil.which("toolkit", path=environ.get("PATH", ""))
+    if not beside.exists() or (found is not None and Path(found).samefile(beside)):
+        return "toolkit"
+    return shlex.quote(str(beside.relative_to(Path.cwd()) if beside.is_relative_to(Path.cwd()) else beside))
