@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.integration.custody import rows
+from tests.integration.custody import add_record, add_sale, rows
 from tests.integration.evidence_bytes import JPEG, pdf, silence, tone
 from toolkit.domain.contents import ContentProblem
+from toolkit.domain.evidence import EvidenceType
 from toolkit.faces.cli import main
 from toolkit.operations.bucket_sync import sync_bucket
 from toolkit.operations.contents import Verified, verify_contents
@@ -85,6 +86,22 @@ def test_no_file_stays_behind(put: Any, verify: Any, tmp_path: Path, monkeypatch
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_of_another_kind_than_its_type_demands_is_unusable(
+    database: Database, bucket: Bucket, s3: Any, verify: Any
+) -> None:
+    add_sale(database)
+    for evidence_type, content in (
+        (EvidenceType.DOC_CONTRATANTE, b"\xff\xd8\xff\xe0\x00\x10JFIF\x00"),
+        (EvidenceType.POV, pdf()),
+        (EvidenceType.KYC, pdf()),
+    ):
+        key = add_record(database, evidence_type=evidence_type)[1]
+        s3.put_object(Bucket=bucket.name, Key=key, Body=content)
+    verified = verify()
+    assert verified == Verified(3, {}, left=0, wrong_kind=2)
+    assert verified.unusable == 2
+
+
 def test_the_commands_verify(
     put: Any, embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -99,6 +116,7 @@ def test_the_commands_verify(
         "verified": 1,
         "unusable": 1,
         "problems": {"EMPTY": 0, "DAMAGED": 0, "ENCRYPTED": 0, "TOO_SHORT": 0, "SILENT": 1},
+        "wrongKind": 0,
         "left": 0,
     }
     assert main(["evidence", "verify"], embedded_environment) == 0

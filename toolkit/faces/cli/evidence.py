@@ -130,6 +130,7 @@ def verify(ctx: Context, as_json: bool) -> int:
                 "verified": verified.verified,
                 "unusable": verified.unusable,
                 "problems": {problem: verified.problems.get(problem, 0) for problem in ContentProblem},
+                "wrongKind": verified.wrong_kind,
                 "left": verified.left,
             }
         )
@@ -137,6 +138,8 @@ def verify(ctx: Context, as_json: bool) -> int:
         show(f"{verified.verified} files verified: {verified.unusable} unusable, {verified.left} left")
         for problem, count in sorted(verified.problems.items()):
             note(f"{count} {problem}: {CONTENT_PROBLEM_TEXTS[problem]}")
+        if verified.wrong_kind:
+            note(f"{verified.wrong_kind} WRONG_KIND: The file is not of the kind that its evidenceType demands.")
     return NEEDS_ATTENTION if verified.unusable or verified.left else DONE
 
 

@@ -18,7 +18,7 @@ from typing import IO, Any, Final
 import sqlalchemy as sa
 
 from toolkit.domain.contents import ContentProblem
-from toolkit.domain.evidence import KEY_PREFIX
+from toolkit.domain.evidence import KEY_PREFIX, KIND_OF, EvidenceType, FileKind
 from toolkit.errors import BucketError, BucketUnavailable
 from toolkit.operations import Clock
 from toolkit.operations.bucket_sync import take_lock
@@ -44,17 +44,19 @@ _BATCH: Final = 200
 class Verified:
     """What a verification found, in objects.
 
-    ``left`` could not be read, were overwritten meanwhile, or are larger than what is fetched.
+    ``left`` could not be read, were overwritten meanwhile, or are larger than what is fetched. ``wrong_kind`` have
+    none of the ``problems``, but are not of the kind that the evidenceType of their record demands.
     """
 
     verified: int
     problems: Mapping[ContentProblem, int]
     left: int
+    wrong_kind: int = 0
 
     @property
     def unusable(self) -> int:
-        """Objects with any problem."""
-        return sum(self.problems.values())
+        """Objects that do not count, for whatever reason."""
+        return sum(self.problems.values()) + self.wrong_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,12 @@ class _Unverified:
     key: str
     size: int
     etag: str
+    evidence_type: str | None
+    """Of the record that the object belongs to, if there is one."""
+
+    def is_of_wrong_kind(self, found: FileKind) -> bool:
+        """Whether the record demands another kind; one of a type that the contract does not know demands none."""
+        return self.evidence_type in set(EvidenceType) and KIND_OF[EvidenceType(self.evidence_type)] is not found
 
 
 def verify_contents(
@@ -84,18 +92,23 @@ def verify_contents(
     """
     progress = progress or Quiet()
     tried, problems = 0, Counter[ContentProblem]()
-    verified = 0
+    verified = wrong_kind = 0
     with _Verifier(bucket, max_bytes) as verifier:
         progress.begin("Verifying contents", _count(database), "objects")
         for batch in _batches(database):
-            checks = [check for check in verifier.verify(batch) if check is not None]
+            looked = zip(batch, verifier.verify(batch), strict=True)
+            found = [(item, check) for item, check in looked if check is not None]
+            checks = [check for _, check in found]
             _keep(database, checks, clock())
             problems.update(check["problem"] for check in checks if check["problem"] is not None)
+            wrong_kind += sum(
+                not check["problem"] and item.is_of_wrong_kind(check["kind"]) for item, check in found
+            )
             verified += len(checks)
             tried += len(batch)
             progress.advance(len(batch))
         progress.end()
-    return Verified(verified, dict(problems), tried - verified)
+    return Verified(verified, dict(problems), tried - verified, wrong_kind)
 
 
 class _Verifier:
@@ -169,12 +182,12 @@ def _batches(database: Database) -> Iterator[list[_Unverified]]:
     last = 0
     while True:
         with database.transaction() as connection:
-            query = sa.text(_UNVERIFIED.format(columns="id, key, size, etag") + f"ORDER BY id LIMIT {_BATCH}")
+            query = sa.text(_UNVERIFIED.format(columns=_COLUMNS) + f"ORDER BY id LIMIT {_BATCH}")
             rows = connection.execute(query, _bound(last)).all()
         if not rows:
             return
         last = rows[-1].id
-        yield [_Unverified(row.id, row.key, row.size, row.etag) for row in rows]
+        yield [_Unverified(row.id, row.key, row.size, row.etag, row.evidence_type) for row in rows]
 
 
 def _bound(last: int = 0) -> dict[str, Any]:
@@ -188,6 +201,11 @@ def _keep(database: Database, checks: list[dict[str, Any]], now: datetime) -> No
         take_lock(connection)
         connection.execute(sa.text(_KEEP), [check | {"now": now} for check in checks])
 
+
+_COLUMNS: Final = """
+    id, key, size, etag,
+    (SELECT evidence_type FROM public.evidences WHERE object_key = known.key) AS evidence_type
+"""
 
 _UNVERIFIED: Final = """
     SELECT {columns}
