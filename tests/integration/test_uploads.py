@@ -114,6 +114,34 @@ def test_each_reason_not_to_send_is_told_and_the_others_are_sent(
     assert keys(bucket) == {lines[0]["fields"]["key"]}
 
 
+def test_names_too_long_for_the_system_stop_no_file(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
+    long_sale = "\U0001f600" * 100  # a sale id may have as many characters; a folder's name has 255 bytes
+    lines = [credentials_line(bucket, long_sale, "a.pdf"), credentials_line(bucket, "sale-1", "b.pdf")]
+    lines[1]["fileName"] = "b" * 300
+    put(folder, "a.pdf")
+    uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder)
+    assert uploaded.sent == 1
+    assert [(failure.line, failure.problem) for failure in uploaded.failures] == [(2, UploadProblem.NOT_FOUND)]
+
+
+def test_a_folder_that_may_not_be_entered_stops_no_other_file(
+    bucket: Bucket, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [credentials_line(bucket, sale_id, "a.pdf") for sale_id in ("closed", "open")]
+    put(folder, "open/a.pdf")
+    is_file = Path.is_file
+
+    def guarded(path: Path) -> bool:
+        if path.parent.name == "closed":
+            raise PermissionError(13, "Permission denied")
+        return is_file(path)
+
+    monkeypatch.setattr(Path, "is_file", guarded)
+    uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder)
+    assert uploaded.sent == 1
+    assert [(failure.line, failure.problem) for failure in uploaded.failures] == [(1, UploadProblem.UNREADABLE)]
+
+
 def test_a_sale_id_that_is_a_path_leads_nowhere(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
     put(tmp_path, "a.pdf")
     credentials = write_credentials(tmp_path / "c.jsonl", [credentials_line(bucket, "..", "a.pdf")])

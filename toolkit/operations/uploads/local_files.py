@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections import Counter
 from collections.abc import Iterable
 from enum import StrEnum
@@ -60,8 +61,8 @@ class LocalFiles:
         Raises:
             NotSendable: with the reason.
         """
-        path = self._find(line)
         try:
+            path = self._find(line)
             size = path.stat().st_size
             with path.open("rb") as file:
                 head = file.read(SIGNATURE_BYTES)
@@ -76,7 +77,7 @@ class LocalFiles:
             raise NotSendable(UploadProblem.OUTSIDE, "fileName is a path, not a plain file name.")
         candidates = [self._root / line.sale_id / line.file_name] if _plain(line.sale_id) else []
         candidates.append(self._root / line.file_name)
-        found = next((path for path in candidates if path.is_file()), None)
+        found = next((path for path in candidates if _is_file(path)), None)
         if found is None:
             raise NotSendable(
                 UploadProblem.NOT_FOUND, f"There is neither {line.sale_id}/{line.file_name} nor the name alone."
@@ -90,6 +91,15 @@ class LocalFiles:
         if not resolved.is_relative_to(self._root):
             raise NotSendable(UploadProblem.OUTSIDE, "The file is a link that leads out of the folder.")
         return found
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:  # no file can be called so
+            return False
+        raise
 
 
 def _plain(name: str) -> bool:
