@@ -31,7 +31,7 @@ def evidence() -> None:
     \b
     Examples:
       toolkit evidence upload credentials.jsonl --from files
-      toolkit evidence list V-2026-00031
+      toolkit evidence list V-2026-00058
       toolkit evidence verify
     """
 
@@ -209,7 +209,7 @@ def list_records(ctx: Context, sale_id: str, as_json: bool) -> int:
 
     \b
     Example:
-      toolkit evidence list V-2026-00031
+      toolkit evidence list V-2026-00058
       toolkit evidence withdraw EVIDENCE_ID --reason "sent twice" --by ana --approved-by bruno
     """
     records = records_of(ctx.workspace.database, sale_id, ctx.workspace.clock)

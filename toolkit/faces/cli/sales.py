@@ -32,7 +32,7 @@ def sales() -> None:
     \b
     Examples:
       toolkit sales load sales.csv
-      toolkit sales complete V-2026-00031
+      toolkit sales complete V-2026-00001
     """
 
 
