@@ -13,6 +13,8 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import platformdirs
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 
 from toolkit.errors import SettingsError
 
@@ -107,13 +109,26 @@ def _home(text: str | None) -> Path:
     return Path(platformdirs.user_data_dir("evidence-toolkit"))
 
 
+_DATABASE_EXAMPLE: Final = "postgresql://user:password@host:5432/database"
+_HOW_TO_ESCAPE: Final = (
+    f"it must look like {_DATABASE_EXAMPLE}. In a password write @ as %40, : as %3A, / as %2F and % as %25."
+)
+
+
 def _database_url(text: str | None) -> str | None:
     if text is None:
         return None
     scheme, separator, rest = text.partition("://")
     if not separator or scheme not in {"postgres", "postgresql", "postgresql+psycopg"}:
-        raise SettingsError("DATABASE_URL must look like postgresql://user:password@host:5432/database")
-    return f"postgresql+psycopg://{rest}"
+        raise SettingsError(f"DATABASE_URL must look like {_DATABASE_EXAMPLE}")
+    url = f"postgresql+psycopg://{rest}"
+    try:
+        parts = make_url(url)
+    except (ValueError, ArgumentError):  # both quote the text, which may hold a password
+        raise SettingsError(f"DATABASE_URL cannot be understood; {_HOW_TO_ESCAPE}") from None
+    if "@" in f"{parts.host}{parts.database}":
+        raise SettingsError(f"DATABASE_URL has more than one @; {_HOW_TO_ESCAPE}")
+    return url
 
 
 def _aws(value: Callable[[str], str | None]) -> AwsSettings:

@@ -46,6 +46,24 @@ def test_a_wrong_value_names_the_variable(name: str, value: str) -> None:
         Settings.from_environment({name: value})
 
 
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "u:pa@sEcret@host/db",
+        "u:sEcret@host:notaport/db",
+        "u:p@sEcret:w/rd@h/d",
+        "u:p@sEcret/word@h/d",
+        "[::sEcret/db",
+    ],
+)
+def test_an_unescaped_password_is_refused_and_not_quoted(rest: str) -> None:
+    with pytest.raises(SettingsError, match="write @ as %40") as caught:
+        Settings.from_environment({"DATABASE_URL": f"postgresql://{rest}"})
+    assert "sEcret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
 def test_secrets_are_not_shown() -> None:
     settings = Settings.from_environment(
         {

@@ -25,18 +25,20 @@ def tell_reissued(connection: Connection, evidence_ids: Sequence[UUID], now: dat
 _ISSUED: Final = sa.text(
     """
     INSERT INTO audit.custody_events (kind, happened_at, detail)
-    SELECT 'ISSUED', requested_at,
-           jsonb_build_object(
-               'evidence', id,
-               'evidenceType', evidence_type,
-               'record', encode(sha256(convert_to(
+    SELECT kind, requested_at,
+           CASE kind
+               WHEN 'ASKED' THEN jsonb_build_object('evidence', id, 'request', encode(sha256(convert_to(
+                   concat_ws(E'\\n', sale_id, file_name, file_format, type, evidence_type, requested_by), 'UTF8'
+               )), 'hex'))
+               ELSE jsonb_build_object(
+                   'evidence', id, 'evidenceType', evidence_type, 'record', encode(sha256(convert_to(
                    concat_ws(E'\\n', sale_id, file_name, file_format, type, object_key, requested_by), 'UTF8'
-               )), 'hex')
-           )
-    FROM public.evidences
+               )), 'hex'))
+           END
+    FROM public.evidences, (VALUES ('ASKED'), ('ISSUED')) AS told (kind)
     WHERE id BETWEEN :first AND :last
       AND xmin = pg_current_xact_id()::xid
-    ORDER BY id
+    ORDER BY id, kind
     """
 ).bindparams(sa.bindparam("first", type_=sa.Uuid), sa.bindparam("last", type_=sa.Uuid))
 
