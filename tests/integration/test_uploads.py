@@ -227,7 +227,7 @@ def test_the_command_says_where_the_files_go_and_obeys_no_escape_of_the_file(
     told = capsys.readouterr().err
     assert f"sending to http://{host}\n" in told
     assert "pass-word" not in told
-    assert "neither s\\u001b]0;owned\\u0007\\u009b2J\\u202e/a.pdf" in told
+    assert "no file s\\u001b]0;owned\\u0007\\u009b2J\\u202e/a.pdf" in told
     assert main([*arguments, "--json"], {}) == 3
     out = capsys.readouterr().out
     assert not set(out) & set("\x1b\x07\x9b\u202e")

@@ -16,7 +16,7 @@ from toolkit.domain.fields import REQUIRED, UNSTORABLE
 from toolkit.domain.requests import parse
 from toolkit.errors import InvalidField, InvalidFields, SaleNotFound
 from toolkit.operations import Clock
-from toolkit.operations.custody_log import tell_issued
+from toolkit.operations.custody_log import TELL_ISSUED
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_id
@@ -86,10 +86,9 @@ def request_upload(
         "requested_at": requested_at,
         "expires_at": form.expires_at,
     }
-    with database.transaction() as connection:
-        if connection.execute(_INSERT_FOR_KNOWN_SALE, record).one_or_none() is None:
+    with database.statement() as connection:
+        if connection.execute(_ISSUE_FOR_KNOWN_SALE, record).first() is None:
             raise SaleNotFound
-        tell_issued(connection, evidence_id, evidence_id)
     return UploadCredentials(evidence_id, sale_id, request.file_name, form.url, form.fields, form.expires_at)
 
 
@@ -98,17 +97,21 @@ def is_possible_sale_id(sale_id: str) -> bool:
     return 0 < len(sale_id) <= SALE_ID_MAX and not UNSTORABLE.search(sale_id)
 
 
-_INSERT_FOR_KNOWN_SALE: Final = (
-    sa.insert(evidences)
-    .from_select(
-        [column.name for column in evidences.columns],
-        sa.select(*(sa.bindparam(column.name, type_=column.type) for column in evidences.columns)).where(
-            sales.c.id == sa.bindparam("sale_id", type_=sales.c.id.type)
-        ),
+_COLUMNS: Final = evidences.columns.keys()
+
+_ISSUE_FOR_KNOWN_SALE: Final = sa.text(
+    f"""
+    WITH record AS (
+        INSERT INTO public.evidences ({", ".join(_COLUMNS)})
+        SELECT {", ".join(f":{name}" for name in _COLUMNS)}
+        FROM public.sales WHERE id = :sale_id
+        RETURNING *
     )
-    .returning(evidences.c.id)
-)
-"""One statement looks for the sale and stores the record: there is no moment between the two."""
+    {TELL_ISSUED}
+    RETURNING id
+    """  # noqa: S608  # made of the names of our columns
+).bindparams(*(sa.bindparam(column.name, type_=column.type) for column in evidences.columns))
+"""One statement looks for the sale, stores the record and tells of it: there is no moment in between."""
 
 
 def _parsed(database: Database, sale_id: str, body: Mapping[str, Any]) -> EvidenceRequest:

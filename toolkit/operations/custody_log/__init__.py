@@ -10,9 +10,18 @@
 Events are written in the transaction of what they tell; sealing comes later, so nobody ever waits for the chain.
 """
 
-from toolkit.operations.custody_log.events import tell_issued, tell_reissued
+from toolkit.operations.custody_log.events import TELL_ISSUED, tell_issued, tell_reissued
 from toolkit.operations.custody_log.export import export_log
 from toolkit.operations.custody_log.sealing import newest_seal, seal_events
 from toolkit.operations.custody_log.verification import LogVerdict, verify_log
 
-__all__ = ["LogVerdict", "export_log", "newest_seal", "seal_events", "tell_issued", "tell_reissued", "verify_log"]
+__all__ = [
+    "TELL_ISSUED",
+    "LogVerdict",
+    "export_log",
+    "newest_seal",
+    "seal_events",
+    "tell_issued",
+    "tell_reissued",
+    "verify_log",
+]

@@ -22,8 +22,7 @@ def tell_reissued(connection: Connection, evidence_ids: Sequence[UUID], now: dat
         connection.execute(_REISSUED, {"ids": list(evidence_ids), "now": now})
 
 
-_ISSUED: Final = sa.text(
-    """
+_TELL: Final = """
     INSERT INTO audit.custody_events (kind, happened_at, detail)
     SELECT kind, requested_at,
            CASE kind
@@ -35,11 +34,19 @@ _ISSUED: Final = sa.text(
                    concat_ws(E'\\n', sale_id, file_name, file_format, type, object_key, requested_by), 'UTF8'
                )), 'hex'))
            END
-    FROM public.evidences, (VALUES ('ASKED'), ('ISSUED')) AS told (kind)
-    WHERE id BETWEEN :first AND :last
-      AND xmin = pg_current_xact_id()::xid
+    FROM {records}, (VALUES ('ASKED'), ('ISSUED')) AS told (kind)
+    WHERE {condition}
     ORDER BY id, kind
-    """
+"""
+
+TELL_ISSUED: Final = _TELL.format(records="record", condition="TRUE")
+"""Tells of the rows that a statement stores in ``evidences`` and calls ``record``, in that same statement."""
+
+_ISSUED: Final = sa.text(
+    _TELL.format(
+        records="public.evidences",
+        condition="id BETWEEN :first AND :last AND xmin = pg_current_xact_id()::xid",
+    )
 ).bindparams(sa.bindparam("first", type_=sa.Uuid), sa.bindparam("last", type_=sa.Uuid))
 
 _REISSUED: Final = sa.text(

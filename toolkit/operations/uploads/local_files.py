@@ -80,7 +80,8 @@ class LocalFiles:
         found = next((path for path in candidates if _is_file(path)), None)
         if found is None:
             raise NotSendable(
-                UploadProblem.NOT_FOUND, f"There is neither {line.sale_id}/{line.file_name} nor the name alone."
+                UploadProblem.NOT_FOUND,
+                f"There is no file {line.sale_id}/{line.file_name}, and none that is called {line.file_name}.",
             )
         if found == self._root / line.file_name and self._uses[line.file_name] > 1:
             raise NotSendable(
