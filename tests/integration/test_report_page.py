@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pypdf import PdfReader
 
 from tests.browser import chromium, needs_browser
 from tests.reported import Told, result_of
@@ -99,10 +101,12 @@ def test_filters_narrow_the_table_down(page: Any) -> None:
     choice(page, "reason").select_option("UNUSABLE")  # another piece of that sale is, this one is not
     assert shown(page) == []
     page.get_by_role("button", name="Show all").click()
+    page.get_by_text("5 shown", exact=True).wait_for()
     assert len(shown(page)) == 5
     choice(page, "problem").select_option("COMPLETED_WITHOUT_EVIDENCE")
     assert shown(page) == ["S-1"]
     page.get_by_role("button", name="Show all").click()
+    page.get_by_text("5 shown", exact=True).wait_for()
     choice(page, "status").select_option("conflict")
     assert shown(page)[0] == "S-100"
 
@@ -143,3 +147,31 @@ def test_everything_can_be_reached_with_the_keyboard(page: Any) -> None:
         reached.append(page.evaluate("document.activeElement.innerText || document.activeElement.name"))
     assert reached[0] == "Skip to the sales"
     assert {"text", "Show all", "Sale", "Completed", "missing-evidence.csv"} <= set(reached)
+
+
+def test_a_cpf_is_found_by_its_digits(page: Any) -> None:
+    search = page.get_by_role("searchbox")
+    for typed in ("982247", "982.247"):
+        search.fill(typed)
+        assert len(shown(page)) == 5
+    search.fill("982248")
+    assert shown(page) == []
+
+
+def test_what_is_not_completed_comes_after_what_is_by_day(page: Any) -> None:
+    completed = page.get_by_role("button", name="Completed")
+    completed.click()
+    assert shown(page)[-1] == "S-1"
+    completed.click()
+    assert shown(page)[0] == "S-1"
+
+
+def test_each_printed_page_repeats_the_headings(browser: Any, tmp_path: Path) -> None:
+    write_report(result_of([Told(f"S-{number}") for number in range(60)]), tmp_path, ["html"])
+    opened = browser.new_page()
+    opened.goto((tmp_path / "missing-evidence.html").as_uri())
+    printed = [page.extract_text() for page in PdfReader(BytesIO(opened.pdf(format="A4"))).pages]
+    opened.close()
+    with_sales = [text for text in printed if "S-" in text]
+    assert len(with_sales) > 2
+    assert all("Partner, client" in text for text in with_sales)

@@ -12,7 +12,7 @@
       for (const other of headings) other.removeAttribute("aria-sort");
       heading.setAttribute("aria-sort", descending ? "descending" : "ascending");
       const numbers = heading.dataset.sort === "number";
-      const value = (cell) => (numbers ? Number(cell.dataset.value) : cell.textContent.trim());
+      const value = (cell) => (numbers ? Number(cell.dataset.value) : (cell.dataset.value ?? cell.textContent.trim()));
       const keyed = rows.map((row, order) => ({ row, order, key: value(row.cells[place]) }));
       keyed.sort((one, other) => {
         const way = numbers ? one.key - other.key : collator.compare(one.key, other.key);
@@ -22,10 +22,17 @@
     }
 
     headings.forEach((heading, place) => {
-      const button = document.createElement("button");
-      button.type = "button";
+      // No <button>: a heading that holds one is not repeated on the pages of a print.
+      const button = document.createElement("span");
+      button.role = "button";
+      button.tabIndex = 0;
       button.append(...heading.childNodes);
       button.addEventListener("click", () => sortBy(heading, place));
+      button.addEventListener("keydown", (event) => {
+        if (event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        sortBy(heading, place);
+      });
       heading.append(button);
     });
   }
@@ -38,11 +45,16 @@
   const found = document.querySelector("p.found");
   const lines = [...table.tBodies[0].rows].map((row) => ({
     row,
-    text: fold(row.textContent),
+    text: fold(`${row.textContent} ${bare(row.textContent)}`),
     lists: Object.fromEntries(
       ["status", "group", "missing", "reason", "problem"].map((name) => [name, row.dataset[name]]),
     ),
   }));
+
+  // CPFs are searched for by their digits alone, too.
+  function bare(text) {
+    return text.replace(/[*.-]/g, "");
+  }
 
   function fold(text) {
     return text.normalize("NFD").replace(/\p{Mn}/gu, "").toLowerCase();
