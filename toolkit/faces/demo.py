@@ -14,6 +14,8 @@ from typing import Any, Final
 from toolkit.errors import NotebookFailed, SettingsError
 from toolkit.faces.notebook_runs import run_notebook
 from toolkit.faces.workspace import Workspace
+from toolkit.operations.bucket_sync import sync_bucket
+from toolkit.operations.contents import verify_contents
 from toolkit.operations.sales import load_sales
 from toolkit.samples import Samples, make_samples, story, write_sales, write_samples
 
@@ -48,6 +50,7 @@ class Demo:
         self._load_sales(samples, folder)
         self._upload(folder)
         self._meanwhile(samples, folder)
+        self._verify()
         self._report()
 
     def _write(self, samples: Samples, folder: Path) -> None:
@@ -91,6 +94,12 @@ class Demo:
             f"Meanwhile: {sent} files sent unchecked by a partner, {lapsed} credentials left to run out, "
             f"{withdrawn} records withdrawn, {completed} sales completed"
         )
+
+    def _verify(self) -> None:
+        database, bucket, clock = self.workspace.database, self.workspace.bucket, self.workspace.clock
+        sync_bucket(database, bucket, clock=clock)
+        verified = verify_contents(database, bucket, clock=clock)
+        self.say(f"Contents: {verified.verified} files verified, {verified.unusable} of them unusable")
 
     def _report(self) -> None:
         found = self._notebook("03_missing_evidence_report", ("out", self.out))
