@@ -187,6 +187,14 @@ def test_a_dry_run_tells_all_and_writes_nothing_to_the_database(database: Databa
     assert counts(load(source)) == (1, 1, 1)
 
 
+def test_a_dry_run_of_several_files_tells_what_loading_them_would(load: Loads, tmp_path: Path):
+    first = write_csv(tmp_path / "a.csv", [client(1), client(2)])
+    second = write_csv(tmp_path / "b.csv", [client(3), client(2), client(1)])
+    rehearsed = load(first, second, dry_run=True)
+    assert [file.tally.skipped for file in rehearsed.files] == [0, 2]
+    assert counts(rehearsed) == counts(load(first, second)) == (3, 0, 2)
+
+
 def test_two_people_who_load_the_same_file_register_it_once(database: Database, load: Loads, tmp_path: Path):
     source = write_csv(tmp_path / "a.csv", [client(number) for number in range(500)])
     results: list[LoadResult] = []
@@ -226,6 +234,16 @@ def test_several_files_count_together(load: Loads, tmp_path: Path):
 
     assert counts(result) == (2, 1, 1)
     assert [file.source for file in result.files] == ["a.csv", "b.csv"]
+
+
+def test_files_of_the_same_name_leave_each_other_their_rejected_rows(load: Loads, tmp_path: Path):
+    for number, folder in enumerate(("norte", "sul")):
+        (tmp_path / folder).mkdir()
+        write_csv(tmp_path / folder / "a.csv", [client(number, cpf="0")])
+    result = load(tmp_path / "norte", tmp_path / "sul")
+    rejected = [path for path in result.rejected_files if path.suffix == ".csv"]
+    assert [path.name for path in rejected] == ["norte.a.csv.rejected.csv", "sul.a.csv.rejected.csv"]
+    assert [read_csv(path)[0]["externalId"] for path in rejected] == ["P-0", "P-1"]
 
 
 def test_warnings_are_reported_and_rejected_only_on_request(load: Loads, tmp_path: Path):
@@ -330,6 +348,12 @@ def test_archives_are_loaded_as_what_they_hold(database: Database, load: Loads, 
     again = load(plain)  # the same contents as in the archive
     assert again.files[0].already_loaded_at is not None
     assert len(registered(database)) == 3
+
+
+def test_the_examples_are_the_first_rows_with_a_reason(load: Loads, tmp_path: Path):
+    rows = [client(n, address__zipCode="1", cpf="1" if n > 3 else client(n)["cpf"]) for n in range(8)]
+    result = load(write_csv(tmp_path / "a.csv", rows))
+    assert {tuple(item.line for item in found) for found in result.examples.values()} == {(2, 3, 4), (6, 7, 8)}
 
 
 def test_examples_are_masked(load: Loads, tmp_path: Path):

@@ -87,6 +87,46 @@ def test_workbooks_are_read_by_the_type_of_their_cells(tmp_path: Path):
     assert str(table.layout) == "workbook, sheet “Sheet”, headings on line 3"
 
 
+def test_a_workbook_may_be_packed_and_have_rows_of_white_space(tmp_path: Path):
+    book = openpyxl.Workbook()
+    for row in (["saleId", "cidade"], ["1", "São Paulo"], [" ", None], ["\u00a0", "\u200b"], [0, None]):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    packed = file(tmp_path, gzip.compress((tmp_path / "a.xlsx").read_bytes()), "a.xlsx.gz")
+    table = read_table(packed)
+    assert table.rows.to_dict("list") == {"saleId": ["1", "0"], "cidade": ["São Paulo", ""]}
+    assert table.lines.tolist() == [2, 5]
+
+
+def test_files_of_the_same_name_are_told_apart_by_their_folders(tmp_path: Path):
+    for folder in ("norte/janeiro", "sul/janeiro", "fevereiro"):
+        (tmp_path / folder).mkdir(parents=True)
+        file(tmp_path / folder, b"a;b\n1;2\n")
+    file(tmp_path, b"a;b\n1;2\n", "b.csv")
+    names = [(source.name, source.flat_name) for source in find_sources([tmp_path])]
+    assert names == [
+        ("b.csv", "b.csv"),
+        ("fevereiro/a.csv", "fevereiro.a.csv"),
+        ("norte/janeiro/a.csv", "norte.janeiro.a.csv"),
+        ("sul/janeiro/a.csv", "sul.janeiro.a.csv"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        "nome\nÂngela\n".encode("utf-8-sig") + "João\n".encode("cp1252"),
+        "nome\nConceição\n".encode() + "João\n".encode("cp1252"),
+        "nome\nConceição\nJoã".encode()[:-1],
+    ],
+)
+def test_what_is_only_partly_utf8_is_not_read_as_something_else(tmp_path: Path, contents: bytes):
+    path = file(tmp_path, contents)
+    with pytest.raises(UnreadableFile, match=r"a\.csv: is partly UTF-8 and partly not; .*--encoding"):
+        read_table(path)
+    assert len(read_table(path, Reading(encoding="cp1252")).rows)  # when a person says so
+
+
 def two_sheets(path: Path) -> Path:
     book = xlsxwriter.Workbook(str(path))
     for name in ("janeiro", "fevereiro"):
@@ -146,6 +186,8 @@ def test_a_wrong_override_is_named(tmp_path: Path):
         read_table(path, Reading(encoding="utf-8"))
     with pytest.raises(UnreadableFile, match="No such encoding: klingon"):
         read_table(path, Reading(encoding="klingon"))
+    with pytest.raises(UnreadableFile, match="No such encoding: base64"):
+        read_table(path, Reading(encoding="base64"))
     with pytest.raises(UnreadableFile, match="delimiter must be a single character"):
         read_table(path, Reading(delimiter="::"))
 

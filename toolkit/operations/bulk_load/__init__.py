@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from toolkit.operations import Clock
+from toolkit.operations.bulk_load.duplicates import SeenKeys
 from toolkit.operations.bulk_load.headings import Headings
 from toolkit.operations.bulk_load.loads import Load
 from toolkit.operations.bulk_load.options import REPAIR_TEXTS, WARNINGS, LoadOptions, OnDuplicate, Repair
@@ -69,5 +70,6 @@ def load_clients(
             table.release()
     for plan in plans:
         announce(plan.understood)
-    loads = (Load(plan, options, clock(), progress or Quiet()) for plan in plans)
-    return LoadResult(dry_run, tuple(load.run(database, dry_run=dry_run) for load in loads))
+    rehearsed = SeenKeys() if dry_run else None
+    loads = (Load(plan, options, clock(), progress or Quiet(), rehearsed) for plan in plans)
+    return LoadResult(dry_run, tuple(load.run(database) for load in loads))

@@ -11,6 +11,7 @@ import numpy as np
 from toolkit.errors import InvalidField
 from toolkit.operations.bulk_load.ahead import ahead
 from toolkit.operations.bulk_load.batches import Batch, wait_for_turn
+from toolkit.operations.bulk_load.duplicates import SeenKeys
 from toolkit.operations.bulk_load.options import WARNED_FIELD, LoadOptions, OnDuplicate
 from toolkit.operations.bulk_load.plans import Plan
 from toolkit.operations.bulk_load.registering import Registered, Registration, lookup
@@ -25,18 +26,24 @@ _THERE: Final = "Registered already"
 
 
 class Load:
-    """The load of one file at one moment; use it once."""
+    """The load of one file at one moment; use it once.
 
-    def __init__(self, plan: Plan, options: LoadOptions, moment: datetime, progress: Progress) -> None:
+    It is a rehearsal where it is given the keys of the clients that were ``rehearsed`` before it.
+    """
+
+    def __init__(
+        self, plan: Plan, options: LoadOptions, moment: datetime, progress: Progress, rehearsed: SeenKeys | None
+    ) -> None:
         layout = plan.understood.layout
         self._plan, self._options, self._moment, self._progress = plan, options, moment, progress
         self._batch = Batch(plan.table.source.name, layout.sha256, options)
         self._tally = Tally()
         self._outputs = Outputs(plan.folder, plan.table.source.flat_name, layout.delimiter, plan.headings)
         self._on_duplicate = options.on_duplicate
+        self._rehearsed = rehearsed
 
-    def run(self, database: Database, *, dry_run: bool) -> FileLoaded:
-        """Load the file, or with ``dry_run`` find out what that would do; all of it or nothing.
+    def run(self, database: Database) -> FileLoaded:
+        """Load the file, or in a rehearsal find out what that would do; all of it or nothing.
 
         Raises:
             UnreadableFile: the file changed or broke while it was read.
@@ -44,23 +51,23 @@ class Load:
             InvalidInput: the files that come back cannot be written.
         """
         with self._outputs as outputs:
-            already = self._load(database, dry_run=dry_run)
+            already = self._load(database)
             rejected, skipped = outputs.publish()
         return FileLoaded(self._plan.understood, self._tally, already, rejected, skipped, tuple(outputs.notes))
 
-    def _load(self, database: Database, *, dry_run: bool) -> datetime | None:
+    def _load(self, database: Database) -> datetime | None:
         """Load the file unless it was loaded already, and tell when that was."""
+        rehearses = self._rehearsed is not None
         with database.transaction() as connection:
-            if not dry_run:
+            if not rehearses:
                 wait_for_turn(connection, self._progress)
             already = self._batch.loaded_at(connection)
-            writes = not dry_run and already is None
+            writes = not rehearses and already is None
             if already is not None:
                 self._on_duplicate = OnDuplicate.SKIP
             with lookup(database) as reading:
-                self._pass(
-                    Registration(raw(connection) if writes else None, reading, self._on_duplicate, self._moment)
-                )
+                writing = raw(connection) if writes else None
+                self._pass(Registration(writing, reading, self._on_duplicate, self._moment, seen=self._rehearsed))
             if already is not None:
                 self._tally.all_there()
             self._outputs.complete(self._tally)
@@ -91,13 +98,13 @@ class Load:
             tally.warnings[warning] += int(mask.sum())
             for row in np.flatnonzero(mask)[:3].tolist():
                 self._add_example(warning, WARNED_FIELD.get(warning, ROW), chunk, row)
-        for row, errors in verdict.errors.items():
-            for error in errors:
+        rows = sorted(verdict.errors)
+        for row in rows:
+            for error in verdict.errors[row]:
                 reason = f"{error.field}: {error.message}"
                 tally.reasons[reason] += 1
                 self._add_example(reason, error.field, chunk, row)
-        if verdict.errors:
-            rows = sorted(verdict.errors)
+        if rows:
             self._reject(chunk.take(np.array(rows)), [_joined(verdict.errors[row]) for row in rows])
 
     def _add_example(self, of: str, field: str, chunk: Chunk, row: int) -> None:

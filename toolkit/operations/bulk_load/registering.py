@@ -48,17 +48,24 @@ class Registration:
     """Registers accepted rows, each client once; without a connection to write to, it only tells what would be.
 
     Most rows are surely new: nobody with their CPF was in the database, and their key was not seen in this
-    file. Only the others wait to be looked up, in the order of the file.
+    file. Only the others wait to be looked up, in the order of the file. Files that are rehearsed together share
+    the keys that were ``seen``, as they would share the database.
     """
 
     def __init__(
-        self, writing: Driver | None, reading: Driver | None, on_duplicate: OnDuplicate, created_at: datetime
+        self,
+        writing: Driver | None,
+        reading: Driver | None,
+        on_duplicate: OnDuplicate,
+        created_at: datetime,
+        *,
+        seen: SeenKeys | None = None,
     ) -> None:
         self._copying = None if writing is None else Copying(writing)
         self._writing, self._reading = writing, reading
         self._all_are_new = on_duplicate is OnDuplicate.REGISTER
         self._created_at = created_at
-        self._seen = SeenKeys()
+        self._seen = seen or SeenKeys()
         self._later: list[tuple[Chunk, Settled]] = []
         self._waiting = 0
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import codecs
 import hashlib
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Final
 
@@ -28,6 +30,9 @@ _BOMS: Final = (
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
 _CODECS: Final = {"UTF-8 with BOM": "utf-8-sig"}
+
+_UTF8_IN_WINDOWS: Final = re.compile("Ã[¡¢£§©ª\u00ad³´µº]".encode())
+"""What the letters áâãçéêíóôõú of UTF-8 look like where they are read as Windows-1252, and nothing else does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +73,23 @@ def find_encoding(source: Source, contents: Contents, asked: str | None) -> str:
     encoding = asked or _guess(contents)
     if codec(encoding) in {"utf-8", "utf-8-sig"}:
         if not contents.is_utf8:
-            raise UnreadableFile(f"{source.name}: is no text in {encoding}; leave --encoding out to find out.")
+            raise (
+                UnreadableFile(f"{source.name}: is no text in {encoding}; leave --encoding out to find out.")
+                if asked
+                else _mixed(source)
+            )
     else:
-        for _ in blocks(source, encoding):  # fails now rather than half-way through a load
-            pass
+        for block in blocks(source, encoding):  # fails now rather than half-way through a load
+            if not asked and _UTF8_IN_WINDOWS.search(block):
+                raise _mixed(source)
     return encoding
+
+
+def _mixed(source: Source) -> UnreadableFile:
+    return UnreadableFile(
+        f"{source.name}: is partly UTF-8 and partly not; save it as CSV in UTF-8 or as XLSX, "
+        "or name its encoding: --encoding"
+    )
 
 
 def codec(encoding: str) -> str:
@@ -82,7 +99,10 @@ def codec(encoding: str) -> str:
         UnreadableFile: there is no such encoding.
     """
     try:
-        return codecs.lookup(_CODECS.get(encoding, encoding)).name
+        name = codecs.lookup(_CODECS.get(encoding, encoding)).name
+        with suppress(UnicodeError):
+            "".encode(name)  # refused where it is no encoding of text, as base64 is
+        return name
     except LookupError:
         raise UnreadableFile(
             f"No such encoding: {encoding}. Usual ones are utf-8, cp1252, latin-1, utf-16."

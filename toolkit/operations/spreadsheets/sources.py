@@ -5,9 +5,10 @@ from __future__ import annotations
 import gzip
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO, Final, cast
 
@@ -32,11 +33,13 @@ class Source:
     member: str | None = None
     gzipped: bool = False
     workbook: bool = False
+    folders: tuple[str, ...] = ()
+    """Those that tell it from other files of the same name."""
 
     @property
     def name(self) -> str:
         """How people are told of it: the file name, with the member of an archive behind a slash."""
-        return self.path.name if self.member is None else f"{self.path.name}/{self.member}"
+        return "/".join((*self.folders, self.path.name, *([] if self.member is None else [self.member])))
 
     @property
     def flat_name(self) -> str:
@@ -77,6 +80,7 @@ def find_sources(paths: Iterable[Path]) -> list[Source]:
     """The tables that ``paths`` stand for, each once, in the order given; folders and archives by name.
 
     A folder stands for every spreadsheet in and below it, without hidden files and what a load has written.
+    Where files have the same name, as many of their folders as it takes are part of it.
 
     Raises:
         UnreadableFile: nothing is there, or nothing in it is a spreadsheet.
@@ -85,7 +89,18 @@ def find_sources(paths: Iterable[Path]) -> list[Source]:
     for path in paths:
         for source in _sources(path):
             found.setdefault((source.path.resolve(), source.member), source)
-    return list(found.values())
+    return _told_apart(list(found.values()))
+
+
+def _told_apart(sources: list[Source]) -> list[Source]:
+    folders = [source.path.parent.resolve().parts for source in sources]
+    for depth in range(1, max(map(len, folders), default=0)):
+        named = Counter(source.flat_name for source in sources)
+        sources = [
+            replace(source, folders=parts[-depth:]) if named[source.flat_name] > 1 else source
+            for source, parts in zip(sources, folders, strict=True)
+        ]
+    return sources
 
 
 def _sources(path: Path) -> list[Source]:
@@ -113,12 +128,18 @@ def _wanted(file: Path, folder: Path) -> bool:
 def _of_file(path: Path) -> list[Source]:
     head = _head(path)
     if head.startswith(_GZIP):
-        return [Source(path, gzipped=True)]
+        packed = Source(path, gzipped=True)
+        return [replace(packed, workbook=_starts_as_workbook(packed))]
     if head.startswith(_OLE):
         return [Source(path, workbook=True)]
     if head.startswith(_ZIP):
         return _of_zip(path)
     return [Source(path)]
+
+
+def _starts_as_workbook(source: Source) -> bool:
+    with source.open() as stream:
+        return stream.read(4) in (_OLE, _ZIP)
 
 
 def _head(path: Path) -> bytes:

@@ -26,6 +26,7 @@ from python_calamine import (
     load_workbook,
 )
 
+from toolkit.domain.fields import TRIMMED
 from toolkit.errors import UnreadableFile
 from toolkit.operations.spreadsheets.chunks import HEADING_ROWS, CellKind, Chunk, Layout, Reading, any_cell
 from toolkit.operations.spreadsheets.sources import Source
@@ -186,7 +187,7 @@ def _next_stretch(rows: Iterator[list[Any]], first_line: int, width: int) -> _St
 
 
 def _is_blank(row: list[Any]) -> bool:
-    return not any(row) and all(cell == "" for cell in row)
+    return all(isinstance(cell, str) and not cell.strip(TRIMMED) for cell in row)
 
 
 def _chunk(stretch: _Stretch) -> Chunk:
