@@ -334,6 +334,32 @@ def test_zeros_and_day_numbers_of_number_cells_come_back(database: Database, loa
     }
 
 
+def test_an_error_of_a_formula_is_no_blank_cell(load: Loads, tmp_path: Path):
+    book = xlsxwriter.Workbook(str(tmp_path / "a.xlsx"))
+    sheet = book.add_worksheet("A & B")
+    sheet.write_row(1, 1, [*FIELDS, "comissão"])
+    for number in range(3):
+        sheet.write_row(2 + number, 1, [*client(number).values(), "10"])
+    sheet.write_formula(2, 1 + FIELDS.index("email"), "=NA()", None, "#N/A")
+    sheet.write_formula(3, 1 + FIELDS.index("firstName"), "=1/0", None, "#DIV/0!")
+    sheet.write_formula(4, 1 + len(FIELDS), "=NA()", None, "#N/A")  # in a column that is not loaded
+    sheet.write_formula(5, 1 + FIELDS.index("address.city"), "=NA()", None, "#N/A")  # below the table
+    book.close()
+    result = load(tmp_path / "a.xlsx")
+
+    assert counts(result) == (1, 2, 0)
+    assert result.reasons == {
+        "email: Holds an error of a formula instead of a value": 1,
+        "firstName: Holds an error of a formula instead of a value": 1,
+    }
+    csv_file, workbook = result.rejected_files
+    assert [(row["line"], row["email"], row["firstName"]) for row in read_csv(csv_file)] == [
+        ("3", "#N/A", "Conceição"),
+        ("4", client(1)["email"], "#DIV/0!"),
+    ]
+    assert counts(load(workbook)) == (0, 2, 0)
+
+
 def test_archives_are_loaded_as_what_they_hold(database: Database, load: Loads, tmp_path: Path):
     plain = write_csv(tmp_path / "a.csv", [client(1), client(2, cpf="0")])
     packed = tmp_path / "b.csv.gz"

@@ -25,7 +25,7 @@ from toolkit.operations.bulk_load.headings import OWN
 from toolkit.operations.bulk_load.private_folder import PrivateFolder, sync
 from toolkit.operations.bulk_load.repairs import NUMBERS
 from toolkit.operations.bulk_load.results import Tally
-from toolkit.operations.spreadsheets import Chunk
+from toolkit.operations.spreadsheets import CellKind, Chunk
 from toolkit.operations.spreadsheets.plain_workbook import PlainWorkbook
 from toolkit.operations.spreadsheets.text_bytes import offsets, values
 
@@ -154,8 +154,9 @@ class Outputs:
         own = [pa.array(chunk.lines).cast(pa.string()), pa.array(reasons, pa.string())]
         text.add(_rows([*map(escape, chunk.columns), *own]))
         numbers = {column: np.isin(kinds, NUMBERS) for column, kinds in chunk.kinds.items()}
+        errors = {column: kinds == CellKind.ERROR for column, kinds in chunk.kinds.items()}
         lines = np.ones(len(chunk), dtype=bool)
-        workbook.add([*chunk.columns, *own], numbers | {len(chunk.columns): lines})
+        workbook.add([*chunk.columns, *own], numbers | {len(chunk.columns): lines}, errors)
 
     def _write_skipped(self, lines: Sequence[int], client_ids: Sequence[UUID | None]) -> None:
         if self._skipped is None:

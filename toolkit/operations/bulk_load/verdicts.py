@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final
 
@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from toolkit.domain.fields import TRIMMED
 from toolkit.domain.quality import AREA_CODES, UNASSIGNED_CEP, QualityWarning, oldest_birthdate
 from toolkit.errors import InvalidField
-from toolkit.operations.bulk_load.columns import judge
+from toolkit.operations.bulk_load.columns import Judged, judge
 from toolkit.operations.bulk_load.fields import FIELD, FIELDS, Field, Invalid
 from toolkit.operations.bulk_load.options import (
     NUMBER_ROUNDED,
@@ -99,6 +99,8 @@ class _Column:
         if options.pad_cpf:
             may_pad = np.ones(len(chunk), dtype=bool)
         self.judged = judge(field, self.cells, strict=options.strict, may_pad=may_pad)
+        if self.kinds is not None and (self.kinds == CellKind.ERROR).any():
+            self.judged = _without(self.judged, self.kinds == CellKind.ERROR)
         self.repairs: dict[Repair, Mask] = {
             kind: mask & self.judged.sure for kind, mask in self.judged.repairs.items()
         }
@@ -126,6 +128,9 @@ class _Column:
 
     def _settle_cell(self, row: int, text: str) -> str | None:
         kind = CellKind.TEXT if self.kinds is None else CellKind(self.kinds[row])
+        if kind is CellKind.ERROR:
+            self.errors.append((row, _IS_ERROR))
+            return None
         repaired, done = repair(self.field.name, text, kind, self.options)
         try:
             value = self.field.check(repaired if repaired.strip(TRIMMED) else None)
@@ -135,6 +140,16 @@ class _Column:
         for kind_of_repair in done:
             self.repairs.setdefault(kind_of_repair, np.zeros(len(self.cells), dtype=bool))[row] = True
         return value
+
+
+_IS_ERROR: Final = "Holds an error of a formula instead of a value"
+
+
+def _without(judged: Judged, cells: Mask) -> Judged:
+    """The same with no word on these cells."""
+    return replace(
+        judged, sure=judged.sure & ~cells, alike=None if judged.alike is None else judged.alike & ~cells
+    )
 
 
 _NUMBERS: Final = tuple(

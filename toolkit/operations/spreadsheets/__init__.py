@@ -78,8 +78,17 @@ def read_table(path: Path, reading: Reading | None = None) -> Table:
         for row, reason in chunk.faults.items():
             raise UnreadableFile(f"{path}, line {chunk.lines[row]}: {reason}.")
     cells = {
-        heading: np.concatenate([[], *(chunk.columns[position].to_pylist() for chunk in chunks)]).tolist()
+        heading: np.concatenate([[], *(_texts(chunk, position) for chunk in chunks)]).tolist()
         for heading, position in named.items()
     }
     lines = np.concatenate([np.empty(0, np.int64), *(chunk.lines for chunk in chunks)])
     return Table(pd.DataFrame(cells, columns=list(named), dtype="str"), lines, table.layout)
+
+
+def _texts(chunk: Chunk, position: int) -> list[str]:
+    """The cells of a column; an error of a formula is no text."""
+    kinds = chunk.kinds.get(position)
+    cells: list[str] = chunk.columns[position].to_pylist()
+    if kinds is None:
+        return cells
+    return ["" if kind == CellKind.ERROR else cell for cell, kind in zip(cells, kinds, strict=True)]

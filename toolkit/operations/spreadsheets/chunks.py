@@ -23,6 +23,8 @@ class CellKind(IntEnum):
     """A number in a workbook that counts its days from 1904 on, as Excel for the Mac once did."""
     DATE = 3
     OTHER = 4
+    ERROR = 5
+    """What a formula has instead of a value, such as #N/A."""
 
 
 @dataclass(frozen=True, slots=True)

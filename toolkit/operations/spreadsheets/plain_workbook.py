@@ -46,12 +46,14 @@ _SHEET_TAIL: Final = "</sheetData></worksheet>"
 _TEXT: Final = ('<c t="inlineStr"><is><t>', "</t></is></c>")
 _SPACED_TEXT: Final = ('<c t="inlineStr"><is><t xml:space="preserve">', "</t></is></c>")
 _NUMBER: Final = ("<c><v>", "</v></c>")
+_ERROR: Final = ('<c t="e"><v>', "</v></c>")
 
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f]")
 _ENCODED: Final = "_(x[0-9A-Fa-f]{4}_)"
 """How a workbook writes a control character; where a text looks like it, its underscore is written so."""
 
-Numbers = Mapping[int, npt.NDArray[np.bool_]]
+Cells = Mapping[int, npt.NDArray[np.bool_]]
+"""Which cells are meant, by column."""
 
 
 class PlainWorkbook:
@@ -68,12 +70,14 @@ class PlainWorkbook:
         self._sheet: IO[bytes] | None = self._begin_sheet()
         self._row = self._size = 0
 
-    def add(self, columns: Sequence[pa.StringArray], numbers: Numbers | None = None) -> None:
-        """Add rows below those that are there; ``numbers`` marks, by column, the cells that are numbers."""
+    def add(
+        self, columns: Sequence[pa.StringArray], numbers: Cells | None = None, errors: Cells | None = None
+    ) -> None:
+        """Add rows below those that are there; all cells are texts but ``numbers`` and ``errors``."""
         if self.problem is None and columns and len(columns[0]):
             self.problem = self._too_much(columns)
         if self.problem is None and columns and len(columns[0]):
-            self._write(columns, numbers or {})
+            self._write(columns, ((_NUMBER, numbers or {}), (_ERROR, errors or {})))
 
     def add_sheet(self, name: str, rows: Sequence[tuple[str, str | int]]) -> None:
         """Add a small sheet of two columns."""
@@ -117,15 +121,16 @@ class PlainWorkbook:
             return "a cell has a character that workbooks cannot hold"
         return None
 
-    def _write(self, columns: Sequence[pa.StringArray], numbers: Numbers) -> None:
+    def _write(self, columns: Sequence[pa.StringArray], kinds: Sequence[tuple[tuple[str, str], Cells]]) -> None:
         count = len(columns[0])
         row = pc.cast(pa.array(np.arange(self._row + 1, self._row + count + 1)), pa.string())
         parts: list[pa.StringArray | str] = ['<row r="', row, '">']
         for position, column in enumerate(columns):
             before, after = _SPACED_TEXT if may_have_outer_space(column) else _TEXT
-            if position in numbers:
-                mask = pa.array(numbers[position])
-                before, after = pc.if_else(mask, _NUMBER[0], before), pc.if_else(mask, _NUMBER[1], after)
+            for (begin, end), cells in kinds:
+                if position in cells:
+                    mask = pa.array(cells[position])
+                    before, after = pc.if_else(mask, begin, before), pc.if_else(mask, end, after)
             parts += [before, _as_xml(column), after]
         xml = pc.binary_join_element_wise(*parts, "</row>", "")
         assert self._sheet is not None

@@ -10,7 +10,8 @@ import zipfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from functools import partial
+from itertools import count, islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ from toolkit.errors import UnreadableFile
 from toolkit.operations.spreadsheets.chunks import HEADING_ROWS, CellKind, Chunk, Layout, Reading, any_cell
 from toolkit.operations.spreadsheets.sources import Source
 from toolkit.operations.spreadsheets.workbook_bounds import is_too_wide_apart
+from toolkit.operations.spreadsheets.workbook_errors import CellError, Errors, errors_of
 
 ROWS: Final = 20_000
 """Rows of a chunk."""
@@ -50,6 +52,7 @@ class Workbook:
         self._from_1904 = _counts_from_1904(contents)
         self._sheet: CalamineSheet | None
         self._sheet, name, row, headings = _find_sheet(source, self._book, reading)
+        self._errors = errors_of(contents, name)
         self.layout = Layout(
             kind="workbook",
             headings=headings,
@@ -63,7 +66,7 @@ class Workbook:
         """The rows below the headings."""
         assert self.layout.sheet is not None
         sheet = self._sheet or _sheet(self.source, _open(self.source, _contents(self.source)), self.layout.sheet)
-        rows = _rows(sheet)
+        rows = _with_errors(_rows(sheet), self._errors, left=sheet.start[1] if sheet.start else 0)
         line = self.layout.heading_line + 1
         for _ in islice(rows, self.layout.heading_line):
             pass
@@ -164,6 +167,18 @@ def _rows(sheet: CalamineSheet) -> Iterator[list[Any]]:
     return iter(()) if sheet.start is None else sheet.iter_rows()
 
 
+def _with_errors(rows: Iterator[list[Any]], errors: Errors, *, left: int) -> Iterator[list[Any]]:
+    """The rows with the errors in their places; ``left`` columns are left out."""
+    return map(partial(_with_its_errors, errors, left), count(1), rows) if errors else rows
+
+
+def _with_its_errors(errors: Errors, left: int, line: int, row: list[Any]) -> list[Any]:
+    for column, error in errors.get(line, {}).items():
+        if left <= column < left + len(row):
+            row[column - left] = error
+    return row
+
+
 class _Stretch(NamedTuple):
     """Cells of the next rows column by column, the lines of those that are not blank, and how many were read."""
 
@@ -187,7 +202,8 @@ def _next_stretch(rows: Iterator[list[Any]], first_line: int, width: int) -> _St
 
 
 def _is_blank(row: list[Any]) -> bool:
-    return all(isinstance(cell, str) and not cell.strip(TRIMMED) for cell in row)
+    # Formulas that were filled in below the table find nothing there.
+    return all(isinstance(cell, str) and (type(cell) is CellError or not cell.strip(TRIMMED)) for cell in row)
 
 
 def _chunk(stretch: _Stretch) -> Chunk:
@@ -225,6 +241,7 @@ _KINDS: Final[Mapping[type, int]] = defaultdict(
         int: int(CellKind.NUMBER),
         datetime.date: int(CellKind.DATE),
         datetime.datetime: int(CellKind.DATE),
+        CellError: int(CellKind.ERROR),
     },
 )
 

@@ -33,7 +33,7 @@ def is_too_wide_apart(contents: bytes) -> bool:
 def _spans(sheet: bytes) -> bool:
     if b"<c" not in sheet or not _could_span(sheet):
         return False
-    cells = [(_number(column), int(row)) for column, row in _CELL.findall(sheet)]
+    cells = [(column_number(column), int(row)) for column, row in _CELL.findall(sheet)]
     return bool(cells) and max(column for column, _ in cells) * max(row for _, row in cells) > CELLS
 
 
@@ -44,7 +44,8 @@ def _could_span(sheet: bytes) -> bool:
     return re.search(rb' r="[A-Za-z]{2,3}[0-9]', sheet) is not None
 
 
-def _number(column: bytes) -> int:
+def column_number(column: bytes) -> int:
+    """The number of a column by its letters: 1 for A, 27 for AA."""
     number = 0
     for letter in column.upper():
         number = number * 26 + letter - ord("A") + 1
