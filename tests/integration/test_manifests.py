@@ -340,6 +340,16 @@ def test_the_command_ends_with_1_where_a_row_is_wrong(
     assert not out.exists()
 
 
+def test_the_manifest_itself_is_never_replaced(
+    embedded_environment: dict[str, str], manifest: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = manifest.read_text()
+    out = manifest.parent / "." / manifest.name
+    assert main(["credentials", "request", str(manifest), "--out", str(out)], embedded_environment) == 1
+    assert "name another file for the credentials" in capfd.readouterr().err
+    assert manifest.read_text() == before
+
+
 def test_the_command_keeps_who_asked(
     embedded_environment: dict[str, str], manifest: Path, out: Path, database: Database
 ) -> None:

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.domain.evidence import EvidenceType, object_key
-from toolkit.errors import InvalidField
+from toolkit.errors import InvalidField, InvalidInput
 from toolkit.operations import Clock
 from toolkit.operations.credentials.known import KnownRecord, known_records, stage, without_sale
 from toolkit.operations.credentials.manifest import Manifest, ManifestRow, RejectedRow, Wanted, read_manifest
@@ -83,9 +83,10 @@ def request_manifest(
 
     Raises:
         UnreadableFile: the manifest cannot be read, or lacks a column.
-        InvalidInput: ``out`` cannot be written.
+        InvalidInput: ``out`` cannot be written, or is the manifest.
         BucketError: forms cannot be signed. In all these cases nothing was stored or written.
     """
+    keep_apart(path, out)
     return issue(
         database,
         bucket,
@@ -96,6 +97,16 @@ def request_manifest(
         clock=clock,
         progress=progress,
     )
+
+
+def keep_apart(source: Path, out: Path) -> None:
+    """Make sure that what is asked for with is not replaced by what it asks for.
+
+    Raises:
+        InvalidInput: both are one file.
+    """
+    if out.exists() and source.exists() and out.samefile(source):
+        raise InvalidInput(f"{out} is read and cannot be written, too; name another file for the credentials.")
 
 
 def issue(

@@ -14,7 +14,7 @@ from toolkit.domain.evidence import KIND_OF, EvidenceType, FileKind
 from toolkit.domain.findings import Status
 from toolkit.errors import UnreadableFile
 from toolkit.operations import Clock
-from toolkit.operations.credentials.bulk import ManifestResult, issue
+from toolkit.operations.credentials.bulk import ManifestResult, issue, keep_apart
 from toolkit.operations.credentials.known import sales_with_kyc
 from toolkit.operations.credentials.manifest import judged
 from toolkit.operations.credentials.single import UploadLimits
@@ -83,7 +83,9 @@ def request_missing(
         UnreadableFile: the report cannot be read, or lacks a column.
         InvalidInput, BucketError: as ``request_manifest``.
     """
-    sales = _reported_sales(report / REPORT_NAME if report.is_dir() else report)
+    source = report / REPORT_NAME if report.is_dir() else report
+    keep_apart(source, out)
+    sales = _reported_sales(source)
     left_out = _left_out(database, bucket, sales, clock())
     named = {sale.line for sale in left_out}
     manifest = judged(body for sale in sales if sale.line not in named for body in _bodies(sale))
