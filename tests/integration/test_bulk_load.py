@@ -111,6 +111,32 @@ def correct(rejected: Path, corrected: Path, cells: dict[str, str]) -> None:
     book.save(corrected)
 
 
+def test_empty_columns_that_a_spreadsheet_adds_change_no_cell(database: Database, load: Loads, tmp_path: Path):
+    first = load(write_csv(tmp_path / "a.csv", [client(1, firstName="=Ana", cpf="1")]))
+    corrected = tmp_path / "corrected.csv"
+    lines = first.rejected_files[0].read_text("utf-8-sig").replace(";1;;", f";{cpf(1)};;").splitlines()
+    corrected.write_text("".join(f"{line};;\n" for line in lines), "utf-8")
+    assert counts(load(corrected)) == (1, 0, 0)
+    assert [row["first_name"] for row in registered(database)] == ["=Ana"]
+
+
+@pytest.mark.parametrize("kind", [".csv", ".xlsx"])
+def test_day_numbers_from_1904_are_the_same_day_in_rejected_rows(
+    database: Database, load: Loads, tmp_path: Path, kind: str
+):
+    book = xlsxwriter.Workbook(str(tmp_path / "1904.xlsx"), {"date_1904": True})
+    sheet = book.add_worksheet()
+    sheet.write_row(0, 0, FIELDS)
+    sheet.write_row(1, 0, list(client(1, cpf="1").values()))
+    sheet.write_number(1, FIELDS.index("birthdate"), 29222)
+    book.close()
+    (rejected,) = [path for path in load(tmp_path / "1904.xlsx").rejected_files if path.suffix == kind]
+    corrected = tmp_path / f"corrected{kind}"
+    correct(rejected, corrected, {"1": cpf(1)})
+    assert counts(load(corrected)) == (1, 0, 0)
+    assert [str(row["birthdate"]) for row in registered(database)] == ["1984-01-03"]
+
+
 def test_the_same_contents_again_change_nothing(database: Database, load: Loads, clock: Any, tmp_path: Path):
     rows = [client(1), client(2), client(3, cpf="0")]
     first = load(write_csv(tmp_path / "a.csv", rows), on_duplicate=OnDuplicate.REGISTER)

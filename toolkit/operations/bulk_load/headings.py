@@ -127,6 +127,11 @@ def _is_data(cell: str) -> bool:
     return "@" in cell or sum(letter.isdigit() for letter in cell) >= _DIGITS_OF_DATA
 
 
-def is_own(headings: Sequence[str]) -> bool:
-    """Whether these are the headings of rejected rows that a load has written."""
-    return tuple(headings[-len(OWN) :]) == OWN
+def width_of_source(headings: Sequence[str]) -> int | None:
+    """How many columns the source had, where these are the headings of rejected rows that a load has written.
+
+    A spreadsheet program may have added empty columns to them.
+    """
+    width = max((place for place, heading in enumerate(headings, 1) if heading), default=0)
+    source = width - len(OWN)
+    return source if source >= 0 and tuple(headings[source:width]) == OWN else None

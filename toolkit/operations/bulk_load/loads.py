@@ -16,6 +16,7 @@ from toolkit.operations.bulk_load.options import WARNED_FIELD, LoadOptions, OnDu
 from toolkit.operations.bulk_load.plans import Plan
 from toolkit.operations.bulk_load.registering import Registered, Registration, lookup
 from toolkit.operations.bulk_load.rejects import Outputs
+from toolkit.operations.bulk_load.repairs import with_days_from_1900
 from toolkit.operations.bulk_load.results import Example, FileLoaded, Tally, masked
 from toolkit.operations.bulk_load.verdicts import ROW, Verdict, decide
 from toolkit.operations.progress import Progress
@@ -130,7 +131,8 @@ class Load:
 
     def _reject(self, chunk: Chunk, reasons: Sequence[str]) -> None:
         self._tally.rejected += len(chunk)
-        self._outputs.reject(chunk, reasons)
+        birthdates = self._plan.columns["birthdate"]
+        self._outputs.reject(with_days_from_1900(chunk, birthdates), reasons)
 
 
 def _joined(errors: Iterable[InvalidField]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from toolkit.operations.bulk_load.headings import OWN, Headings, is_own
+from toolkit.operations.bulk_load.headings import Headings, width_of_source
 from toolkit.operations.bulk_load.rejects import REJECTED_SHEET, unescape
 from toolkit.operations.bulk_load.results import Understood
 from toolkit.operations.spreadsheets import Chunk, SpreadsheetTable
@@ -17,8 +17,8 @@ class Plan:
     def __init__(self, table: SpreadsheetTable, headings: Headings, folder: Path) -> None:
         layout = table.layout
         self.table, self.folder = table, folder
-        self._is_own = is_own(layout.headings)
-        self.headings = layout.headings[: -len(OWN)] if self._is_own else layout.headings
+        self._width_of_source = width_of_source(layout.headings)
+        self.headings = layout.headings[: self._width_of_source]
         self.columns = headings.columns(table.source.name, layout.heading_line, self.headings)
         field_at = {position: name for name, position in self.columns.items()}
         named = [(position, heading) for position, heading in enumerate(layout.headings) if heading]
@@ -31,14 +31,16 @@ class Plan:
 
     def chunks(self) -> Iterator[Chunk]:
         """The rows; those that a load has written as rejected, as they were in their source."""
-        chunks = self.table.chunks()
+        chunks, width = self.table.chunks(), self._width_of_source
+        if width is None:
+            return chunks
         # Nothing is escaped in our workbooks; in one made from our CSV file, Excel names the sheet after that.
         escaped = self.understood.layout.sheet != REJECTED_SHEET
-        return (_as_before(chunk, escaped=escaped) for chunk in chunks) if self._is_own else chunks
+        return (_as_before(chunk, width, escaped=escaped) for chunk in chunks)
 
 
-def _as_before(chunk: Chunk, *, escaped: bool) -> Chunk:
-    columns = chunk.columns[: -len(OWN)]
+def _as_before(chunk: Chunk, width: int, *, escaped: bool) -> Chunk:
+    columns = chunk.columns[:width]
     return Chunk(
         [unescape(column) for column in columns] if escaped else columns,
         chunk.lines,

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Final
 
+import pyarrow as pa
+
 from toolkit.domain.fields import TRIMMED
 from toolkit.operations.bulk_load.options import LoadOptions, Repair
-from toolkit.operations.spreadsheets import CellKind
+from toolkit.operations.spreadsheets import CellKind, Chunk
 
 Repaired = tuple[str, tuple[Repair, ...]]
 
@@ -104,3 +107,21 @@ _REPAIRS: Final[dict[str, Callable[[str, CellKind, LoadOptions], Repaired]]] = {
     "phoneNumber": _phone,
     "birthdate": _birthdate,
 }
+
+
+def with_days_from_1900(chunk: Chunk, column: int) -> Chunk:
+    """The chunk with the day numbers of a column counted from 1900, as all files do that a load writes."""
+    kinds = chunk.kinds.get(column)
+    if kinds is None or not (kinds == CellKind.NUMBER_1904).any():
+        return chunk
+    columns = list(chunk.columns)
+    columns[column] = pa.array(
+        [
+            str(int(text) + (EPOCH_OF_1904 - EXCEL_EPOCH).days)
+            if kind == CellKind.NUMBER_1904 and _DAY_NUMBER.fullmatch(text)
+            else text
+            for text, kind in zip(columns[column].to_pylist(), kinds, strict=True)
+        ],
+        pa.string(),
+    )
+    return replace(chunk, columns=columns)
