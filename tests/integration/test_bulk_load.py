@@ -234,6 +234,29 @@ def test_two_people_who_load_the_same_file_register_it_once(database: Database, 
     assert len(registered(database)) == 500
 
 
+def test_a_folder_that_another_load_clears_away_too_soon_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from toolkit.operations.bulk_load import private_folder
+
+    made: list[str] = []
+    make = private_folder.tempfile.mkdtemp
+
+    def make_and_lose(**named: Any) -> str:
+        made.append(make(**named))
+        if len(made) == 1:
+            private_folder._remove_leftovers(tmp_path)
+        return made[-1]
+
+    monkeypatch.setattr(private_folder.tempfile, "mkdtemp", make_and_lose)
+    folder = private_folder.PrivateFolder(tmp_path)
+    assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
+    private_folder._remove_leftovers(tmp_path)
+    assert list(tmp_path.iterdir()) == [folder.path]
+    folder.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_one_unreadable_file_keeps_all_others_out(database: Database, load: Loads, tmp_path: Path):
     good = write_csv(tmp_path / "a.csv", [client(1)])
     bad = write_csv(tmp_path / "b.csv", [client(2)], headings=["x" * (n + 1) for n in range(len(FIELDS))])

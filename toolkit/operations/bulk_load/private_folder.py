@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -25,9 +26,7 @@ class PrivateFolder:
         parent.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(parent)
         self._parent = parent
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
-        self._lock = FileLock(self.path / _LOCK)
-        self._lock.acquire()
+        self.path, self._lock = _locked_folder(parent)
 
     def publish(self, file: Path, name: str) -> Path:
         """Move a finished file of this folder into the parent, for its owner only."""
@@ -40,6 +39,20 @@ class PrivateFolder:
         """Leave nothing."""
         self._lock.release()
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _locked_folder(parent: Path) -> tuple[Path, FileLock]:
+    """A new folder in ``parent``; one that another load took for a leftover before it was locked is given up."""
+    while True:
+        path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+        lock = FileLock(path / _LOCK)
+        with suppress(FileNotFoundError, FileExistsError):
+            mode = path.stat().st_mode
+            lock.acquire()  # which makes the folder again where it is gone, for everybody to enter
+            if (path / _LOCK).exists() and path.stat().st_mode == mode:
+                return path, lock
+        lock.release()
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def sync(file: Path) -> None:
