@@ -19,7 +19,6 @@ from toolkit.operations.spreadsheets.workbook_bounds import column_number
 _BLOCK: Final = 4 * 1024 * 1024
 _TAG: Final = re.compile(rb"<(?:\w+:)?(\w+)\s([^>]*)>")
 _ATTRIBUTE: Final = re.compile(rb"([\w:]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
-_MARK: Final = re.compile(rb"\st\s*=\s*[\"']e[\"']")
 _CELL: Final = re.compile(rb"<(?:\w+:)?c\s([^>]*\bt\s*=\s*[\"']e[\"'][^>]*)>.*?<(?:\w+:)?v>([^<]*)<", re.DOTALL)
 _PLACE: Final = re.compile(rb"\br\s*=\s*[\"']([A-Za-z]{1,3})([0-9]{1,7})[\"']")
 _LINE: Final = re.compile(rb"<row\s[^>]*?\br\s*=\s*[\"']([0-9]{1,7})[\"']")
@@ -80,7 +79,7 @@ def _errors(archive: zipfile.ZipFile, part: str) -> Errors:
 
 
 def _add_errors(found: dict[int, dict[int, CellError]], xml: bytes) -> None:
-    if _MARK.search(xml) is None:
+    if b'"e"' not in xml and b"'e'" not in xml:
         return
     for cell in _CELL.finditer(xml):
         line, column = _place(cell, xml)
