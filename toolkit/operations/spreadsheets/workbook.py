@@ -9,6 +9,7 @@ import re
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from itertools import count, islice
@@ -51,8 +52,7 @@ class Workbook:
         self._book: CalamineWorkbook | None = _open(source, contents)
         self._from_1904 = _counts_from_1904(contents)
         self._sheet: CalamineSheet | None
-        self._sheet, name, row, headings = _find_sheet(source, self._book, reading)
-        self._errors = errors_of(contents, name)
+        self._sheet, name, row, headings, self._errors = _find_sheet(source, self._book, contents, reading)
         self.layout = Layout(
             kind="workbook",
             headings=headings,
@@ -134,16 +134,18 @@ def _sheet(source: Source, book: CalamineWorkbook, name: str) -> CalamineSheet:
 
 
 def _find_sheet(
-    source: Source, book: CalamineWorkbook, reading: Reading
-) -> tuple[CalamineSheet, str, int, tuple[str, ...]]:
-    """The one sheet that has the headings, the row they are in, and the headings."""
+    source: Source, book: CalamineWorkbook, contents: bytes, reading: Reading
+) -> tuple[CalamineSheet, str, int, tuple[str, ...], Errors]:
+    """The one sheet that has the headings, the row they are in, the headings, and the errors in the sheet."""
     names = [sheet.name for sheet in book.sheets_metadata if sheet.visible == SheetVisibleEnum.Visible]
     if reading.sheet is not None:
         if reading.sheet not in book.sheet_names:
             listed = ", ".join(f"“{name}”" for name in names)
             raise UnreadableFile(f"{source.name}: has no sheet “{reading.sheet}”; there are {listed}.")
         names = [reading.sheet]
-    sheets = [(name, _sheet(source, book, name)) for name in names]
+    with ThreadPoolExecutor(1) as looking:  # while the reader, which needs no lock of Python's, takes its time
+        errors = {name: looking.submit(errors_of, contents, name) for name in names}
+        sheets = [(name, _sheet(source, book, name)) for name in names]
     for recognises in (reading.recognises, any_cell):
         found = []
         for name, sheet in sheets:
@@ -158,7 +160,7 @@ def _find_sheet(
                 f"{source.name}: the sheets {listed} all have the headings; choose one by --sheet."
             )
         if found:
-            return found[0]
+            return *found[0], errors[found[0][1]].result()
     raise UnreadableFile(f"{source.name}: the workbook is empty.")
 
 
@@ -202,6 +204,9 @@ def _next_stretch(rows: Iterator[list[Any]], first_line: int, width: int) -> _St
 
 
 def _is_blank(row: list[Any]) -> bool:
+    first = next(filter(None, row), "")
+    if type(first) is str and first.strip(TRIMMED):
+        return False  # nearly always
     # Formulas that were filled in below the table find nothing there.
     return all(isinstance(cell, str) and (type(cell) is CellError or not cell.strip(TRIMMED)) for cell in row)
 
