@@ -36,7 +36,8 @@ _AHEAD: Final = 2
 REJECTED_SHEET: Final = "rejected"
 _FORMULA: Final = r"^('*[=+\-@\t\r])"
 """A cell that a spreadsheet would take for a formula, however many apostrophes keep it from that already."""
-_ODD_STARTS: Final = np.frombuffer(b"'=+-@\t\r", np.uint8)
+_ODD_STARTS: Final = np.zeros(256, dtype=bool)
+_ODD_STARTS[list(b"'=+-@\t\r")] = True
 _ESCAPED: Final = r"^'('*[=+\-@\t\r])"
 
 
@@ -54,7 +55,7 @@ def _starts_oddly(cells: pa.StringArray) -> bool:
     """Whether any cell starts with a character that may need an apostrophe, which is quickly found out."""
     data = values(cells)
     first = data[np.minimum(offsets(cells)[:-1], data.size - 1)] if data.size else data
-    return bool(np.isin(first, _ODD_STARTS).any())
+    return bool(_ODD_STARTS[first].any())
 
 
 class Outputs:
@@ -182,7 +183,8 @@ class _CsvFile:
     def __init__(self, path: Path, headings: Iterable[object], delimiter: str) -> None:
         self.path = path
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
-        self._stream = os.fdopen(descriptor, "w", encoding="utf-8-sig", newline="")
+        self._stream = os.fdopen(descriptor, "w", encoding="utf-8", newline="")
+        self._stream.write("\ufeff")  # as utf-8-sig does, whose encoder is Python code that runs for each row
         self._writer = csv.writer(self._stream, delimiter=delimiter)
         self._writer.writerow(headings)
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.operations.spreadsheets.text_bytes import may_have_outer_space, values
+from toolkit.operations.spreadsheets.text_bytes import may_have_outer_space, offsets, values
 
 SHEET_ROWS: Final = 1_048_576
 """Rows that a sheet has room for."""
@@ -113,7 +113,7 @@ class PlainWorkbook:
     def _too_much(self, columns: Sequence[pa.StringArray]) -> str | None:
         if self._row + len(columns[0]) > SHEET_ROWS:
             return f"a sheet has no more than {SHEET_ROWS:,} rows"
-        if max(pc.max(pc.utf8_length(column)).as_py() for column in columns) > CELL_CHARACTERS:
+        if any(_has_too_long(column) for column in columns):
             return f"a cell has more than {CELL_CHARACTERS:,} characters"
         if self._size > SHEET_BYTES:
             return "a sheet has no room for as much text"
@@ -168,13 +168,26 @@ def _parts(sheets: Sequence[str]) -> dict[str, str]:
     }
 
 
+def _has_too_long(column: pa.StringArray) -> bool:
+    if np.diff(offsets(column)).max() <= CELL_CHARACTERS:  # a character takes a byte or more
+        return False
+    return bool(pc.max(pc.utf8_length(column)).as_py() > CELL_CHARACTERS)
+
+
 def _has_unwritable(column: pa.StringArray) -> bool:
     """Whether U+FFFE or U+FFFF is in a cell."""
     data = values(column)
     return bool(((data[:-2] == 0xEF) & (data[1:-1] == 0xBF) & (data[2:] >= 0xBE)).any())
 
 
+_MARKED: Final = np.zeros(256, dtype=bool)
+_MARKED[[*range(0x20), *b"&<>_"]] = True
+"""Bytes that may have to be written otherwise; most columns hold none."""
+
+
 def _as_xml(column: pa.StringArray) -> pa.StringArray:
+    if not _MARKED[values(column)].any():
+        return column
     if pc.any(pc.match_substring(column, "_x")).as_py():
         column = pc.replace_substring_regex(column, _ENCODED, r"_x005F_\1")
     for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
