@@ -20,7 +20,6 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from toolkit.domain.custody import CustodyFinding
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.findings import PROBLEM_TEXTS, SEVERITY_OF, Problem, Reason
 from toolkit.operations.audit.expression import items
@@ -55,18 +54,6 @@ class Trouble:
     text: str
     severity: str
     sales: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """A doubt about files in words."""
-
-    code: str
-    name: str
-    text: str
-    sales: tuple[str, ...]
-    folders: tuple[str, ...]
-    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +111,8 @@ def _context(report: Report) -> dict[str, Any]:
         "troubles": [_trouble(row.problem, row.sales) for row in tuples(result.problems) if row.sales],
         "lines": _lines(result.rows.head(ROWS_SHOWN), report.timezone),
         "shown": min(len(result.rows), ROWS_SHOWN),
-        "doubts": [_doubt(each) for each in result.doubts[:DOUBTS_SHOWN]],
+        "doubts": result.doubts[:DOUBTS_SHOWN],
+        "doubt_names": wording.DOUBT_NAMES,
         "files": [f"{STEM}.{each}" for each in report.formats if each != "html"],
         "glossary": wording.GLOSSARY,
         "codes": wording.CODES,
@@ -179,14 +167,3 @@ def _piece(code: str, reason: str) -> Piece:
 def _trouble(code: str, sales: int = 0) -> Trouble:
     problem = Problem(code)
     return Trouble(code, wording.PROBLEM_NAMES[problem], PROBLEM_TEXTS[problem], SEVERITY_OF[problem], sales)
-
-
-def _doubt(finding: CustodyFinding) -> Doubt:
-    return Doubt(
-        code=finding.problem,
-        name=wording.DOUBT_NAMES[finding.problem],
-        text=finding.text,
-        sales=finding.sale_ids,
-        folders=finding.folders,
-        detail=finding.detail,
-    )
