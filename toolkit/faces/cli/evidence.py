@@ -8,13 +8,10 @@ from uuid import UUID
 
 import click
 
-from toolkit.domain.contents import CONTENT_PROBLEM_TEXTS, ContentProblem
-from toolkit.domain.custody import CustodyFinding
 from toolkit.faces.cli.context import DONE, NEEDS_ATTENTION, Context, Place, note, pass_context, print_json, show
-from toolkit.operations.contents import verify_contents
+from toolkit.faces.cli.custody_log import log
+from toolkit.faces.cli.evidence_checks import findings, verify
 from toolkit.operations.credentials import UploadLimits
-from toolkit.operations.custody import custody_findings
-from toolkit.operations.custody_log import export_log
 from toolkit.operations.evidence_records import EvidenceRecord, records_of
 from toolkit.operations.uploads import Failure, Renewal, upload_files
 from toolkit.operations.uploads.sending import CONCURRENCY
@@ -34,6 +31,10 @@ def evidence() -> None:
       toolkit evidence list V-2026-00058
       toolkit evidence verify
     """
+
+
+for command in (verify, findings, log):
+    evidence.add_command(command)
 
 
 @evidence.command(short_help="Send files into the bucket, with the credentials for them.")
@@ -102,102 +103,6 @@ def upload(ctx: Context, credentials: Path, folder: Path, concurrency: int, rene
         if len(uploaded.failures) > _SHOWN:
             note(f"... and {len(uploaded.failures) - _SHOWN} more; --json lists all of them")
     return NEEDS_ATTENTION if uploaded.failures else DONE
-
-
-@evidence.command(short_help="Read every file that was not verified in its present version.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-@pass_context
-def verify(ctx: Context, as_json: bool) -> int:
-    """Read every file in the bucket that was not verified in its present version.
-
-    \b
-    A document must be a whole PDF with pages that anybody can open; a recording must be
-    whole, last a second and not be silent. What was found is kept with the file's SHA-256,
-    so that no file is read twice. Nothing in a file is executed or rendered.
-
-    \b
-    Example:
-      toolkit bucket sync
-      toolkit evidence verify
-
-    Exit status 3: some of the files are unusable, or could not be read.
-    """
-    space = ctx.workspace
-    verified = verify_contents(space.database, space.bucket, clock=space.clock, progress=ctx.progress)
-    if as_json:
-        print_json(
-            {
-                "verified": verified.verified,
-                "unusable": verified.unusable,
-                "problems": {problem: verified.problems.get(problem, 0) for problem in ContentProblem},
-                "wrongKind": verified.wrong_kind,
-                "left": verified.left,
-            }
-        )
-    else:
-        show(f"{verified.verified} files verified: {verified.unusable} unusable, {verified.left} left")
-        for problem, count in sorted(verified.problems.items()):
-            note(f"{count} {problem}: {CONTENT_PROBLEM_TEXTS[problem]}")
-        if verified.wrong_kind:
-            note(f"{verified.wrong_kind} WRONG_KIND: The file is not of the kind that its evidenceType demands.")
-    return NEEDS_ATTENTION if verified.unusable or verified.left else DONE
-
-
-@evidence.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-@pass_context
-def findings(ctx: Context, as_json: bool) -> int:
-    """List what is in doubt about the files in the bucket.
-
-    \b
-    The same file for more than one sale, or as two types of one sale; a file that was
-    written after its credentials had run out, or replaced after it was verified; another
-    type than declared; a file without a record, or where no upload form leads.
-
-    \b
-    Example:
-      toolkit bucket sync --verify
-      toolkit evidence findings --json > findings.json
-
-    Exit status 3: something is in doubt. What sales lack is told by: toolkit audit
-    """
-    found = custody_findings(ctx.workspace.database)
-    if as_json:
-        print_json({"findings": [_finding_as_json(finding) for finding in found]})
-    elif not found:
-        show("nothing in doubt")
-    for finding in () if as_json else found:
-        about = ", ".join(finding.sale_ids or finding.keys)
-        show(f"{finding.problem}: {about}: {finding.text}" + (f" ({finding.detail})" * bool(finding.detail)))
-    return NEEDS_ATTENTION if found else DONE
-
-
-@evidence.command()
-@click.option("--out", type=Place(), required=True, help="The file to write.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-@pass_context
-def log(ctx: Context, out: Path, as_json: bool) -> int:
-    """Seal the custody log, and write it to a file.
-
-    \b
-    The log tells of each record when its credentials were issued, when its file was seen,
-    verified, replaced or gone, when it was withdrawn, and of each audit: ids, hashes and
-    times only. Each seal covers the one before it. Keep the hash of the newest one where
-    nobody who can write to the database can change it: then every later change shows.
-
-    \b
-    Examples:
-      toolkit evidence log --out custody.jsonl
-      toolkit verify custody.jsonl --seal HASH
-    """
-    seal = export_log(ctx.workspace.database, out, ctx.workspace.clock)
-    if as_json:
-        print_json({"file": out, "newestSeal": seal.as_json() if seal else None})
-    elif seal is None:
-        show(f"{out}: nothing has happened yet")
-    else:
-        show(f"{out}: seal {seal.number}, {seal.hash}")
-    return DONE
 
 
 @evidence.command("list", short_help="List the evidence records of a sale with their ids.")
@@ -281,17 +186,6 @@ def _record_as_json(record: EvidenceRecord) -> dict[str, object]:
         "requestedBy": record.requested_by,
         "requestedAt": record.requested_at,
         "withdrawnAt": record.withdrawn_at,
-    }
-
-
-def _finding_as_json(finding: CustodyFinding) -> dict[str, object]:
-    return {
-        "problem": finding.problem,
-        "text": finding.text,
-        "detail": finding.detail,
-        "sales": list(finding.sale_ids),
-        "evidenceIds": list(finding.evidence_ids),
-        "keys": list(finding.keys),
     }
 
 
