@@ -9,13 +9,13 @@ from typing import Any
 
 import pandas as pd
 
-from toolkit.domain.custody import CustodyFinding
 from toolkit.domain.evidence import EvidenceType
+from toolkit.domain.integrity import IntegrityFinding
 from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
-from toolkit.operations.audit import AuditResult
-from toolkit.operations.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
-from toolkit.operations.audit.result import ROW_COLUMNS
-from toolkit.operations.audit.source import LastSync, Source
+from toolkit.operations.judge.audit import AuditResult
+from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
+from toolkit.operations.judge.audit.result import ROW_COLUMNS
+from toolkit.operations.judge.audit.source import LastSync, Source
 
 AS_OF = datetime(2026, 11, 20, 21, 0, tzinfo=UTC)
 
@@ -60,7 +60,7 @@ def result_of(
     *,
     given_source: Source | None = None,
     cpf_shown: bool = False,
-    doubts: Sequence[CustodyFinding] = (),
+    file_findings: Sequence[IntegrityFinding] = (),
 ) -> AuditResult:
     """What an audit of these sales says."""
     everything = pd.DataFrame([_row(each) for each in told], columns=[*ROW_COLUMNS, "age", "has_client"])
@@ -75,7 +75,7 @@ def result_of(
     rows = everything.loc[everything["status"] != "compliant", list(ROW_COLUMNS)].reset_index(drop=True)
     for name in ("createdAt", "completedAt", "oldestRequest"):
         rows[name] = pd.to_datetime(rows[name], utc=True).astype("datetime64[us, UTC]")
-    return AuditResult(AS_OF, AS_OF, given_source or source(), counts, rows, cpf_shown, tuple(doubts))
+    return AuditResult(AS_OF, AS_OF, given_source or source(), counts, rows, cpf_shown, tuple(file_findings))
 
 
 def _row(told: Told) -> dict[str, Any]:

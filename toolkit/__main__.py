@@ -16,7 +16,7 @@ def run() -> None:
     # again takes a fifth of a short command's time.
     gc.set_threshold(_OBJECTS_BEFORE_A_LOOK)
     try:
-        from toolkit.faces.cli import main
+        from toolkit.entrypoints.cli import main
 
         status = main(sys.argv[1:])
     except KeyboardInterrupt:

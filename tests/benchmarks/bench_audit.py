@@ -24,8 +24,8 @@ import sqlalchemy as sa
 from toolkit.domain.evidence import EvidenceType, FileKind
 from toolkit.domain.findings import Status
 from toolkit.domain.rules import Evidence, Sale, evaluate, evidence_state
-from toolkit.operations.audit import AuditResult, missing_evidence, run_audit
-from toolkit.operations.audit.observed import evidences_at, objects_at, sales_at
+from toolkit.operations.judge.audit import AuditResult, missing_evidence, run_audit
+from toolkit.operations.judge.audit.observed import evidences_at, objects_at, sales_at
 from toolkit.reports import FORMATS, write_report
 from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database, raw

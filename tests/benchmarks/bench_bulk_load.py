@@ -29,10 +29,10 @@ from tests.benchmarks import bulk_load_peers as peers
 from tests.benchmarks.client_files import write_clients
 from tests.benchmarks.commands import toolkit
 from tests.client_rows import FIELDS
-from toolkit.operations.bulk_load import LoadOptions, load_clients
-from toolkit.operations.bulk_load.copying import rows_of
-from toolkit.operations.bulk_load.verdicts import decide
-from toolkit.operations.spreadsheets import Source, open_table
+from toolkit.operations.register.bulk_load import LoadOptions, load_clients
+from toolkit.operations.register.bulk_load.copying import rows_of
+from toolkit.operations.register.bulk_load.verdicts import decide
+from toolkit.operations.spreadsheets import TableSource, open_table
 from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database
 from toolkit.storage.tables import addresses, clients
@@ -154,7 +154,7 @@ class _Bench:
         columns = {name: position for position, name in enumerate(FIELDS)}
         now = _now()
         with paths[0].open("wb") as people, paths[1].open("wb") as places:
-            for chunk in open_table(Source(self._source)).chunks():
+            for chunk in open_table(TableSource(self._source)).chunks():
                 verdict = decide(chunk, columns, LoadOptions(), now.date())
                 mask = pa.array(verdict.accepted)
                 rows = rows_of({name: column.filter(mask) for name, column in verdict.values.items()}, now)

@@ -23,8 +23,8 @@ import sqlalchemy as sa
 from botocore.config import Config
 
 from toolkit.domain.evidence import object_key
-from toolkit.faces.workspace import Workspace
-from toolkit.operations.credentials import UploadLimits, request_upload
+from toolkit.entrypoints.application_context import ApplicationContext
+from toolkit.operations.request import UploadLimits, request_upload
 from toolkit.settings import Settings
 from toolkit.storage import embedded
 from toolkit.storage.database import raw
@@ -46,15 +46,15 @@ def main(scale: float) -> None:
     files = max(100, int(_FILES * scale))
     home = Path(tempfile.mkdtemp(prefix="bench-credentials-", dir="/tmp"))  # open to the account of PostgreSQL
     try:
-        workspace = Workspace(Settings.from_environment({"TOOLKIT_HOME": str(home)}))
-        _sales(workspace, files // _PER_SALE)
+        application = ApplicationContext(Settings.from_environment({"TOOLKIT_HOME": str(home)}))
+        _sales(application, files // _PER_SALE)
         manifest = _manifest(home, files)
         command, peak = _command(home, manifest)
         again, _ = _command(home, manifest)
         signing = _seconds(lambda: _sign(home, files))
-        copying = _seconds(lambda: _copy(workspace, files))
-        single = _seconds(lambda: _one_by_one(workspace, files // 50)) * 50
-        workspace.close()
+        copying = _seconds(lambda: _copy(application, files))
+        single = _seconds(lambda: _one_by_one(application, files // 50)) * 50
+        application.close()
     finally:
         embedded.stop(home)
         shutil.rmtree(home)
@@ -78,12 +78,12 @@ def _seconds(job: Callable[[], None]) -> float:
     return time.perf_counter() - begun
 
 
-def _sales(workspace: Workspace, count: int) -> None:
+def _sales(application: ApplicationContext, count: int) -> None:
     statement = sa.text(
         "INSERT INTO sales (id, utility_group, is_client_financial_responsible, created_at) "
         "SELECT 'VND-' || number, 'A', true, now() FROM generate_series(0, :last) AS number"
     )
-    with workspace.database.transaction() as connection:
+    with application.database.transaction() as connection:
         connection.execute(statement, {"last": count})
 
 
@@ -139,11 +139,11 @@ def _sign(home: Path, files: int) -> None:
     client.close()
 
 
-def _copy(workspace: Workspace, files: int) -> None:
+def _copy(application: ApplicationContext, files: int) -> None:
     now = datetime.now(UTC)
     ends, kind = now + timedelta(hours=1), "application/pdf"
     with (
-        workspace.database.transaction() as connection,
+        application.database.transaction() as connection,
         raw(connection).cursor().copy("COPY evidences FROM STDIN") as copy,
     ):
         for number, row in enumerate(new_ids(files)):
@@ -153,14 +153,14 @@ def _copy(workspace: Workspace, files: int) -> None:
             copy.write_row((evidence_id, sale, "c.pdf", kind, kind, "DOC_CONTRATANTE", key, "bench", now, ends))
 
 
-def _one_by_one(workspace: Workspace, files: int) -> None:
+def _one_by_one(application: ApplicationContext, files: int) -> None:
     for number in range(files):
         request_upload(
-            workspace.database,
-            workspace.bucket,
+            application.database,
+            application.bucket,
             f"VND-{number}",
             _BODY,
             requested_by="bench",
             limits=_LIMITS,
-            clock=workspace.clock,
+            clock=application.clock,
         )

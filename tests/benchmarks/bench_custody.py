@@ -29,10 +29,10 @@ from botocore.config import Config
 
 from tests import gateway
 from toolkit.domain.evidence import object_key
-from toolkit.operations.bucket_sync import sync_bucket
-from toolkit.operations.bucket_sync.listing import listed_pages
-from toolkit.operations.bucket_sync.scope import Scope, address
-from toolkit.operations.uploads import upload_files
+from toolkit.operations.observe.bucket_sync import sync_bucket
+from toolkit.operations.observe.bucket_sync.listing import listed_pages
+from toolkit.operations.observe.bucket_sync.scope import Scope, address
+from toolkit.operations.upload import upload_files
 from toolkit.settings import Settings
 from toolkit.storage import embedded, schema
 from toolkit.storage.bucket import Bucket

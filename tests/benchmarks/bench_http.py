@@ -23,8 +23,8 @@ import sqlalchemy as sa
 
 from tests.benchmarks import http_load
 from tests.contract.server import Server, serving
-from toolkit.faces import tokens
-from toolkit.faces.workspace import Workspace
+from toolkit.entrypoints import tokens
+from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.settings import Settings
 from toolkit.storage import embedded
 from toolkit.storage.tables import sales
@@ -119,11 +119,11 @@ def _request(line: str, body: Mapping[str, object], token: str) -> bytes:
 
 
 def _one_sale(settings: Settings) -> None:
-    workspace = Workspace(settings)
+    application = ApplicationContext(settings)
     sale = {"id": _SALE, "utility_group": "A", "is_client_financial_responsible": True}
-    with workspace.database.transaction() as connection:
+    with application.database.transaction() as connection:
         connection.execute(sa.insert(sales), {**sale, "created_at": datetime.now(UTC)})
-    workspace.close()
+    application.close()
 
 
 @contextmanager

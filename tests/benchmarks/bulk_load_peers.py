@@ -16,7 +16,7 @@ from tests.client_rows import FIELDS, body
 from toolkit.domain.clients import Client
 from toolkit.domain.requests import parse
 from toolkit.errors import InvalidFields
-from toolkit.operations.bulk_load.fields import FIELDS as RULES
+from toolkit.operations.register.bulk_load.fields import FIELDS as RULES
 from toolkit.storage.identifiers import new_id
 from toolkit.storage.tables import addresses, clients
 

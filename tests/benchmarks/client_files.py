@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tests.client_rows import FIELDS
-from toolkit.operations.bulk_load.shapes import digits_column
+from toolkit.operations.register.bulk_load.shapes import digits_column
 from toolkit.operations.spreadsheets.text_bytes import values
 
 _CHUNK = 100_000

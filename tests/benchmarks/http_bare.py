@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from toolkit.faces.http_api.app import THREADS
+from toolkit.entrypoints.http_api.app import THREADS
 from toolkit.storage.identifiers import new_id
 from toolkit.storage.tables import addresses, clients, custody_events, evidences
 

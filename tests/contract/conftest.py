@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.contract.server import SECRET, Server, serving
-from toolkit.faces import tokens
+from toolkit.entrypoints import tokens
 from toolkit.settings import Settings
 from toolkit.storage import embedded
 from toolkit.storage.database import Database

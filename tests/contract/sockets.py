@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import httpx
 
-from toolkit.faces.http_api import server
-from toolkit.faces.http_api.app import create_app
-from toolkit.faces.http_api.backend import Backend
-from toolkit.faces.tokens import TokenKey
-from toolkit.faces.workspace import Workspace
+from toolkit.entrypoints.application_context import ApplicationContext
+from toolkit.entrypoints.http_api import server
+from toolkit.entrypoints.http_api.app import create_app
+from toolkit.entrypoints.http_api.backend import Backend
+from toolkit.entrypoints.tokens import TokenKey
 from toolkit.settings import Settings
 
 
@@ -95,8 +95,8 @@ class InProcess:
 def in_process(environ: Mapping[str, str]) -> Iterator[InProcess]:
     """The same application on the same server, in a thread."""
     settings = Settings.from_environment(environ)
-    workspace = Workspace(settings)
-    backend = Backend(workspace)
+    application = ApplicationContext(settings)
+    backend = Backend(application)
     assert backend.open() == []
     app = create_app(backend, TokenKey.from_settings(settings))
     with server.listen("127.0.0.1", 0) as listening:
@@ -108,5 +108,5 @@ def in_process(environ: Mapping[str, str]) -> Iterator[InProcess]:
         finally:
             running.should_exit = True
             thread.join(30)
-            workspace.close()
+            application.close()
             assert not thread.is_alive()

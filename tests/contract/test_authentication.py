@@ -12,7 +12,7 @@ from tests.contract.bodies import CLIENT, UPLOAD
 from tests.contract.conftest import Service, partner_of
 from tests.contract.crafted_tokens import claims, public_pem, signed, token, unsigned
 from tests.contract.server import SECRET, serving
-from toolkit.faces.cli import main
+from toolkit.entrypoints.cli import main
 
 GOOD = token(claims(), SECRET)
 NOW = int(time.time())

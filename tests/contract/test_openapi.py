@@ -18,7 +18,7 @@ from tests.contract.conftest import Service, issue
 from toolkit.domain.clients import Client
 from toolkit.domain.evidence import EvidenceRequest
 from toolkit.domain.requests import parse
-from toolkit.faces.http_api import examples, openapi
+from toolkit.entrypoints.http_api import examples, openapi
 
 SALE_OF_THE_DOCUMENT = "VND-2026-0001"
 

@@ -14,7 +14,7 @@ from tests.contract.bodies import CLIENT
 from tests.contract.conftest import Service, issue
 from tests.contract.sockets import InProcess, Wire, chunks, in_process, request
 from tests.contract.test_register_client import errors
-from toolkit.faces.http_api import bodies, connections
+from toolkit.entrypoints.http_api import bodies, connections
 
 MEGABYTE = 1024 * 1024
 CLIENT_BYTES = json.dumps(CLIENT).encode()

@@ -11,7 +11,7 @@ from tests.conftest import SettableClock
 from tests.integration.audited import Story, day
 from toolkit.domain.evidence import EvidenceType, FileKind
 from toolkit.errors import InvalidInput
-from toolkit.operations.audit import AuditResult, run_audit
+from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.storage.database import Database
 from toolkit.storage.tables import audit_runs
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.integration.audited import Story, day
-from tests.integration.custody import MP3, PDF
+from tests.integration.uploaded_sales import MP3, PDF
 from toolkit.domain.evidence import EvidenceType
-from toolkit.faces.cli import main
+from toolkit.entrypoints.cli import main
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 
@@ -212,10 +212,14 @@ def test_a_report_of_now_tells_of_files_in_doubt(
     embedded_environment: dict[str, str], database: Database, bucket: Bucket, s3: Any, tmp_path: Path
 ) -> None:
     s3.put_object(Bucket=bucket.name, Key="stray/Ana Lima.pdf", Body=PDF)
-    doubts = []
+    file_findings = []
     for number, as_of in enumerate(([], ["--as-of", "2026-03-10"])):
         out = tmp_path / str(number)
         assert run(embedded_environment, "report", "--out", str(out), *as_of) == 0
-        doubts.append(json.loads((out / "missing-evidence.json").read_text(encoding="utf-8"))["doubts"])
-    assert [(doubt["problem"], doubt["folders"]) for doubt in doubts[0]] == [("KEY_OUTSIDE_LAYOUT", ["stray/"])]
-    assert doubts[1] == []  # what lies there now says nothing about then
+        file_findings.append(
+            json.loads((out / "missing-evidence.json").read_text(encoding="utf-8"))["file_findings"]
+        )
+    assert [(finding["problem"], finding["folders"]) for finding in file_findings[0]] == [
+        ("KEY_OUTSIDE_LAYOUT", ["stray/"])
+    ]
+    assert file_findings[1] == []  # what lies there now says nothing about then

@@ -14,10 +14,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from tests.integration.custody import MP3, PDF, add_record, add_sale, rows
+from tests.integration.uploaded_sales import MP3, PDF, add_record, add_sale, rows
+from toolkit.entrypoints.cli import main
 from toolkit.errors import BucketUnavailable
-from toolkit.faces.cli import main
-from toolkit.operations.bucket_sync import Synced, scope, sync_bucket
+from toolkit.operations.observe.bucket_sync import Synced, scope, sync_bucket
 from toolkit.storage import listing
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database

@@ -14,8 +14,8 @@ import xlsxwriter
 
 from tests.client_rows import FIELDS, body, client, cpf, read_csv, write_csv
 from toolkit.errors import InvalidInput, UnreadableFile
-from toolkit.operations.bulk_load import LoadOptions, LoadResult, OnDuplicate, load_clients
-from toolkit.operations.registration import register_client
+from toolkit.operations.register.bulk_load import LoadOptions, LoadResult, OnDuplicate, load_clients
+from toolkit.operations.register.registration import register_client
 from toolkit.storage.database import Database
 from toolkit.storage.tables import addresses, clients, load_batches
 
@@ -191,7 +191,7 @@ def test_keys_that_share_a_hash_are_told_apart(
 ):
     import numpy as np
 
-    from toolkit.operations.bulk_load import registering
+    from toolkit.operations.register.bulk_load import registering
 
     monkeypatch.setattr(registering, "hash_keys", lambda settled: np.ones(len(settled["cpf"]), np.uint64))
     result = load(write_csv(tmp_path / "a.csv", [client(1), client(2), client(1), client(3)]))
@@ -237,7 +237,7 @@ def test_two_people_who_load_the_same_file_register_it_once(database: Database, 
 def test_a_folder_that_another_load_clears_away_too_soon_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    from toolkit.operations.bulk_load import private_folder
+    from toolkit.operations.register.bulk_load import private_folder
 
     made: list[str] = []
     make = private_folder.tempfile.mkdtemp
@@ -451,7 +451,7 @@ def test_a_folder_that_cannot_be_written_is_named_before_anything_is_registered(
 def test_a_file_that_changes_while_it_is_read_is_not_loaded(
     database: Database, load: Loads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    from toolkit.operations.bulk_load import loads
+    from toolkit.operations.register.bulk_load import loads
 
     source = write_csv(tmp_path / "a.csv", [client(1)])
     judged = loads.decide

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from tests.client_rows import client, write_csv
 from tests.kills import Victim, check_all_in_once, check_nothing_or_all_in
 from toolkit.errors import DatabaseError
-from toolkit.operations.bulk_load import copying, load_clients
+from toolkit.operations.register.bulk_load import copying, load_clients
 from toolkit.storage.database import Database
 from toolkit.storage.tables import clients, load_batches
 
@@ -120,7 +120,7 @@ def test_a_kill_between_the_commit_and_the_rejected_file(
     database: Database, clock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """The rows are in, the files are not: the same command again brings them."""
-    from toolkit.operations.bulk_load import rejects
+    from toolkit.operations.register.bulk_load import rejects
 
     def killed(*_: Any) -> None:
         raise KeyboardInterrupt

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.client_rows import FIELDS, client, write_csv
-from toolkit.faces.cli import main
+from toolkit.entrypoints.cli import main
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -10,10 +10,10 @@ import sqlalchemy as sa
 
 from tests.conftest import SettableClock
 from toolkit.domain.evidence import KIND_OF, EvidenceType, FileKind, object_key
+from toolkit.entrypoints.cli import main
+from toolkit.entrypoints.cli.context import print_json
 from toolkit.errors import SaleNotFound
-from toolkit.faces.cli import main
-from toolkit.faces.cli.context import print_json
-from toolkit.operations.completion import complete_sale
+from toolkit.operations.judge.completion import complete_sale
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_id

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from tests.integration.custody import add_record, add_sale, rows
 from tests.integration.evidence_bytes import JPEG, pdf, silence, tone
+from tests.integration.uploaded_sales import add_record, add_sale, rows
 from toolkit.domain.contents import ContentProblem
 from toolkit.domain.evidence import EvidenceType
-from toolkit.faces.cli import main
-from toolkit.operations.bucket_sync import sync_bucket
-from toolkit.operations.contents import Verified, verify_contents
+from toolkit.entrypoints.cli import main
+from toolkit.operations.observe.bucket_sync import sync_bucket
+from toolkit.operations.verify.contents import Verified, verify_contents
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 

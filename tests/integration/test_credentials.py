@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from tests.integration.custody import rows
+from tests.integration.uploaded_sales import rows
 from toolkit.errors import BucketError, BucketUnavailable, InvalidField, InvalidFields, SaleNotFound
-from toolkit.operations.credentials import UploadCredentials, UploadLimits, request_upload
+from toolkit.operations.request import IssuedCredentials, UploadLimits, request_upload
 from toolkit.settings import AwsSettings
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
@@ -36,7 +36,7 @@ CONTRACT_FIELDS = [
     "X-Amz-Signature",
 ]
 
-Ask = Callable[..., UploadCredentials]
+Ask = Callable[..., IssuedCredentials]
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def ask(database: Database, bucket: Bucket, clock: Any) -> Ask:
                 },
             )
 
-    def ask(sale_id: str = "VND-1", body: dict[str, Any] = BODY, bucket: Bucket = bucket) -> UploadCredentials:
+    def ask(sale_id: str = "VND-1", body: dict[str, Any] = BODY, bucket: Bucket = bucket) -> IssuedCredentials:
         return request_upload(
             database, bucket, sale_id, body, requested_by="partner-1", limits=LIMITS, clock=clock
         )

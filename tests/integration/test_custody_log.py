@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from tests.integration.custody import add_sale, rows
 from tests.integration.evidence_bytes import pdf
+from tests.integration.uploaded_sales import add_sale, rows
 from toolkit.domain.custody_chain import Seal
-from toolkit.faces.cli import main
-from toolkit.operations.bucket_sync import sync_bucket
-from toolkit.operations.contents import verify_contents
-from toolkit.operations.credentials import UploadLimits, request_manifest, request_upload
-from toolkit.operations.custody_log import export_log, newest_seal, seal_events, sealing, verify_log
-from toolkit.operations.withdrawal import withdraw
+from toolkit.entrypoints.cli import main
+from toolkit.operations.judge.withdrawal import withdraw
+from toolkit.operations.observe.bucket_sync import sync_bucket
+from toolkit.operations.prove.custody_log import export_log, newest_seal, seal_events, sealing, verify_log
+from toolkit.operations.request import UploadLimits, request_manifest, request_upload
+from toolkit.operations.verify.contents import verify_contents
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 

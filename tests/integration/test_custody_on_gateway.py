@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from tests.gateway import Gateway
-from tests.integration.custody import credentials_line, rows, write_credentials
 from tests.integration.evidence_bytes import pdf, silence, tone
 from tests.integration.test_upload_forms import make_bucket
+from tests.integration.uploaded_sales import credentials_line, rows, write_credentials
 from toolkit.domain.contents import ContentProblem
 from toolkit.errors import UploadRefused
-from toolkit.operations.bucket_sync import Synced, sync_bucket
-from toolkit.operations.contents import Verified, verify_contents
-from toolkit.operations.uploads import UploadProblem, upload_files
+from toolkit.operations.observe.bucket_sync import Synced, sync_bucket
+from toolkit.operations.upload import UploadProblem, upload_files
+from toolkit.operations.verify.contents import Verified, verify_contents
 from toolkit.partner import post_file
 from toolkit.storage import listing
 from toolkit.storage.bucket import Bucket

@@ -10,9 +10,9 @@ import pytest
 from tests.conftest import SettableClock
 from tests.integration.audited import Story, day
 from toolkit.domain.evidence import FileKind
+from toolkit.entrypoints.cli import main
 from toolkit.errors import SaleNotFound
-from toolkit.faces.cli import main
-from toolkit.operations.evidence_records import records_of
+from toolkit.operations.judge.evidence_records import records_of
 from toolkit.storage.database import Database
 
 

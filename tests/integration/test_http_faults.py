@@ -22,9 +22,9 @@ from tests.contract.bodies import CLIENT, UPLOAD
 from tests.contract.conftest import issue, partner_of
 from tests.contract.server import SECRET, serving
 from tests.contract.sockets import in_process
-from toolkit.faces.cli import main
-from toolkit.faces.http_api import app, endpoints
-from toolkit.faces.workspace import Workspace
+from toolkit.entrypoints.application_context import ApplicationContext
+from toolkit.entrypoints.cli import main
+from toolkit.entrypoints.http_api import app, endpoints
 from toolkit.settings import Settings
 from toolkit.storage import embedded
 from toolkit.storage.database import Database
@@ -43,9 +43,9 @@ def environ(embedded_environment: dict[str, str]) -> dict[str, str]:
 def own_environ(used_home: Path, bucket_environment: dict[str, str]) -> dict[str, str]:
     """A database server of this test's own, under ``used_home``, and a fresh bucket."""
     own = {**bucket_environment, **KEY, "TOOLKIT_HOME": str(used_home)}
-    workspace = Workspace(Settings.from_environment(own))
-    _ = workspace.database  # starts the server and makes the tables
-    workspace.close()
+    application = ApplicationContext(Settings.from_environment(own))
+    _ = application.database  # starts the server and makes the tables
+    application.close()
     return {**own, "DATABASE_URL": embedded.database_url(used_home)}
 
 
@@ -146,9 +146,9 @@ def test_the_embedded_services_may_be_stopped_and_started_under_a_running_server
     environ = {**KEY, "TOOLKIT_HOME": str(used_home)}
     settings = Settings.from_environment(environ)
     with serving(environ) as server, partner_of(server.url, issue(environ)) as partner:
-        workspace = Workspace(settings)
-        insert_sale(workspace.database, "VND-1")
-        workspace.close()
+        application = ApplicationContext(settings)
+        insert_sale(application.database, "VND-1")
+        application.close()
         assert partner.put("/sales/VND-1/evidences", json=UPLOAD).status_code == 200
 
         embedded.stop(used_home)

@@ -16,14 +16,14 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from tests.integration.custody import MP3, PDF, add_record, add_sale, rows
+from tests.integration.uploaded_sales import MP3, PDF, add_record, add_sale, rows
 from toolkit.domain.evidence import EvidenceType
+from toolkit.entrypoints.cli import main
 from toolkit.errors import BucketUnavailable, InvalidField, InvalidInput, UnreadableFile
-from toolkit.faces.cli import main
-from toolkit.operations.bucket_sync import sync_bucket
-from toolkit.operations.credentials import ManifestResult, UploadLimits, known, request_manifest, request_missing
-from toolkit.operations.private_file import private_file
-from toolkit.operations.uploads import upload_files
+from toolkit.operations.atomic_file import atomic_file
+from toolkit.operations.observe.bucket_sync import sync_bucket
+from toolkit.operations.request import ManifestResult, UploadLimits, known, request_manifest, request_missing
+from toolkit.operations.upload import upload_files
 from toolkit.settings import AwsSettings
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
@@ -254,7 +254,7 @@ def test_two_who_ask_for_the_same_at_once_get_one_set_of_records(
 
 
 def test_two_cannot_write_the_same_file_at_once(ask: Ask, out: Path) -> None:
-    with private_file(out), pytest.raises(InvalidInput, match="is being written by somebody else"):
+    with atomic_file(out), pytest.raises(InvalidInput, match="is being written by somebody else"):
         ask(CONTRACT)
     assert ask(CONTRACT).issued == 1
 
@@ -262,7 +262,7 @@ def test_two_cannot_write_the_same_file_at_once(ask: Ask, out: Path) -> None:
 def test_who_opens_the_draft_as_another_finishes_it_leaves_the_finished_file_alone(
     out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = private_file(out)
+    first = atomic_file(out)
     draft = first.__enter__()
     draft.file.write("whole\n")
     draft.finish()
@@ -273,7 +273,7 @@ def test_who_opens_the_draft_as_another_finishes_it_leaves_the_finished_file_alo
         lock(descriptor, how)
 
     monkeypatch.setattr(fcntl, "flock", finish_then_lock)
-    with pytest.raises(InvalidInput, match="is being written by somebody else"), private_file(out):
+    with pytest.raises(InvalidInput, match="is being written by somebody else"), atomic_file(out):
         pass
     assert out.read_text() == "whole\n"
 

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.client_rows import read_csv
-from toolkit.operations.bulk_load import LoadResult, load_clients
+from toolkit.operations.register.bulk_load import LoadResult, load_clients
 from toolkit.storage.database import Database
 from toolkit.storage.tables import addresses, clients
 

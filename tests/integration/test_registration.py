@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from tests.unit.test_fields import body
 from toolkit.errors import DatabaseUnavailable, InvalidFields
-from toolkit.operations.registration import register_client
+from toolkit.operations.register.registration import register_client
 from toolkit.storage.database import Database
 from toolkit.storage.tables import addresses, clients
 

@@ -12,7 +12,7 @@ from pypdf import PdfReader
 
 from tests.browser import chromium, needs_browser
 from tests.reported import Told, result_of
-from toolkit.domain.custody import CustodyFinding, CustodyProblem
+from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
 from toolkit.reports import write_report
 
 pytestmark = needs_browser
@@ -26,12 +26,12 @@ SALES = (
     Told("fine", "KYC"),
 )
 
-DOUBTS = tuple(
-    CustodyFinding(problem, ("a/b.mp3",), (), sales)
+FILE_FINDINGS = tuple(
+    IntegrityFinding(problem, ("a/b.mp3",), (), sales)
     for problem, sales in (
-        (CustodyProblem.CONTENT_REUSED, ("S-10", "S-9")),
-        (CustodyProblem.WRITTEN_LATE, ("S-9",)),
-        (CustodyProblem.KEY_OUTSIDE_LAYOUT, ("<b>x</b>",)),
+        (IntegrityProblem.CONTENT_REUSED, ("S-10", "S-9")),
+        (IntegrityProblem.WRITTEN_LATE, ("S-9",)),
+        (IntegrityProblem.KEY_OUTSIDE_LAYOUT, ("<b>x</b>",)),
     )
 )
 
@@ -45,7 +45,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def page(browser: Any, tmp_path: Path) -> Iterator[Any]:
     """The report opened from its file; at the end: no errors, no requests beyond the file."""
-    write_report(result_of(SALES, doubts=DOUBTS), tmp_path, ["html", "csv"])
+    write_report(result_of(SALES, file_findings=FILE_FINDINGS), tmp_path, ["html", "csv"])
     opened = browser.new_page()
     complaints: list[str] = []
     requests: list[str] = []
@@ -81,10 +81,10 @@ def test_headings_sort_both_ways(page: Any) -> None:
 
 def test_files_in_doubt_have_a_table_of_their_own(page: Any) -> None:
     def sales() -> list[str]:
-        return page.locator("#doubts tbody th").all_inner_texts()
+        return page.locator("#file-findings tbody th").all_inner_texts()
 
     assert sales() == ["S-10, S-9", "S-9", "<b>x</b>"]
-    page.locator("#doubts").get_by_role("button", name="Sales").click()
+    page.locator("#file-findings").get_by_role("button", name="Sales").click()
     assert sales() == ["<b>x</b>", "S-9", "S-10, S-9"]
     assert len(shown(page)) == 5  # the sales stay as they were
 

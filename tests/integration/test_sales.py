@@ -12,12 +12,12 @@ import sqlalchemy as sa
 
 from tests.conftest import SettableClock
 from tests.unit.test_fields import body
+from toolkit.entrypoints.cli import main
 from toolkit.errors import UnreadableFile
-from toolkit.faces.cli import main
-from toolkit.operations.credentials.manifest import read_manifest
-from toolkit.operations.observation import observe, observe_sales
-from toolkit.operations.registration import register_client
-from toolkit.operations.sales import SalesLoaded, load_sales
+from toolkit.operations.observe.sale_history import observe, observe_sales
+from toolkit.operations.register.registration import register_client
+from toolkit.operations.register.sales_load import SalesLoaded, load_sales
+from toolkit.operations.request.manifest import read_manifest
 from toolkit.storage.database import Database
 from toolkit.storage.tables import sale_observations, sales
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.homes import processes_of
-from toolkit.faces.cli import main
+from toolkit.entrypoints.cli import main
 from toolkit.storage import schema
 from toolkit.storage.database import Database
 

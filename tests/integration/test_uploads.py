@@ -13,13 +13,21 @@ from typing import Any
 
 import pytest
 
-from tests.integration.custody import MP3, PDF, add_record, add_sale, credentials_line, rows, write_credentials
 from tests.integration.scripted_server import Answer, scripted
+from tests.integration.uploaded_sales import (
+    MP3,
+    PDF,
+    add_record,
+    add_sale,
+    credentials_line,
+    rows,
+    write_credentials,
+)
+from toolkit.entrypoints.cli import main
 from toolkit.errors import InvalidInput, UnreadableFile
-from toolkit.faces.cli import main
-from toolkit.operations.credentials.bulk import journal_of
-from toolkit.operations.uploads import UploadProblem, upload_files
-from toolkit.operations.uploads.journal import Journal
+from toolkit.operations.request.bulk import journal_of
+from toolkit.operations.upload import UploadProblem, upload_files
+from toolkit.operations.upload.journal import Journal
 from toolkit.partner import posting
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database

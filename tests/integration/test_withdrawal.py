@@ -11,10 +11,10 @@ from uuid import UUID, uuid4
 import pytest
 import sqlalchemy as sa
 
-from tests.integration.custody import add_record, add_sale, rows
+from tests.integration.uploaded_sales import add_record, add_sale, rows
+from toolkit.entrypoints.cli import main
 from toolkit.errors import EvidenceNotFound, WithdrawalRefused
-from toolkit.faces.cli import main
-from toolkit.operations.withdrawal import withdraw
+from toolkit.operations.judge.withdrawal import withdraw
 from toolkit.storage.database import Database
 from toolkit.storage.tables import sales
 

@@ -12,12 +12,12 @@ import papermill
 import pytest
 import sqlalchemy as sa
 
+from toolkit.entrypoints.cli import main
+from toolkit.entrypoints.demo import NOTEBOOKS
+from toolkit.entrypoints.notebook_results import results_of
+from toolkit.entrypoints.notebook_runs.parameters import read_parameters
+from toolkit.entrypoints.notebooks import load_clients, missing_evidence_report, request_credentials
 from toolkit.errors import SettingsError
-from toolkit.faces.cli import main
-from toolkit.faces.demo import NOTEBOOKS
-from toolkit.faces.notebook_results import results_of
-from toolkit.faces.notebook_runs.parameters import read_parameters
-from toolkit.faces.notebooks import load_clients, missing_evidence_report, request_credentials
 from toolkit.reports import DEFAULT_FORMATS
 from toolkit.samples import make_samples
 from toolkit.storage import tables

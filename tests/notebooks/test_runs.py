@@ -11,10 +11,10 @@ import nbformat
 import psutil
 import pytest
 
+from toolkit.entrypoints.cli import main
+from toolkit.entrypoints.notebook_results import RESULT_TYPE
+from toolkit.entrypoints.notebook_runs import run_notebook
 from toolkit.errors import NotebookFailed, SettingsError
-from toolkit.faces.cli import main
-from toolkit.faces.notebook_results import RESULT_TYPE
-from toolkit.faces.notebook_runs import run_notebook
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from toolkit.domain.rules import (
     evaluate,
     evidence_state,
 )
-from toolkit.operations.audit.expression import EVIDENCES, OBJECTS, SALES, SEPARATOR, missing_evidence
+from toolkit.operations.judge.audit.expression import EVIDENCES, OBJECTS, SALES, SEPARATOR, missing_evidence
 from toolkit.storage.database import Database, raw
 from toolkit.storage.frames import read_arrow
 

@@ -17,10 +17,10 @@ from toolkit.domain.fields import TRIMMED
 from toolkit.domain.quality import QualityWarning, warnings_for
 from toolkit.domain.requests import parse
 from toolkit.errors import InvalidFields
-from toolkit.operations.bulk_load.fields import FIELDS as RULES
-from toolkit.operations.bulk_load.options import NUMBER_ROUNDED, LoadOptions, Repair
-from toolkit.operations.bulk_load.repairs import repair
-from toolkit.operations.bulk_load.verdicts import decide
+from toolkit.operations.register.bulk_load.fields import FIELDS as RULES
+from toolkit.operations.register.bulk_load.options import NUMBER_ROUNDED, LoadOptions, Repair
+from toolkit.operations.register.bulk_load.repairs import repair
+from toolkit.operations.register.bulk_load.verdicts import decide
 from toolkit.operations.spreadsheets import CellKind, Chunk
 
 TODAY = date(2026, 2, 28)
@@ -192,7 +192,7 @@ def values(columns: Any, position: int) -> dict[str, Any]:
 
 
 def test_every_warning_of_the_domain_has_a_text_and_a_field():
-    from toolkit.operations.bulk_load.options import WARNED_FIELD, WARNINGS
+    from toolkit.operations.register.bulk_load.options import WARNED_FIELD, WARNINGS
 
     assert set(WARNED_FIELD) == {str(kind) for kind in QualityWarning}
     assert set(WARNINGS) == {*WARNED_FIELD, NUMBER_ROUNDED}
@@ -201,7 +201,7 @@ def test_every_warning_of_the_domain_has_a_text_and_a_field():
 def test_check_digits_agree_with_the_domain():
     from validate_docbr import CPF
 
-    from toolkit.operations.bulk_load.columns import cpf_digits_fit
+    from toolkit.operations.register.bulk_load.columns import cpf_digits_fit
 
     random = np.random.default_rng(1)
     numbers = random.integers(0, 10, (30_000, 11), dtype=np.uint8)

@@ -14,11 +14,11 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tests.client_rows import read_csv
-from toolkit.operations.bulk_load.headings import Headings
-from toolkit.operations.bulk_load.plans import Plan
-from toolkit.operations.bulk_load.rejects import Outputs
-from toolkit.operations.bulk_load.results import Tally
-from toolkit.operations.spreadsheets import Reading, Source, encodings, find_sources, open_table
+from toolkit.operations.register.bulk_load.headings import Headings
+from toolkit.operations.register.bulk_load.plans import Plan
+from toolkit.operations.register.bulk_load.rejects import Outputs
+from toolkit.operations.register.bulk_load.results import Tally
+from toolkit.operations.spreadsheets import Reading, TableSource, encodings, find_sources, open_table
 from toolkit.operations.spreadsheets.chunks import Chunk
 from toolkit.operations.spreadsheets.records import record_at
 
@@ -65,7 +65,7 @@ def test_cells_and_lines_are_those_of_the_csv_module(
         with mock.patch.object(encodings, "BLOCK", 4096):
             # A few letters of Windows-1252 in a row can be UTF-8 by chance, so it is named.
             named = encoding if encoding == "cp1252" else None
-            table = open_table(Source(path), Reading(encoding=named, delimiter=";"))
+            table = open_table(TableSource(path), Reading(encoding=named, delimiter=";"))
         read = [row for chunk in table.chunks() for row in rows_of(chunk)]
     assert read == by_csv_module(text)
 
@@ -78,7 +78,7 @@ def test_whatever_the_quotation_marks_no_line_is_lost(text: str, block: int):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.csv")
         path.write_bytes(contents)
-        table = open_table(Source(path), Reading(delimiter=";"))
+        table = open_table(TableSource(path), Reading(delimiter=";"))
         assume(table._cells_per_row <= 3)  # else a row of so many cells may also span lines
         with mock.patch.object(encodings, "BLOCK", block):
             chunks = list(table.chunks())

@@ -10,8 +10,8 @@ import pytest
 from tests.integration.evidence_bytes import JPEG, adts, amr, mp4, pdf, silence, telephone_wav, tone
 from toolkit.domain.contents import ContentProblem
 from toolkit.domain.evidence import FileKind
-from toolkit.operations.contents.inspection import Inspected, inspect_file
-from toolkit.operations.contents.inspector import Inspector
+from toolkit.operations.verify.contents.inspection import Inspected, inspect_file
+from toolkit.operations.verify.contents.inspector import Inspector
 
 DAMAGED, ENCRYPTED = ContentProblem.DAMAGED, ContentProblem.ENCRYPTED
 TOO_SHORT, SILENT = ContentProblem.TOO_SHORT, ContentProblem.SILENT

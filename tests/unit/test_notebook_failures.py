@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolkit.faces.notebook_runs.failures import _OUR_PLACE
+from toolkit.entrypoints.notebook_runs.failures import _OUR_PLACE
 
 
 @pytest.mark.parametrize(
@@ -10,7 +10,7 @@ from toolkit.faces.notebook_runs.failures import _OUR_PLACE
     [
         ("Cell In[2], line 3", True),
         ("File ~/project/toolkit/storage/database.py:80, in _translated", True),
-        ("File /srv/a folder/toolkit/toolkit/operations/sales.py:9, in load_sales", True),
+        ("File /srv/a folder/toolkit/toolkit/operations/register/sales_load.py:9, in load_sales", True),
         ("File /srv/.venv/lib/python3.11/site-packages/toolkit/errors.py:9, in x", True),
         ("File /srv/a folder/toolkit/.venv/lib/python3.11/site-packages/pandas/io/sql.py:2, in execute", False),
         ("File /usr/lib/python3.11/json/decoder.py:355, in raw_decode", False),

@@ -12,7 +12,7 @@ import pytest
 
 import toolkit
 from toolkit import errors
-from toolkit.faces.cli import _toolkit, main
+from toolkit.entrypoints.cli import _toolkit, main
 
 
 def test_public_names_are_there_and_sorted() -> None:
@@ -71,7 +71,7 @@ def test_wrong_usage_ends_with_2_and_says_what_to_do(capsys: pytest.CaptureFixtu
 def test_help_of_all_commands_loads_none_of_them() -> None:
     program = """
 import sys
-from toolkit.faces.cli import main
+from toolkit.entrypoints.cli import main
 assert main(["--help"]) == 0
 print(sorted({"pandas", "pyarrow", "ibis", "boto3", "papermill", "starlette"} & set(sys.modules)))
 """

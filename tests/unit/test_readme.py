@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from toolkit.faces.cli import _toolkit
+from toolkit.entrypoints.cli import _toolkit
 from toolkit.settings import Settings
 
 ROOT = Path(__file__).parents[2]

@@ -18,9 +18,9 @@ import pandas as pd
 import pytest
 
 from tests.reported import Told, result_of, source
-from toolkit.domain.custody import CustodyFinding, CustodyProblem
+from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
 from toolkit.errors import InvalidInput, ReportError
-from toolkit.operations.audit import AuditResult
+from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports import DEFAULT_FORMATS, FORMATS, FileState, sheets, verify_files, workbook, write_report
 from toolkit.reports.palette import COLOURS
 from toolkit.reports.wording import headline, notices
@@ -53,21 +53,21 @@ NASTY = (
 )
 
 
-DOUBTS = (
-    CustodyFinding(
-        CustodyProblem.CONTENT_REUSED,
+FILE_FINDINGS = (
+    IntegrityFinding(
+        IntegrityProblem.CONTENT_REUSED,
         ("evidences/2026/11/02/0199c2d4-0000-7000-8000-00000000000a/Ana Lima.mp3", "evidences/2026/11/03/b/c.mp3"),
         (UUID(int=10), UUID(int=11)),
         ("VND-1", "VND-7"),
         "SHA-256 0123abcd",
     ),
-    CustodyFinding(CustodyProblem.KEY_OUTSIDE_LAYOUT, ("Ana Lima.pdf",)),
+    IntegrityFinding(IntegrityProblem.KEY_OUTSIDE_LAYOUT, ("Ana Lima.pdf",)),
 )
 
 
 @pytest.fixture
 def result() -> AuditResult:
-    return result_of(SALES, given_source=source(embedded=["database", "bucket"]), doubts=DOUBTS)
+    return result_of(SALES, given_source=source(embedded=["database", "bucket"]), file_findings=FILE_FINDINGS)
 
 
 def written(result: AuditResult, out: Path, *formats: str) -> Path:
@@ -165,10 +165,10 @@ def test_more_sales_than_a_sheet_holds_go_on_in_the_next(
 
 def test_nothing_that_a_sale_holds_becomes_a_formula_or_markup(tmp_path: Path) -> None:
     told = [Told(text, partner=text, group=text[:3]) for text in NASTY]
-    doubts = [
-        CustodyFinding(CustodyProblem.KEY_OUTSIDE_LAYOUT, (f"{text}/x",), (), (text,), text) for text in NASTY
+    file_findings = [
+        IntegrityFinding(IntegrityProblem.KEY_OUTSIDE_LAYOUT, (f"{text}/x",), (), (text,), text) for text in NASTY
     ]
-    out = written(result_of(told, doubts=doubts), tmp_path)
+    out = written(result_of(told, file_findings=file_findings), tmp_path)
     cells = [row[name] for row in csv_rows(out) for name in ("saleId", "partner", "utilityGroup")]
     assert not [cell for cell in cells if cell[0] in "=+-@\t\r\n"]
     undone = [re.sub(r"\A'('*[=+\-@\t\r\n])", r"\1", row["saleId"]) for row in csv_rows(out)]
@@ -183,23 +183,26 @@ def test_nothing_that_a_sale_holds_becomes_a_formula_or_markup(tmp_path: Path) -
     assert "{{ 7 * 7 }}" in page
     document = json.loads((out / "missing-evidence.json").read_text(encoding="utf-8"))
     assert [row["saleId"] for row in document["rows"]] == list(NASTY)
-    assert [doubt["saleIds"] for doubt in document["doubts"]] == [[text] for text in NASTY]
-    in_doubt = openpyxl.load_workbook(out / "missing-evidence.xlsx")["Doubts"]
-    assert [cell.value for cell in in_doubt["C"][1:]] == list(NASTY)
-    assert {cell.data_type for cell in in_doubt["C"][1:]} == {"s"}
+    assert [finding["saleIds"] for finding in document["file_findings"]] == [[text] for text in NASTY]
+    listed = openpyxl.load_workbook(out / "missing-evidence.xlsx")["File findings"]
+    assert [cell.value for cell in listed["C"][1:]] == list(NASTY)
+    assert {cell.data_type for cell in listed["C"][1:]} == {"s"}
 
 
-def test_files_in_doubt_are_told_without_their_names(result: AuditResult, tmp_path: Path) -> None:
+def test_files_listed_are_told_without_their_names(result: AuditResult, tmp_path: Path) -> None:
     out = written(result, tmp_path)
     for name in ("missing-evidence.html", "missing-evidence.json"):
         text = (out / name).read_text(encoding="utf-8")
         assert "evidences/2026/11/02/0199c2d4-0000-7000-8000-00000000000a/" in text
         assert "Ana Lima" not in text
-    assert [row[:3] for row in sheet_rows(out, "Doubts")[1:]] == [
+    assert [row[:3] for row in sheet_rows(out, "File findings")[1:]] == [
         ("CONTENT_REUSED", "same file for several sales", "VND-1|VND-7"),
         ("KEY_OUTSIDE_LAYOUT", "lies outside the layout", None),
     ]
-    assert "Files are in doubt: same file for several sales (1), lies outside the layout (1)." in notices(result)
+    assert (
+        "There are findings about files: same file for several sales (1), lies outside the layout (1)."
+        in notices(result)
+    )
 
 
 def test_the_page_asks_for_nothing_and_runs_only_what_its_policy_names(
@@ -291,7 +294,7 @@ def test_notices_tell_what_weakens_the_numbers(result: AuditResult) -> None:
     assert [text.split(":")[0] for text in notices(result)] == [
         "Made on an embedded database and bucket, for trying out",
         "1 file counts although nobody has examined it.",
-        "Files are in doubt",
+        "There are findings about files",
         "1 sale without a client",
     ]
     never = notices(result_of(COMPLETE, given_source=source(synced=False)))

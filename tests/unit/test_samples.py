@@ -14,9 +14,9 @@ from toolkit.domain.evidence import EvidenceRequest, EvidenceType
 from toolkit.domain.findings import Problem, Reason
 from toolkit.domain.requests import parse
 from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
+from toolkit.entrypoints.cli import main
+from toolkit.entrypoints.cli.samples import _toolkit as typed
 from toolkit.errors import InvalidInput
-from toolkit.faces.cli import main
-from toolkit.faces.cli.samples import _toolkit as typed
 from toolkit.samples import evidence_files, make_samples, write_samples
 from toolkit.samples.client_files import DEFECTS
 from toolkit.samples.scenarios import SCENARIOS, Fate, Scenario

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.contract.crafted_tokens import claims, private_pem, public_pem, signed, token, unsigned
+from toolkit.entrypoints.tokens import CLOCK_SKEW, Bearer, InvalidToken, TokenKey, issue
 from toolkit.errors import SettingsError
-from toolkit.faces.tokens import CLOCK_SKEW, Bearer, InvalidToken, TokenKey, issue
 from toolkit.settings import Settings
 
 SECRET = "not-a-secret-but-long-enough-for-tests"

@@ -2,7 +2,7 @@
 
 The data are ``GROUP_RULES``, ``REPLACED_BY_COMBINED`` and the enumerations they are made of. Two readings
 derive from them: ``evaluate`` here, and the audit's expression over all sales
-(``toolkit.operations.audit``). Property tests hold the two together.
+(``toolkit.operations.judge.audit``). Property tests hold the two together.
 
 Source: contract, "Minimum evidence rules per utility group".
 """

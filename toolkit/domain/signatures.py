@@ -2,7 +2,7 @@
 
 Recording software in call centres writes many containers, and all of them are audio to the contract. A
 container that may also hold pictures (MP4, Matroska) counts as audio only where its first bytes name no
-picture; the full verification (``toolkit.operations.contents``) looks at its tracks.
+picture; the full verification (``toolkit.operations.verify.contents``) looks at its tracks.
 """
 
 from __future__ import annotations

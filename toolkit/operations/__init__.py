@@ -1,6 +1,6 @@
 """The jobs, one module each: arguments in, values out, no globals.
 
-Operations are given their database, bucket and clock; only ``toolkit.faces`` assembles them.
+Operations are given their database, bucket and clock; only ``toolkit.entrypoints`` assembles them.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ It knows the contract and nothing of the toolkit's database and bucket; ``toolki
 files with ``post_file`` too.
 """
 
-from toolkit.partner.client import Credentials, PartnerClient, Registration
+from toolkit.partner.client import ClientRegistered, Credentials, PartnerClient
 from toolkit.partner.forms import FormPolicy
 from toolkit.partner.posting import post_file
 
-__all__ = ["Credentials", "FormPolicy", "PartnerClient", "Registration", "post_file"]
+__all__ = ["ClientRegistered", "Credentials", "FormPolicy", "PartnerClient", "post_file"]

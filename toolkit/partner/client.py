@@ -33,7 +33,7 @@ TIMEOUT: Final = urllib3.Timeout(connect=10, read=30)
 
 
 @dataclass(frozen=True, slots=True)
-class Registration:
+class ClientRegistered:
     """The answer to a registered client."""
 
     message: str
@@ -65,7 +65,7 @@ class PartnerClient:
         self._token = token
         self._pool = urllib3.PoolManager(maxsize=16)
 
-    def register_client(self, client: Mapping[str, Any]) -> Registration:
+    def register_client(self, client: Mapping[str, Any]) -> ClientRegistered:
         """Register a client with its address (contract names), anew each time.
 
         Raises:
@@ -74,7 +74,7 @@ class PartnerClient:
         """
         answer = self._call("POST", "/clients", client)
         with self._understood():
-            return Registration(str(answer["message"]), UUID(answer["clientId"]), UUID(answer["addressId"]))
+            return ClientRegistered(str(answer["message"]), UUID(answer["clientId"]), UUID(answer["addressId"]))
 
     def request_upload(self, sale_id: str, request: Mapping[str, Any]) -> Credentials:
         """Ask for credentials for one file: ``fileName``, ``fileFormat``, ``type``, ``evidenceType``.

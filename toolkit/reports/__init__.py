@@ -20,7 +20,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from toolkit.errors import InvalidInput
-from toolkit.operations.audit import AuditResult
+from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports import document_json, table_csv, web_page, workbook
 from toolkit.reports.folder import FileState, VerifiedFile, Writer, verify_files, write_files
 from toolkit.reports.report import Report

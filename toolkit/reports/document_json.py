@@ -9,7 +9,7 @@
     byGroup    [{utilityGroup, compliant, incomplete, conflict}]
     missing    [{evidenceType, UNUSABLE, NOT_UPLOADED, EXPIRED, NEVER_REQUESTED}]      counts of sales
     problems   [{problem, severity, sales}]
-    doubts     [{problem, saleIds, evidenceIds, folders, detail}]      about the files themselves
+    fileFindings  [{problem, saleIds, evidenceIds, folders, detail}]      about the files themselves
     ages       [{ageDays, incomplete, conflict}]               open sales by days since their creation
     source     {database, embedded, bucket, lastSync, toolkit, rules, seal}
     rows       [{saleId, ...}]   one a sale that is not compliant: the columns of the CSV, with real lists,
@@ -26,9 +26,9 @@ from zoneinfo import ZoneInfo
 
 import pandas as pd
 
-from toolkit.domain.custody import CustodyFinding
-from toolkit.operations.audit import AuditResult
-from toolkit.operations.audit.expression import items
+from toolkit.domain.integrity import IntegrityFinding
+from toolkit.operations.judge.audit import AuditResult
+from toolkit.operations.judge.audit.expression import items
 from toolkit.reports.report import MOMENTS, STEM, Report, known
 from toolkit.reports.times import iso, iso_column
 
@@ -62,7 +62,7 @@ def summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
         "byGroup": _records(result.by_group),
         "missing": _records(result.missing),
         "problems": _records(result.problems),
-        "doubts": [_doubt(each) for each in result.doubts],
+        "file_findings": [_file_finding(each) for each in result.file_findings],
         "ages": _records(result.ages),
         "source": {
             "database": source.database,
@@ -76,7 +76,7 @@ def summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
     }
 
 
-def _doubt(finding: CustodyFinding) -> dict[str, Any]:
+def _file_finding(finding: IntegrityFinding) -> dict[str, Any]:
     return {
         "problem": finding.problem,
         "saleIds": list(finding.sale_ids),

@@ -8,8 +8,8 @@ from typing import Any, Final, Literal
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from toolkit.reports.charts import WIDTH, Segment
 from toolkit.reports.palette import COLOURS, INK, LINE
-from toolkit.reports.pictures import WIDTH, Segment
 
 WIDE: Final = 8.27
 HIGH: Final = 11.69

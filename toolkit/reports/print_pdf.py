@@ -12,11 +12,11 @@ from typing import Any, Final
 from matplotlib.backends.backend_pdf import PdfPages
 
 from toolkit.domain.findings import PROBLEM_TEXTS, Problem, Reason
-from toolkit.operations.audit.expression import items
+from toolkit.operations.judge.audit.expression import items
 from toolkit.reports import wording
+from toolkit.reports.charts import Chart, charts, shares
 from toolkit.reports.palette import COLOURS, INK, NOTICE, SOFT, STATUS_INK
 from toolkit.reports.paper import INNER, MARGIN, SERIF, WIDE, Paper, clipped
-from toolkit.reports.pictures import Chart, charts, shares
 from toolkit.reports.report import Report, known, tuples
 from toolkit.reports.times import readable
 

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pandas as pd
 
-from toolkit.operations.audit import AuditResult
+from toolkit.operations.judge.audit import AuditResult
 
 STEM: Final = "missing-evidence"
 """What every file of a report is called, before its format."""

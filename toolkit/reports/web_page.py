@@ -22,9 +22,9 @@ from markupsafe import Markup
 
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.findings import PROBLEM_TEXTS, SEVERITY_OF, Problem, Reason
-from toolkit.operations.audit.expression import items
+from toolkit.operations.judge.audit.expression import items
 from toolkit.reports import wording
-from toolkit.reports.pictures import charts, shares
+from toolkit.reports.charts import charts, shares
 from toolkit.reports.report import STEM, Report, known, tuples
 from toolkit.reports.times import offset, readable
 
@@ -32,7 +32,7 @@ ROWS_SHOWN: Final = 2000
 """Sales in the table of the page, so that a browser stays quick; the other formats hold all of them."""
 
 
-DOUBTS_SHOWN: Final = 200
+FILE_FINDINGS_SHOWN: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ def _context(report: Report) -> dict[str, Any]:
         "troubles": [_trouble(row.problem, row.sales) for row in tuples(result.problems) if row.sales],
         "lines": _lines(result.rows.head(ROWS_SHOWN), report.timezone),
         "shown": min(len(result.rows), ROWS_SHOWN),
-        "doubts": result.doubts[:DOUBTS_SHOWN],
-        "doubt_names": wording.DOUBT_NAMES,
+        "file_findings": result.file_findings[:FILE_FINDINGS_SHOWN],
+        "file_finding_names": wording.FILE_FINDING_NAMES,
         "files": [f"{STEM}.{each}" for each in report.formats if each != "html"],
         "glossary": wording.GLOSSARY,
         "codes": wording.CODES,

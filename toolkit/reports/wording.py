@@ -6,10 +6,10 @@ from collections import Counter
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from toolkit.domain.custody import CUSTODY_TEXTS, CustodyProblem
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.findings import PROBLEM_TEXTS, REASON_TEXTS, Problem, Reason, Status
-from toolkit.operations.audit import AuditResult
+from toolkit.domain.integrity import INTEGRITY_TEXTS, IntegrityProblem
+from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports.times import readable
 
 TITLE: Final = "Missing evidence"
@@ -45,14 +45,14 @@ PROBLEM_NAMES: Final = {
     Problem.DOCUMENT_REDUNDANT: "redundant document",
 }
 
-DOUBT_NAMES: Final = {
-    CustodyProblem.CONTENT_REUSED: "same file for several sales",
-    CustodyProblem.OVERWRITTEN: "replaced after it was verified",
-    CustodyProblem.WRITTEN_LATE: "written too late",
-    CustodyProblem.CONTENT_REPEATED: "same file as two types",
-    CustodyProblem.TYPE_DIFFERS: "another type than declared",
-    CustodyProblem.OBJECT_WITHOUT_RECORD: "belongs to no record",
-    CustodyProblem.KEY_OUTSIDE_LAYOUT: "lies outside the layout",
+FILE_FINDING_NAMES: Final = {
+    IntegrityProblem.CONTENT_REUSED: "same file for several sales",
+    IntegrityProblem.OVERWRITTEN: "replaced after it was verified",
+    IntegrityProblem.WRITTEN_LATE: "written too late",
+    IntegrityProblem.CONTENT_REPEATED: "same file as two types",
+    IntegrityProblem.TYPE_DIFFERS: "another type than declared",
+    IntegrityProblem.OBJECT_WITHOUT_RECORD: "belongs to no record",
+    IntegrityProblem.KEY_OUTSIDE_LAYOUT: "lies outside the layout",
 }
 
 GLOSSARY: Final = {
@@ -62,7 +62,7 @@ GLOSSARY: Final = {
         "and nothing was found wrong with it. A record without a file counts for nothing."
     ),
     "Open": "A sale that is incomplete or in conflict: somebody has to act.",
-    "In doubt": (
+    "File finding": (
         "Something is odd about a file itself. It goes on counting until somebody withdraws its record, with a "
         "reason and a second person."
     ),
@@ -79,7 +79,7 @@ CODES: Final = {
     **{evidence_type.value: f"{name}." for evidence_type, name in TYPE_NAMES.items()},
     **{reason.value: text for reason, text in REASON_TEXTS.items()},
     **{problem.value: text for problem, text in PROBLEM_TEXTS.items()},
-    **{problem.value: text for problem, text in CUSTODY_TEXTS.items()},
+    **{problem.value: text for problem, text in INTEGRITY_TEXTS.items()},
 }
 """What each code of the tables means."""
 
@@ -118,10 +118,12 @@ def notices(result: AuditResult) -> list[str]:
         verb, them = ("counts", "it") if result.unexamined == 1 else ("count", "them")
         files = counted(result.unexamined, "file")
         found.append(f"{files} {verb} although nobody has examined {them}.")
-    if result.doubts:
-        kinds = Counter(doubt.problem for doubt in result.doubts)
-        told = ", ".join(f"{name} ({kinds[problem]:,})" for problem, name in DOUBT_NAMES.items() if kinds[problem])
-        found.append(f"Files are in doubt: {told}.")
+    if result.file_findings:
+        kinds = Counter(finding.problem for finding in result.file_findings)
+        told = ", ".join(
+            f"{name} ({kinds[problem]:,})" for problem, name in FILE_FINDING_NAMES.items() if kinds[problem]
+        )
+        found.append(f"There are findings about files: {told}.")
     if result.without_client:
         found.append(
             f"{counted(result.without_client, 'sale')} without a client: nobody can be asked for evidence."

@@ -1,8 +1,8 @@
 """``missing-evidence.xlsx``: the report as a workbook, for those who filter and sort in a spreadsheet.
 
 *Summary* has totals and charts, *Sales* one row a sale that is not compliant, *Missing* one row a missing
-piece, *Doubts* one row a doubt about files, *Notes* what the words mean and where the numbers come from. Texts
-are written as texts: nothing that a sale holds becomes a formula or a link.
+piece, *File findings* one row a finding about a file, *Notes* what the words mean and where the numbers come
+from. Texts are written as texts: nothing that a sale holds becomes a formula or a link.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import xlsxwriter
 
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.findings import Reason
-from toolkit.operations.audit import AuditResult
-from toolkit.operations.audit.expression import items
+from toolkit.operations.judge.audit import AuditResult
+from toolkit.operations.judge.audit.expression import items
 from toolkit.reports import wording
 from toolkit.reports.palette import COLOURS, STATUS_INK, STATUS_WASH
 from toolkit.reports.report import MOMENTS, Report, known, tuples
@@ -43,8 +43,8 @@ _WIDTHS: Final = {
     "meaning": 46,
     "reason": 20,
     "reasonInWords": 22,
-    "doubt": 28,
-    "doubtInWords": 32,
+    "finding": 28,
+    "findingInWords": 32,
     "saleIds": 40,
     "evidenceIds": 40,
     "folders": 62,
@@ -69,7 +69,7 @@ _PIECES: Final = (
 )
 
 
-_DOUBT: Final = ("doubt", "doubtInWords", "saleIds", "evidenceIds", "folders", "detail")
+_FILE_FINDING: Final = ("finding", "findingInWords", "saleIds", "evidenceIds", "folders", "detail")
 
 
 def write(report: Report, path: Path) -> None:
@@ -94,7 +94,7 @@ def write(report: Report, path: Path) -> None:
         rows = _local(report)
         _write_long(book, formats, "Sales", list(rows.columns), rows.itertuples(index=False, name=None))
         _write_long(book, formats, "Missing", _PIECES, _pieces(rows))
-        _write_long(book, formats, "Doubts", _DOUBT, _doubts(report.result))
+        _write_long(book, formats, "File findings", _FILE_FINDING, _file_findings(report.result))
         _write_notes(book, formats, report)
 
 
@@ -220,16 +220,16 @@ def _pieces(rows: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
             )
 
 
-def _doubts(result: AuditResult) -> Iterator[tuple[str, ...]]:
-    """One row a doubt about files."""
-    for doubt in result.doubts:
+def _file_findings(result: AuditResult) -> Iterator[tuple[str, ...]]:
+    """One row a finding about files."""
+    for finding in result.file_findings:
         yield (
-            doubt.problem,
-            wording.DOUBT_NAMES[doubt.problem],
-            "|".join(doubt.sale_ids),
-            "|".join(map(str, doubt.evidence_ids)),
-            "|".join(doubt.folders),
-            doubt.detail,
+            finding.problem,
+            wording.FILE_FINDING_NAMES[finding.problem],
+            "|".join(finding.sale_ids),
+            "|".join(map(str, finding.evidence_ids)),
+            "|".join(finding.folders),
+            finding.detail,
         )
 
 

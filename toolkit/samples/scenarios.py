@@ -1,7 +1,7 @@
 """Every case of the minimum-evidence rules, each as the story of one sale and the verdict that it deserves.
 
 What happened to the evidence is written down here; ``toolkit.samples.dataset`` makes files of it, and
-``toolkit.faces.demo`` lets it happen on a real database and bucket.
+``toolkit.entrypoints.demo`` lets it happen on a real database and bucket.
 """
 
 from __future__ import annotations

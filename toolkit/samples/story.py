@@ -14,9 +14,9 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from toolkit.operations import Clock
-from toolkit.operations.completion import complete_sale
-from toolkit.operations.credentials import UploadLimits, request_upload
-from toolkit.operations.withdrawal import withdraw
+from toolkit.operations.judge.completion import complete_sale
+from toolkit.operations.judge.withdrawal import withdraw
+from toolkit.operations.request import UploadLimits, request_upload
 from toolkit.partner import post_file
 from toolkit.samples.dataset import SampleFile, Samples
 from toolkit.samples.folder import PARTNER_FILES, manifest_row

@@ -15,7 +15,7 @@ import numpy as np
 from toolkit.errors import UnreadableFile
 from toolkit.operations.spreadsheets.chunks import CellKind, Chunk, Layout, Lines, Reading
 from toolkit.operations.spreadsheets.delimited import DelimitedText
-from toolkit.operations.spreadsheets.sources import Source, find_sources
+from toolkit.operations.spreadsheets.sources import TableSource, find_sources
 from toolkit.operations.spreadsheets.workbook import Workbook
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ __all__ = [
     "Chunk",
     "Layout",
     "Reading",
-    "Source",
     "SpreadsheetTable",
     "Table",
+    "TableSource",
     "find_sources",
     "open_table",
     "read_table",
@@ -48,7 +48,7 @@ SpreadsheetTable = DelimitedText | Workbook
 """A table that is understood and can be read."""
 
 
-def open_table(source: Source, reading: Reading | None = None) -> SpreadsheetTable:
+def open_table(source: TableSource, reading: Reading | None = None) -> SpreadsheetTable:
     """Find out how ``source`` is written, and make ready to read it.
 
     Raises:

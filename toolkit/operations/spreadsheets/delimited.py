@@ -26,7 +26,7 @@ from toolkit.operations.spreadsheets.chunks import (
 )
 from toolkit.operations.spreadsheets.parsing import Parsed, parse
 from toolkit.operations.spreadsheets.records import TOO_MANY, Record, records
-from toolkit.operations.spreadsheets.sources import Source
+from toolkit.operations.spreadsheets.sources import TableSource
 from toolkit.operations.spreadsheets.text_bytes import blank_rows
 
 DELIMITERS: Final = (b";", b",", b"\t", b"|")
@@ -40,7 +40,7 @@ _SEPARATOR_LINE: Final = re.compile(rb"sep=(.)\r?\n", re.IGNORECASE)
 class DelimitedText:
     """A text file whose layout is understood; ``chunks`` reads it as often as asked."""
 
-    def __init__(self, source: Source, reading: Reading) -> None:
+    def __init__(self, source: TableSource, reading: Reading) -> None:
         self._stamp = source.stamp()
         contents = encodings.examine(source)
         encoding = encodings.find_encoding(source, contents, reading.encoding)
@@ -110,7 +110,7 @@ class _Headings(NamedTuple):
     cells_per_row: int
 
 
-def _find_headings(source: Source, sample: bytes, reading: Reading) -> _Headings:
+def _find_headings(source: TableSource, sample: bytes, reading: Reading) -> _Headings:
     if not sample.strip():
         raise UnreadableFile(f"{source.name}: the file is empty.")
     separator = _SEPARATOR_LINE.match(sample)

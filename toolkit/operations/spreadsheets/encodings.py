@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from toolkit.errors import UnreadableFile
-from toolkit.operations.spreadsheets.sources import Source
+from toolkit.operations.spreadsheets.sources import TableSource
 
 BLOCK: Final = 6 * 1024 * 1024
 """Bytes read at a time; what is held of a file is a few of these, however long it is."""
@@ -45,7 +45,7 @@ class Contents:
     is_utf8: bool
 
 
-def examine(source: Source) -> Contents:
+def examine(source: TableSource) -> Contents:
     """Read the whole source once: its digest, its size, and whether it is valid UTF-8."""
     digest, size, head, is_utf8, rest = hashlib.sha256(), 0, b"", True, b""
     with source.open() as stream, ThreadPoolExecutor(1) as hashing:
@@ -64,7 +64,7 @@ def examine(source: Source) -> Contents:
     return Contents(digest.hexdigest(), size, head, is_utf8 and _valid_utf8(rest))
 
 
-def find_encoding(source: Source, contents: Contents, asked: str | None) -> str:
+def find_encoding(source: TableSource, contents: Contents, asked: str | None) -> str:
     """The encoding: the one asked for, else by byte order mark, else UTF-8 if all bytes fit, else Windows-1252.
 
     Raises:
@@ -85,7 +85,7 @@ def find_encoding(source: Source, contents: Contents, asked: str | None) -> str:
     return encoding
 
 
-def _mixed(source: Source) -> UnreadableFile:
+def _mixed(source: TableSource) -> UnreadableFile:
     return UnreadableFile(
         f"{source.name}: is partly UTF-8 and partly not; save it as CSV in UTF-8 or as XLSX, "
         "or name its encoding: --encoding"
@@ -109,7 +109,7 @@ def codec(encoding: str) -> str:
         ) from None
 
 
-def blocks(source: Source, encoding: str) -> Iterator[bytes]:
+def blocks(source: TableSource, encoding: str) -> Iterator[bytes]:
     """The text as UTF-8 without byte order mark, cut anywhere.
 
     Raises:

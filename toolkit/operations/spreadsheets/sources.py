@@ -26,7 +26,7 @@ _WORKBOOK_PARTS: Final = ("xl/workbook.xml", "xl/workbook.bin", "content.xml")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TableSource:
     """One table: a file, what a gzip file holds, or a member of a zip archive."""
 
     path: Path
@@ -76,7 +76,7 @@ class Source:
             raise UnreadableFile(f"{self.name}: protected by a password; save it without one.") from None
 
 
-def find_sources(paths: Iterable[Path]) -> list[Source]:
+def find_sources(paths: Iterable[Path]) -> list[TableSource]:
     """The tables that ``paths`` stand for, each once, in the order given; folders and archives by name.
 
     A folder stands for every spreadsheet in and below it, without hidden files and what a load has written.
@@ -85,14 +85,14 @@ def find_sources(paths: Iterable[Path]) -> list[Source]:
     Raises:
         UnreadableFile: nothing is there, or nothing in it is a spreadsheet.
     """
-    found: dict[tuple[Path, str | None], Source] = {}
+    found: dict[tuple[Path, str | None], TableSource] = {}
     for path in paths:
         for source in _sources(path):
             found.setdefault((source.path.resolve(), source.member), source)
     return _told_apart(list(found.values()))
 
 
-def _told_apart(sources: list[Source]) -> list[Source]:
+def _told_apart(sources: list[TableSource]) -> list[TableSource]:
     folders = [source.path.parent.resolve().parts for source in sources]
     for depth in range(1, max(map(len, folders), default=0)):
         named = Counter(source.flat_name for source in sources)
@@ -103,7 +103,7 @@ def _told_apart(sources: list[Source]) -> list[Source]:
     return sources
 
 
-def _sources(path: Path) -> list[Source]:
+def _sources(path: Path) -> list[TableSource]:
     if path.is_dir():
         found = [source for file in sorted(path.rglob("*")) if _wanted(file, path) for source in _of_file(file)]
         if not found:
@@ -125,19 +125,19 @@ def _wanted(file: Path, folder: Path) -> bool:
     )
 
 
-def _of_file(path: Path) -> list[Source]:
+def _of_file(path: Path) -> list[TableSource]:
     head = _head(path)
     if head.startswith(_GZIP):
-        packed = Source(path, gzipped=True)
+        packed = TableSource(path, gzipped=True)
         return [replace(packed, workbook=_starts_as_workbook(packed))]
     if head.startswith(_OLE):
-        return [Source(path, workbook=True)]
+        return [TableSource(path, workbook=True)]
     if head.startswith(_ZIP):
         return _of_zip(path)
-    return [Source(path)]
+    return [TableSource(path)]
 
 
-def _starts_as_workbook(source: Source) -> bool:
+def _starts_as_workbook(source: TableSource) -> bool:
     with source.open() as stream:
         return stream.read(4) in (_OLE, _ZIP)
 
@@ -154,19 +154,20 @@ def _head(path: Path) -> bytes:
         raise UnreadableFile(f"{path}: cannot be read: {error.strerror}.") from None
 
 
-def _of_zip(path: Path) -> list[Source]:
+def _of_zip(path: Path) -> list[TableSource]:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
     except zipfile.BadZipFile:
         raise UnreadableFile(f"{path}: the file is damaged or incomplete; ask for it again.") from None
     if any(part in names for part in _WORKBOOK_PARTS):
-        return [Source(path, workbook=True)]
+        return [TableSource(path, workbook=True)]
     members = [name for name in sorted(names) if _is_table(PurePosixPath(name))]
     if not members:
         raise UnreadableFile(f"{path}: no spreadsheet in this archive; expected .csv or .xlsx files.")
     return [
-        Source(path, name, workbook=PurePosixPath(name).suffix.lower() in WORKBOOK_SUFFIXES) for name in members
+        TableSource(path, name, workbook=PurePosixPath(name).suffix.lower() in WORKBOOK_SUFFIXES)
+        for name in members
     ]
 
 

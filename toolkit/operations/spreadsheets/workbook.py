@@ -31,7 +31,7 @@ from python_calamine import (
 from toolkit.domain.fields import TRIMMED
 from toolkit.errors import UnreadableFile
 from toolkit.operations.spreadsheets.chunks import HEADING_ROWS, CellKind, Chunk, Layout, Reading, any_cell
-from toolkit.operations.spreadsheets.sources import Source
+from toolkit.operations.spreadsheets.sources import TableSource
 from toolkit.operations.spreadsheets.workbook_bounds import is_too_wide_apart
 from toolkit.operations.spreadsheets.workbook_errors import CellError, Errors, errors_of
 
@@ -45,7 +45,7 @@ EXACT: Final = 10**15
 class Workbook:
     """A workbook whose layout is understood: one sheet of it holds the table."""
 
-    def __init__(self, source: Source, reading: Reading) -> None:
+    def __init__(self, source: TableSource, reading: Reading) -> None:
         self.source = source
         self._stamp = source.stamp()
         contents = _contents(source)
@@ -106,12 +106,12 @@ def _with_days_from_1904(chunk: Chunk) -> Chunk:
     return replace(chunk, kinds=kinds)
 
 
-def _contents(source: Source) -> bytes:
+def _contents(source: TableSource) -> bytes:
     with source.open() as stream:
         return stream.read()
 
 
-def _open(source: Source, contents: bytes) -> CalamineWorkbook:
+def _open(source: TableSource, contents: bytes) -> CalamineWorkbook:
     if is_too_wide_apart(contents):
         raise UnreadableFile(
             f"{source.name}: its cells lie too far apart to be read; delete what stands far outside of the table."
@@ -126,7 +126,7 @@ def _open(source: Source, contents: bytes) -> CalamineWorkbook:
         ) from None
 
 
-def _sheet(source: Source, book: CalamineWorkbook, name: str) -> CalamineSheet:
+def _sheet(source: TableSource, book: CalamineWorkbook, name: str) -> CalamineSheet:
     try:
         return book.get_sheet_by_name(name)
     except CalamineError:
@@ -134,7 +134,7 @@ def _sheet(source: Source, book: CalamineWorkbook, name: str) -> CalamineSheet:
 
 
 def _find_sheet(
-    source: Source, book: CalamineWorkbook, contents: bytes, reading: Reading
+    source: TableSource, book: CalamineWorkbook, contents: bytes, reading: Reading
 ) -> tuple[CalamineSheet, str, int, tuple[str, ...], Errors]:
     """The one sheet that has the headings, the row they are in, the headings, and the errors in the sheet."""
     names = [sheet.name for sheet in book.sheets_metadata if sheet.visible == SheetVisibleEnum.Visible]

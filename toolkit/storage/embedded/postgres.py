@@ -18,7 +18,7 @@ import psutil
 
 from toolkit.storage.embedded import cluster, processes
 from toolkit.storage.embedded.account import Account, check_reach, server_account
-from toolkit.storage.embedded.claims import claim, is_claimed
+from toolkit.storage.embedded.data_directory_lock import claim, is_claimed
 from toolkit.storage.embedded.home import alone, failure, folder_bytes, prepare, private_folder
 from toolkit.storage.embedded.programs import VERSION, programs
 from toolkit.storage.embedded.status import ServiceStatus

@@ -1,7 +1,7 @@
 """The custody log: events written by whoever writes what they tell, and the seals that chain them.
 
 Where the toolkit owns the table, a trigger writes the events, so that nobody can forget to. The service's own
-tables get no trigger: issuing credentials writes its events itself (``toolkit.operations.custody_log``).
+tables get no trigger: issuing credentials writes its events itself (``toolkit.operations.prove.custody_log``).
 """
 
 import sqlalchemy as sa

@@ -1,0 +1,181 @@
+"""Findings about the origin of evidence files, from a real bucket and database."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.integration.evidence_bytes import pdf, tone
+from tests.integration.uploaded_sales import add_record, add_sale
+from toolkit.domain.evidence import EvidenceType
+from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem, same_type
+from toolkit.entrypoints.cli import main
+from toolkit.operations.judge.withdrawal import withdraw
+from toolkit.operations.observe.bucket_sync import sync_bucket
+from toolkit.operations.verify.contents import verification, verify_contents
+from toolkit.operations.verify.contents.inspection import inspect_file
+from toolkit.operations.verify.integrity import integrity_findings
+from toolkit.storage.bucket import Bucket
+from toolkit.storage.database import Database
+
+
+@pytest.fixture
+def put(bucket: Bucket, s3: Any) -> Any:
+    return lambda key, body: s3.put_object(Bucket=bucket.name, Key=key, Body=body)
+
+
+@pytest.fixture
+def look(database: Database, bucket: Bucket, clock: Any) -> Any:
+    def sync_verify_and_find() -> list[IntegrityFinding]:
+        sync_bucket(database, bucket, clock=clock)
+        verify_contents(database, bucket, clock=clock)
+        return integrity_findings(database)
+
+    return sync_verify_and_find
+
+
+class InThisProcess:
+    """Looks at files without a process of its own: ours are harmless, and starting one takes half a second."""
+
+    inspect = staticmethod(inspect_file)
+
+    def __enter__(self) -> InThisProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verification, "Inspector", InThisProcess)
+
+
+NOW = datetime.now(UTC)
+
+
+def test_the_same_file_for_two_sales_names_them_until_one_is_withdrawn(
+    database: Database, put: Any, look: Any, clock: Any
+) -> None:
+    ids, keys = [], []
+    for sale_id in ("sale-2", "sale-1"):
+        add_sale(database, sale_id)
+        evidence_id, key = add_record(database, sale_id, EvidenceType.POV, file_name="a.mp3", expires_at=NOW)
+        put(key, tone())
+        ids.append(evidence_id)
+        keys.append(key)
+    [finding] = look()
+    assert finding.problem is IntegrityProblem.CONTENT_REUSED
+    assert finding.sale_ids == ("sale-1", "sale-2")
+    assert (finding.evidence_ids, finding.keys) == (tuple(ids), tuple(sorted(keys)))
+    withdraw(database, ids[0], reason="not his voice", withdrawn_by="Ana", approved_by="Rui", clock=clock)
+    assert look() == []
+
+
+def test_the_same_file_as_two_types_of_one_sale(database: Database, put: Any, look: Any) -> None:
+    sale_id = add_sale(database)
+    for evidence_type in (EvidenceType.DOC_RESPONSAVEL_FINANCEIRO, EvidenceType.DOC_CONTRATANTE):
+        put(add_record(database, sale_id, evidence_type, expires_at=NOW)[1], pdf())
+    [finding] = look()
+    assert finding.problem is IntegrityProblem.CONTENT_REPEATED
+    assert finding.sale_ids == ("sale-1",)
+    assert finding.detail == "DOC_CONTRATANTE and DOC_RESPONSAVEL_FINANCEIRO"
+
+
+def test_a_file_sent_twice_as_one_type_is_no_finding(database: Database, put: Any, look: Any) -> None:
+    sale_id = add_sale(database)
+    for _ in range(2):
+        put(add_record(database, sale_id, expires_at=NOW)[1], pdf())
+    assert look() == []
+
+
+def test_a_file_written_long_after_its_credentials_ran_out(database: Database, put: Any, look: Any) -> None:
+    sale_id = add_sale(database)
+    put(add_record(database, sale_id, expires_at=NOW - timedelta(minutes=5))[1], pdf(1))
+    late = add_record(database, sale_id, expires_at=NOW - timedelta(hours=2))[1]
+    put(late, pdf(2))
+    [finding] = look()
+    assert (finding.problem, finding.keys) == (IntegrityProblem.WRITTEN_LATE, (late,))
+    assert finding.detail.startswith("late by 2:0")
+
+
+def test_a_file_replaced_after_it_was_verified(database: Database, put: Any, look: Any) -> None:
+    add_sale(database)
+    key = add_record(database, expires_at=NOW)[1]
+    put(key, pdf(1))
+    assert look() == []
+    put(key, pdf(1))
+    assert look() == []  # another version of the same bytes
+    put(key, pdf(2))
+    [finding] = look()
+    assert (finding.problem, finding.keys) == (IntegrityProblem.OVERWRITTEN, (key,))
+    assert finding.detail == "verified at 2026-03-02 12:00 UTC"
+
+
+def test_a_wav_declared_as_mpeg(database: Database, put: Any, look: Any) -> None:
+    add_sale(database)
+    for declared, content in (
+        ("audio/mpeg", tone(2.0, "WAV")),
+        ("audio/x-wav", tone(3.0, "WAV")),
+        ("AUDIO/MP3", tone(2.0, "MP3")),
+    ):
+        _, key = add_record(database, evidence_type=EvidenceType.POV, media_type=declared, expires_at=NOW)
+        put(key, content)
+    [finding] = look()
+    assert finding.problem is IntegrityProblem.TYPE_DIFFERS
+    assert finding.detail == "declared audio/mpeg, is audio/wav"
+
+
+def test_objects_that_belong_to_nothing(put: Any, look: Any) -> None:
+    stray = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/a.pdf"
+    for key in (stray, "evidences/a.pdf", "backup/2026.zip", stray + "/more"):
+        put(key, pdf())
+    assert [(finding.problem, finding.keys[0]) for finding in look()] == [
+        (IntegrityProblem.OBJECT_WITHOUT_RECORD, stray),
+        (IntegrityProblem.KEY_OUTSIDE_LAYOUT, "backup/2026.zip"),
+        (IntegrityProblem.KEY_OUTSIDE_LAYOUT, stray + "/more"),
+        (IntegrityProblem.KEY_OUTSIDE_LAYOUT, "evidences/a.pdf"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("declared", "actual", "same"),
+    [
+        ("audio/mpeg", "audio/mpeg", True),
+        ("Audio/MP3", "audio/mpeg", True),
+        ("audio/ogg; codecs=opus", "audio/ogg", True),
+        ("audio/aac", "audio/mp4", True),
+        ("audio/aac", "audio/aac", True),
+        ("audio/mpeg", "audio/wav", False),
+        ("audio/unheard-of", "audio/wav", False),
+    ],
+)
+def test_names_of_one_type(declared: str, actual: str, same: bool) -> None:
+    assert same_type(declared, actual) is same
+
+
+def test_the_command_lists_findings(
+    put: Any, look: Any, embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evidence", "findings"], embedded_environment) == 0
+    assert capsys.readouterr().out == "nothing in finding\n"
+    put("elsewhere.pdf", pdf())
+    look()
+    assert main(["evidence", "findings", "--json"], embedded_environment) == 3
+    assert json.loads(capsys.readouterr().out) == {
+        "findings": [
+            {
+                "problem": "KEY_OUTSIDE_LAYOUT",
+                "text": "The file lies where no upload form leads.",
+                "detail": "",
+                "sales": [],
+                "evidenceIds": [],
+                "keys": ["elsewhere.pdf"],
+            }
+        ]
+    }
+    assert main(["evidence", "findings"], embedded_environment) == 3
+    assert "KEY_OUTSIDE_LAYOUT" in capsys.readouterr().out

@@ -1,0 +1,64 @@
+"""Moments as people write them."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from toolkit.entrypoints.timestamps import parse_timestamp
+from toolkit.errors import InvalidInput
+
+SAO_PAULO = ZoneInfo("America/Sao_Paulo")
+NOW = datetime(2026, 11, 21, 1, 30, tzinfo=UTC)  # the evening of the 20th in São Paulo
+
+
+def parsed(text: str) -> datetime:
+    return parse_timestamp(text, timezone=SAO_PAULO, now=NOW).astimezone(UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026-11-20 18:00", "2026-11-20 21:00:00"),
+        ("2026-11-20T18:00:30", "2026-11-20 21:00:30"),
+        ("2026-11-20T18:00:00-03:00", "2026-11-20 21:00:00"),
+        ("2026-11-20T18:00:00Z", "2026-11-20 18:00:00"),
+        (" 2026-11-20T18:00+0200 ", "2026-11-20 16:00:00"),
+        ("2026-11-19", "2026-11-20 02:59:59.999999"),  # the end of that day
+        ("2026-11-20", "2026-11-21 01:30:00"),  # today: now
+    ],
+)
+def test_a_moment_is_in_the_time_zone_of_the_settings_unless_it_carries_an_offset(
+    text: str, expected: str
+) -> None:
+    assert parsed(text) == datetime.fromisoformat(expected).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "now",
+        "20/11/2026",
+        "2026-13-01",
+        "2026-11-31",
+        "2026-11-20 25:00",
+        "20261120",
+        "2026-W47-5",
+        "0001-01-01x",
+    ],
+)
+def test_what_is_no_moment_is_refused_with_examples(text: str) -> None:
+    with pytest.raises(InvalidInput, match="write it like 2026-11-20"):
+        parsed(text)
+
+
+@pytest.mark.parametrize("text", ["2026-11-21", "2026-11-20 22:31", "9999-12-31T00:00:00+00:00"])
+def test_the_future_was_not_seen_yet(text: str) -> None:
+    with pytest.raises(InvalidInput, match="lies in the future"):
+        parsed(text)
+
+
+def test_a_moment_just_past_is_fine() -> None:
+    assert parsed("2026-11-20 22:30") == NOW
+    assert NOW - parsed("2026-11-20 22:29") == timedelta(minutes=1)

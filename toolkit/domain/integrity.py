@@ -1,0 +1,80 @@
+"""What can be wrong with how evidence files came to lie where they lie, beyond a single sale's completeness."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+from uuid import UUID
+
+from toolkit.domain.evidence import KEY_PREFIX
+
+
+class IntegrityProblem(StrEnum):
+    """A finding about the origin of a file, gravest first."""
+
+    CONTENT_REUSED = "CONTENT_REUSED"
+    OVERWRITTEN = "OVERWRITTEN"
+    WRITTEN_LATE = "WRITTEN_LATE"
+    CONTENT_REPEATED = "CONTENT_REPEATED"
+    TYPE_DIFFERS = "TYPE_DIFFERS"
+    OBJECT_WITHOUT_RECORD = "OBJECT_WITHOUT_RECORD"
+    KEY_OUTSIDE_LAYOUT = "KEY_OUTSIDE_LAYOUT"
+
+
+INTEGRITY_TEXTS: Final = {
+    IntegrityProblem.CONTENT_REUSED: "The same file is the evidence of more than one sale.",
+    IntegrityProblem.OVERWRITTEN: "The file was replaced by another one after it had been verified.",
+    IntegrityProblem.WRITTEN_LATE: "The file was written after its upload credentials had run out.",
+    IntegrityProblem.CONTENT_REPEATED: "The same file is two types of evidence of one sale.",
+    IntegrityProblem.TYPE_DIFFERS: "The file is of the right kind, but not of the type that was declared.",
+    IntegrityProblem.OBJECT_WITHOUT_RECORD: "The file belongs to no evidence record.",
+    IntegrityProblem.KEY_OUTSIDE_LAYOUT: "The file lies where no upload form leads.",
+}
+
+LAYOUT: Final = re.compile(
+    KEY_PREFIX + "[0-9]{4}/[0-9]{2}/[0-9]{2}/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/[^/]+"
+)
+"""Where the objects of evidence records lie, see ``toolkit.domain.evidence.object_key``."""
+
+_SAME_TYPE: Final = (
+    {"audio/mpeg", "audio/mp3", "audio/mpeg3", "audio/x-mpeg-3", "audio/x-mp3", "audio/mpa", "audio/mpg"},
+    {"audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave", "audio/x-pn-wav"},
+    {"audio/mp4", "audio/m4a", "audio/x-m4a", "audio/aac", "audio/mp4a-latm", "audio/3gpp", "audio/3gpp2"},
+    {"audio/aac", "audio/x-aac", "audio/aacp", "audio/x-hx-aac-adts"},
+    {"audio/ogg", "audio/opus", "audio/vorbis", "audio/x-ogg", "audio/speex"},
+    {"audio/flac", "audio/x-flac"},
+    {"audio/aiff", "audio/x-aiff"},
+    {"audio/basic", "audio/au", "audio/x-au"},
+    {"audio/webm", "audio/x-matroska", "audio/weba"},
+    {"audio/amr", "audio/amr-nb"},
+)
+"""Media types that are names of one thing; ``audio/aac`` is both a bare stream and one in MP4."""
+
+
+def same_type(declared: str, actual: str) -> bool:
+    """Whether a declared media type, without its parameters, names what the bytes are."""
+    name = declared.partition(";")[0].strip().lower()
+    return name == actual or any(name in names and actual in names for names in _SAME_TYPE)
+
+
+@dataclass(frozen=True, slots=True)
+class IntegrityFinding:
+    """The objects, records and sales of one finding; ``detail`` tells what only this one has."""
+
+    problem: IntegrityProblem
+    keys: tuple[str, ...]
+    evidence_ids: tuple[UUID, ...] = ()
+    sale_ids: tuple[str, ...] = ()
+    detail: str = ""
+
+    @property
+    def text(self) -> str:
+        """The problem in a sentence."""
+        return INTEGRITY_TEXTS[self.problem]
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Where the objects lie, without the names of the files, which may be names of people."""
+        return tuple(f"{key.rpartition('/')[0]}/" for key in self.keys)

@@ -1,0 +1,71 @@
+"""Assemble what operations are given: settings, database, bucket and clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from toolkit.errors import ToolkitError
+from toolkit.operations import Clock
+from toolkit.settings import Settings
+from toolkit.storage import embedded, schema
+from toolkit.storage.database import Database
+
+if TYPE_CHECKING:
+    from toolkit.storage.bucket import Bucket
+
+
+def utc_now() -> datetime:
+    """The clock on the wall."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class ApplicationContext:
+    """The database and the bucket of one user of the toolkit, each opened at its first use.
+
+    Where the environment names no shared one, the embedded service is started, and its schema or bucket is
+    made ready. A shared database is only checked.
+    """
+
+    settings: Settings
+    clock: Clock = utc_now
+    pool_size: int = 5
+    """Database connections to keep: as many as threads that use them at once."""
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> ApplicationContext:
+        """The application that the environment describes; nothing is opened yet."""
+        return cls(Settings.from_environment(environ))
+
+    @cached_property
+    def database(self) -> Database:
+        """The database, with a schema that fits this toolkit."""
+        shared = self.settings.database_url
+        url = embedded.database_url(self.settings.home) if shared is None else shared
+        database = Database(url, embedded=shared is None, pool_size=self.pool_size)
+        try:
+            if shared is not None:
+                schema.check(database)
+            elif not schema.is_current(database):
+                schema.upgrade(database, service_tables=True)
+        except ToolkitError:
+            database.dispose()
+            raise
+        return database
+
+    @cached_property
+    def bucket(self) -> Bucket:
+        """The bucket."""
+        # Loading boto3 takes longer than many a command that needs no bucket.
+        from toolkit.storage.bucket import Bucket
+
+        return Bucket.open(self.settings)
+
+    def close(self) -> None:
+        """Close what was opened; embedded services keep running for the others."""
+        if "database" in self.__dict__:
+            self.database.dispose()

@@ -1,0 +1,41 @@
+"""An audit as people ask for it: look at the sales and the bucket first, then judge."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from toolkit.entrypoints.application_context import ApplicationContext
+from toolkit.operations.judge.audit import AuditResult, run_audit
+from toolkit.operations.observe.bucket_sync import sync_bucket
+from toolkit.operations.observe.sale_history import observe_sales
+from toolkit.operations.progress import Progress
+from toolkit.operations.prove.custody_log import seal_events
+
+
+def audit(
+    application: ApplicationContext,
+    *,
+    as_of: datetime | None = None,
+    sync: bool = True,
+    show_cpf: bool = False,
+    with_file_findings: bool = False,
+    progress: Progress | None = None,
+) -> AuditResult:
+    """Judge all sales, of now where ``as_of`` is ``None``.
+
+    An audit of now looks at the sales and the bucket first and seals the custody log, unless ``sync`` is off;
+    an audit of the past takes what was seen then. ``with_file_findings`` also looks at the files themselves, as
+    ``toolkit evidence findings`` does.
+    """
+    if sync and as_of is None:
+        observe_sales(application.database, application.clock)
+        sync_bucket(application.database, application.bucket, clock=application.clock, progress=progress)
+        seal_events(application.database, application.clock)
+    return run_audit(
+        application.database,
+        clock=application.clock,
+        as_of=as_of,
+        embedded_bucket=application.settings.evidence_bucket is None,
+        show_cpf=show_cpf,
+        with_file_findings=with_file_findings,
+    )

@@ -1,0 +1,106 @@
+"""The command ``toolkit``: options, one call of an operation, an exit status.
+
+Results go to stdout, progress and notes to stderr. Exit status: 0 done; 1 could not do it; 2 wrong usage;
+3 done, and something needs attention.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import click
+
+from toolkit.entrypoints.cli.context import DONE, FAILED, WRONG_USAGE, Context, note
+from toolkit.errors import SettingsError, ToolkitError
+
+_COMMANDS: Final = {
+    "up": ("services", "Start the embedded services and make their schema ready."),
+    "down": ("services", "Stop the embedded services; their data stay."),
+    "status": ("services", "Say what runs where, and whether the schema fits."),
+    "db": ("services", "Create or upgrade the schema of the database."),
+    "clients": ("clients", "Register clients from spreadsheets."),
+    "sales": ("sales", "Take over sales, and complete them when their evidence allows it."),
+    "credentials": ("credentials", "Ask for upload credentials: a record, and a form to post its file."),
+    "evidence": ("evidence", "Upload, verify, list and withdraw evidence."),
+    "bucket": ("bucket", "Take over what lies in the bucket."),
+    "audit": ("audit", "Judge every sale by its evidence, and show the totals."),
+    "report": ("report", "Judge every sale, and write the report of those that lack evidence."),
+    "verify": ("report", "Tell whether a report or an exported custody log is what was written."),
+    "run": ("notebooks", "Execute a notebook with parameters."),
+    "serve": ("http", "Answer partners over HTTP, as the contract says."),
+    "token": ("http", "Issue bearer tokens for the HTTP interface."),
+    "sample": ("samples", "Write a folder of made-up files."),
+    "demo": ("samples", "Do the whole job on made-up data, step by step."),
+}
+"""Each command, the module of this package that holds it, and its line in ``--help``."""
+
+
+class _Commands(click.Group):
+    """Loads a command's module when it is called, so that ``toolkit --help`` does not wait for pandas."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
+        return list(_COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in _COMMANDS:
+            return None
+        module_name, _ = _COMMANDS[cmd_name]
+        module = importlib.import_module(f"{__name__}.{module_name}")
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.option("--quiet", "-q", is_flag=True, help="No progress bars.")
+@click.version_option(package_name="evidence-toolkit", message="%(version)s")
+@click.pass_context
+def _toolkit(ctx: click.Context, quiet: bool) -> None:
+    """Which sales lack the evidence that the contract demands, and why?
+
+    \b
+    Without configuration everything runs on an embedded PostgreSQL and an embedded bucket
+    that start by themselves. The shared ones: DATABASE_URL, EVIDENCE_BUCKET and AWS_*.
+
+    \b
+    A first walk:
+      toolkit demo --out reports          sample data through the whole job
+      toolkit clients load clients.csv    register clients; what is wrong comes back as a file
+      toolkit sales load sales.csv        take over the sales
+      toolkit audit                       what every sale has and lacks
+      toolkit report --out reports        the same for people: HTML, XLSX, CSV
+
+    \b
+    Exit status: 0 done; 1 could not do it; 2 wrong usage; 3 done, something needs attention.
+    """
+    ctx.obj = Context(ctx.obj, quiet)
+    ctx.call_on_close(ctx.obj.close)
+
+
+def main(args: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
+    """Run one command and return its exit status; never raises for a mistake of the user."""
+    try:
+        status = _toolkit.main(args=list(args), prog_name="toolkit", standalone_mode=False, obj=environ)
+    except click.Abort:
+        click.echo("toolkit: interrupted", err=True)
+        return 130
+    except click.ClickException as error:
+        error.show(sys.stderr)
+        return WRONG_USAGE if isinstance(error, click.UsageError) else FAILED
+    except SettingsError as error:
+        note(f"toolkit: {error}")
+        return WRONG_USAGE
+    except ToolkitError as error:
+        note(f"toolkit: {error}")
+        return FAILED
+    except OSError as error:
+        note(f"toolkit: {error.strerror or error}: {error.filename or ''}".rstrip(": "))
+        return FAILED
+    return status if isinstance(status, int) else DONE

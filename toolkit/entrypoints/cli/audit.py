@@ -1,0 +1,95 @@
+"""``toolkit audit``: judge every sale, and show the totals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+import pandas as pd
+
+from toolkit.domain.findings import Problem, Reason
+from toolkit.entrypoints.cli.audit_options import asked_for, audit_options
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
+from toolkit.operations.judge.audit import AuditResult
+from toolkit.reports.document_json import summary
+from toolkit.reports.times import readable
+from toolkit.reports.wording import PROBLEM_NAMES, REASON_NAMES, headline, notices
+
+
+@click.command()
+@audit_options
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def audit(ctx: Context, as_of: str | None, no_sync: bool, as_json: bool) -> int:
+    """Judge every sale by the evidence that lies in the bucket, and show the totals.
+
+    \b
+    The sales and the bucket are looked at first. An audit of the past (--as-of) takes what
+    was seen then; times without an offset are in TOOLKIT_TIMEZONE, a bare date is the end
+    of that day. `toolkit report` names the single sales.
+
+    \b
+    Examples:
+      toolkit audit
+      toolkit audit --as-of 2026-11-20
+      toolkit audit --as-of "2026-11-20 18:00" --json
+
+    Exit status 3: some sale is not compliant.
+    """
+    result = asked_for(ctx, as_of, no_sync)
+    if as_json:
+        print_json(summary(result, ctx.settings.timezone))
+    else:
+        _show(ctx, result)
+    return NEEDS_ATTENTION if result.open else DONE
+
+
+def _show(ctx: Context, result: AuditResult) -> None:
+    show(f"As of {readable(result.as_of, ctx.settings.timezone)}")
+    show(f"{headline(result)}.")
+    for text in notices(result):
+        note(f"note: {text}")
+    if result.sales:
+        _table("Sales", result.by_group, "utilityGroup", "utility group", {})
+    if result.incomplete:
+        missing = result.missing.rename(columns={reason.value: REASON_NAMES[reason] for reason in Reason})
+        _table("What is missing, and why", missing, "evidenceType", "evidence type", {})
+    problems = result.problems.loc[result.problems["sales"] > 0, ["problem", "sales"]]
+    if len(problems):
+        _table("Problems", problems, "problem", "problem", PROBLEM_NAMES)
+    if result.open:
+        _table("Age of what is open, in days", result.ages, "ageDays", "age", {})
+
+
+def _table(
+    title: str,
+    table: pd.DataFrame,
+    key: str,
+    heading: str,
+    meanings: dict[Problem, str],
+) -> None:
+    """A table with its numbers aligned, and the meaning of each code after them."""
+    counts = [name for name in table.columns if name != key]
+    texts = {str(code): meaning for code, meaning in meanings.items()}
+    rows = [
+        [str(row[key]), *(f"{row[name]:,}" for name in counts), texts.get(str(row[key]), "")]
+        for row in table.to_dict("records")
+    ]
+    show(f"\n{title}")
+    for line in _aligned([[heading, *counts, ""], *rows]):
+        show(f"  {line}")
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The first and the last column start together, numbers end together."""
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    return [
+        "  ".join(
+            [
+                row[0].ljust(widths[0]),
+                *(cell.rjust(width) for cell, width in zip(row[1:-1], widths[1:-1], strict=True)),
+                row[-1],
+            ]
+        ).rstrip()
+        for row in rows
+    ]

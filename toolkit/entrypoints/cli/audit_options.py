@@ -1,0 +1,45 @@
+"""The options that ``toolkit audit`` and ``toolkit report`` share, and the audit that they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from toolkit.entrypoints.auditing import audit
+from toolkit.entrypoints.cli.context import Context
+from toolkit.entrypoints.timestamps import EXAMPLES, parse_timestamp
+from toolkit.errors import InvalidInput
+from toolkit.operations.judge.audit import AuditResult
+
+
+def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--as-of`` and ``--no-sync``."""
+    as_of = click.option("--as-of", metavar="TIME", help=f"A moment in the past: {EXAMPLES}. Now by default.")
+    no_sync = click.option("--no-sync", is_flag=True, help="Do not look at the sales and the bucket first.")
+    return as_of(no_sync(command))
+
+
+def asked_for(
+    ctx: Context, as_of: str | None, no_sync: bool, *, show_cpf: bool = False, with_file_findings: bool = False
+) -> AuditResult:
+    """Run the audit that the options ask for.
+
+    Raises:
+        click.BadParameter: ``--as-of`` is no past moment.
+    """
+    moment = None
+    if as_of is not None:
+        try:
+            moment = parse_timestamp(as_of, timezone=ctx.settings.timezone, now=ctx.application.clock())
+        except InvalidInput as error:
+            raise click.BadParameter(str(error), param_hint="--as-of") from None
+    return audit(
+        ctx.application,
+        as_of=moment,
+        sync=not no_sync,
+        show_cpf=show_cpf,
+        with_file_findings=with_file_findings,
+        progress=ctx.progress,
+    )

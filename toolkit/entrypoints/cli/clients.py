@@ -1,0 +1,176 @@
+"""``toolkit clients``: register clients from spreadsheets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from toolkit.entrypoints.cli.context import (
+    DONE,
+    NEEDS_ATTENTION,
+    Context,
+    Place,
+    note,
+    pass_context,
+    print_json,
+    show,
+)
+from toolkit.operations.register.bulk_load import (
+    REPAIR_TEXTS,
+    WARNINGS,
+    FileLoaded,
+    LoadOptions,
+    LoadResult,
+    OnDuplicate,
+    Repair,
+    Understood,
+    load_clients,
+)
+
+
+@click.group()
+def clients() -> None:
+    """Register clients.
+
+    \b
+    Examples:
+      toolkit clients load clients.csv --dry-run
+      toolkit clients load --help
+    """
+
+
+def _mapping(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    pairs = [value.rpartition("=") for value in values]
+    if any(not (heading and field) for heading, _, field in pairs):
+        raise click.BadParameter("write HEADING=field, for example --map 'Nr. contrato=numberOnDealership'")
+    return {heading: field for heading, _, field in pairs}
+
+
+@clients.command(short_help="Register the clients in CSV and XLSX files.")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=Place())
+@click.option("--dry-run", is_flag=True, help="Check everything, write the rejected files, register nobody.")
+@click.option("--out", type=Place(file_okay=False), help="Folder for what comes back [beside FILE].")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@click.option("--strict", is_flag=True, help="Repair nothing; reject what the contract does not accept as it is.")
+@click.option("--pad-cpf", is_flag=True, help="Restore zeros that CPF and CEP lost in text cells and CSV files.")
+@click.option(
+    "--on-duplicate",
+    type=click.Choice([str(choice) for choice in OnDuplicate]),
+    default=str(OnDuplicate.SKIP),
+    show_default=True,
+    help="Same CPF, installation and dealership number: skip and list, reject, or register again.",
+)
+@click.option("--warnings-as-errors", is_flag=True, help="Reject rows with a data-quality warning, too.")
+@click.option(
+    "--map",
+    "headings",
+    metavar="HEADING=field",
+    multiple=True,
+    callback=_mapping,
+    help="What a heading stands for; HEADING=- ignores its column. May be given several times.",
+)
+@click.option("--encoding", help="Encoding of the text files [found out].")
+@click.option("--delimiter", help="Delimiter of the text files: one character, or tab [found out].")
+@click.option("--sheet", help="Sheet of the workbooks [the one that has the headings].")
+@pass_context
+def load(
+    ctx: Context,
+    files: tuple[Path, ...],
+    dry_run: bool,
+    out: Path | None,
+    as_json: bool,
+    strict: bool,
+    pad_cpf: bool,
+    on_duplicate: str,
+    warnings_as_errors: bool,
+    headings: dict[str, str],
+    encoding: str | None,
+    delimiter: str | None,
+    sheet: str | None,
+) -> int:
+    """Register the clients in FILE...: CSV, XLSX, .gz, .zip, or folders of them.
+
+    \b
+    Headings are the contract's (cpf, firstName, address.zipCode or zipCode, ...) or the usual
+    Portuguese ones (nome, CEP, número da instalação, ...). Encoding, delimiter and sheet are found out.
+    What was understood is told on stderr before anything is loaded.
+
+    \b
+    Examples:
+      toolkit clients load clients.csv --dry-run
+      toolkit clients load january.xlsx february.csv.gz --out rejected
+      toolkit clients load partner/ --map "Nr. contrato=numberOnDealership"
+      toolkit clients load clients.csv.rejected.csv          after correcting it
+
+    \b
+    A row that breaks the contract comes back in FILE.rejected.csv and FILE.rejected.xlsx with its line
+    and all reasons: correct the cells there and load that file. Clients who are registered already are
+    listed with their clientId in FILE.skipped.csv. A file is loaded as a whole or not at all; the same
+    file again changes nothing.
+
+    Exit status 3: some rows were rejected.
+    """
+    options = LoadOptions(
+        strict=strict,
+        pad_cpf=pad_cpf,
+        on_duplicate=OnDuplicate(on_duplicate),
+        warnings_as_errors=warnings_as_errors,
+        headings=headings,
+        encoding=encoding,
+        delimiter=delimiter,
+        sheet=sheet,
+    )
+    result = load_clients(
+        ctx.application.database,
+        files,
+        out=out,
+        dry_run=dry_run,
+        options=options,
+        clock=ctx.application.clock,
+        progress=ctx.progress,
+        announce=_announce,
+    )
+    if as_json:
+        print_json(result.document())
+    else:
+        for file in result.files:
+            _print_file(file, dry_run=dry_run)
+        _print_details(result)
+    return NEEDS_ATTENTION if result.rejected else DONE
+
+
+def _announce(understood: Understood) -> None:
+    note(str(understood))
+
+
+def _print_file(file: FileLoaded, *, dry_run: bool) -> None:
+    done = "would be registered" if dry_run else "registered"
+    show(
+        f"{file.source}: {file.rows:,} rows: {file.tally.accepted:,} {done}, "
+        f"{file.tally.rejected:,} rejected, {file.tally.skipped:,} skipped"
+    )
+    if file.already_loaded_at is not None:
+        show(f"  these contents were loaded at {file.already_loaded_at:%Y-%m-%d %H:%M:%S %Z}; nothing changed")
+    for path in file.rejected_files:
+        show(f"  rejected rows: {path}")
+    if file.skipped_file is not None:
+        show(f"  registered already: {file.skipped_file}")
+    for text in file.notes:
+        show(f"  {text}")
+
+
+def _print_details(result: LoadResult) -> None:
+    for reason, count in result.reasons.items():
+        show(f"{count:>9,} × {reason}{_where(result, reason)}")
+    for repair, count in result.repairs.items():
+        show(f"{count:>9,} × repaired: {REPAIR_TEXTS[Repair(repair)]}")
+    for warning, count in result.warnings.items():
+        show(f"{count:>9,} × warning: {WARNINGS[warning]}{_where(result, warning)}")
+
+
+def _where(result: LoadResult, of: str) -> str:
+    examples = result.examples.get(of, [])
+    several = len(result.files) > 1
+    places = [f"{f'{item.source} ' if several else ''}line {item.line} {item.value}".rstrip() for item in examples]
+    return f" ({'; '.join(places)})" if places else ""

@@ -1,0 +1,105 @@
+"""What every command shares: the environment, the application, and how results are printed."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from toolkit.entrypoints.application_context import ApplicationContext
+from toolkit.entrypoints.progress_bar import ProgressBar
+from toolkit.operations.progress import Progress, Quiet
+from toolkit.settings import Settings
+
+DONE: Final = 0
+FAILED: Final = 1
+WRONG_USAGE: Final = 2
+NEEDS_ATTENTION: Final = 3
+
+_TERMINAL_ORDER: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""What a terminal obeys or reorders instead of showing it, and what no output can encode."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """The environment of one call of the command line."""
+
+    environ: Mapping[str, str]
+    quiet: bool = False
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The settings that the environment gives."""
+        return Settings.from_environment(self.environ)
+
+    @cached_property
+    def application(self) -> ApplicationContext:
+        """The database and bucket, opened at first use."""
+        return ApplicationContext(self.settings)
+
+    @property
+    def progress(self) -> Progress:
+        """A bar on stderr, unless the caller wants quiet."""
+        return Quiet() if self.quiet else ProgressBar(sys.stderr)
+
+    def close(self) -> None:
+        """Close what was opened."""
+        if "application" in self.__dict__:
+            self.application.close()
+
+
+class Place(click.Path):
+    """A path that somebody named: an empty one would silently mean the current folder."""
+
+    def __init__(self, **rules: Any) -> None:
+        super().__init__(path_type=Path, **rules)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path as click checks it.
+
+        Raises:
+            BadParameter: it is empty, or what click says of it.
+        """
+        if not str(value):
+            self.fail("the path is empty.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+pass_context = click.make_pass_decorator(Context)
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """One JSON document on stdout, for machines."""
+    click.echo(plain(json.dumps(document, ensure_ascii=False, indent=2, default=_as_text)))
+
+
+def _as_text(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def show(text: str) -> None:
+    """A line of the result on stdout, for people."""
+    click.echo(plain(text))
+
+
+def note(text: str) -> None:
+    """A line for people on stderr, where it does not mix with results."""
+    click.echo(plain(text), err=True)
+
+
+def plain(text: str) -> str:
+    """The text with escapes for what would steer a terminal: names and headings come in files of other people.
+
+    They are JSON's, so that a JSON document stays the same document.
+    """
+    return _TERMINAL_ORDER.sub(lambda found: f"\\u{ord(found.group()):04x}", text)

@@ -1,0 +1,178 @@
+"""``toolkit credentials``: ask for upload credentials."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypedDict
+
+import click
+
+from toolkit.domain.fields import required_text
+from toolkit.entrypoints.cli.context import DONE, FAILED, Context, Place, note, pass_context, print_json, show
+from toolkit.operations import Clock
+from toolkit.operations.progress import Progress
+from toolkit.operations.request import (
+    LEFT_OUT_TEXTS,
+    AlreadyUploaded,
+    LeftOut,
+    ManifestResult,
+    RejectedRow,
+    UploadLimits,
+    request_manifest,
+    request_missing,
+)
+
+_SHOWN = 20
+
+
+@click.group()
+def credentials() -> None:
+    """Ask for upload credentials: an evidence record, and a form that lets its file be posted.
+
+    \b
+    Examples:
+      toolkit credentials request manifest.csv --out credentials.jsonl
+      toolkit credentials request --help
+    """
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a user without a name; before Python 3.13 a KeyError
+        return str(os.getuid())
+
+
+@credentials.command(short_help="Ask for credentials for each file of a manifest.")
+@click.argument("manifest", type=Place(), required=False)
+@click.option("--out", type=Place(), required=True, help="The credentials file to write.")
+@click.option(
+    "--from-report",
+    "report",
+    type=Place(),
+    help="Ask for what a missing-evidence report (its folder or CSV file) says is missing, instead of MANIFEST.",
+)
+@click.option("--requested-by", default=_user, help="Who asks, kept with each record.  [default: the user's name]")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def request(
+    ctx: Context, manifest: Path | None, out: Path, report: Path | None, requested_by: str, as_json: bool
+) -> int:
+    """Ask for credentials for each file that MANIFEST (CSV or XLSX) names.
+
+    \b
+    Columns: saleId, fileName, fileFormat, type, evidenceType. For example:
+      VND-0001,contrato.pdf,application/pdf,application/pdf,DOC_CONTRATANTE
+      VND-0001,gravacao.mp3,audio/mpeg,audio/mpeg,POV
+
+    \b
+    The credentials go to the file of --out and nowhere else: JSON Lines, one object for each
+    file in the order of MANIFEST, mode 0600. Whoever reads it may upload in your name.
+
+    \b
+    All rows or none: where a row is wrong, each one is named with its reasons, and nothing
+    is issued. The same MANIFEST again makes no second record for the same sale, type and
+    file name: a file that is in the bucket is left out of --out; a record whose credentials
+    are still valid gets a new form for what is left of their life.
+
+    \b
+    With --from-report the files are named SALE-TYPE.pdf and SALE-TYPE.mp3. Sales in conflict,
+    and sales whose KYC is on its way, are left out and named.
+
+    \b
+    Examples:
+      toolkit credentials request manifest.csv --out credentials.jsonl
+      toolkit credentials request --from-report reports/2026-11-21 --out credentials.jsonl
+      toolkit evidence upload credentials.jsonl --from files
+
+    Exit status 1: rows are wrong; nothing was issued and --out was not touched.
+    """
+    source = manifest or report
+    if source is None or (manifest is not None and report is not None):
+        raise click.UsageError("Name either MANIFEST or --from-report.")
+    options = _Options(
+        requested_by=_name(requested_by),
+        limits=UploadLimits(ctx.settings.upload_ttl, ctx.settings.upload_max_bytes),
+        clock=ctx.application.clock,
+        progress=ctx.progress,
+    )
+    left_out: Sequence[LeftOut] = ()
+    if manifest is not None:
+        result = request_manifest(ctx.application.database, ctx.application.bucket, source, out, **options)
+    else:
+        result, left_out = request_missing(
+            ctx.application.database, ctx.application.bucket, source, out, **options
+        )
+    if as_json:
+        print_json(_as_json(result, left_out, out))
+    else:
+        _show(result, left_out, source, out)
+    return FAILED if result.rejected else DONE
+
+
+class _Options(TypedDict):
+    requested_by: str
+    limits: UploadLimits
+    clock: Clock
+    progress: Progress
+
+
+def _name(requested_by: str) -> str:
+    try:
+        return required_text(requested_by)
+    except ValueError:
+        raise click.BadParameter("must be a name", param_hint="--requested-by") from None
+
+
+def _show(result: ManifestResult, left_out: Sequence[LeftOut], source: Path, out: Path) -> None:
+    if result.rejected:
+        show(f"{source.name}: {result.rows} rows, {len(result.rejected)} rejected: nothing was issued")
+    else:
+        show(
+            f"{source.name}: {result.rows} rows: {result.issued} issued, {result.reissued} issued again, "
+            f"{len(result.skipped)} already uploaded\nCredentials: {out}"
+        )
+    lines = [
+        *(f"line {row.line}: {_reasons(row)}" for row in result.rejected),
+        *(f"line {row.line}: already uploaded as {row.id}" for row in result.skipped),
+        *(f"line {sale.line}: {sale.sale_id} left out. {LEFT_OUT_TEXTS[sale.reason]}" for sale in left_out),
+    ]
+    for line in lines[:_SHOWN]:
+        note(f"{source.name}, {line}")
+    if len(lines) > _SHOWN:
+        note(f"... and {len(lines) - _SHOWN} more; --json lists all of them")
+
+
+def _reasons(row: RejectedRow) -> str:
+    return "; ".join(f"{item.field}: {item.message}" for item in row.invalid)
+
+
+def _as_json(result: ManifestResult, left_out: Sequence[LeftOut], out: Path) -> dict[str, object]:
+    return {
+        "rows": result.rows,
+        "issued": result.issued,
+        "reissued": result.reissued,
+        "skipped": len(result.skipped),
+        "rejected": len(result.rejected),
+        "out": None if result.rejected else str(out),
+        "skippedRows": [_skipped_as_json(row) for row in result.skipped],
+        "rejectedRows": [_rejected_as_json(row) for row in result.rejected],
+        "leftOut": [{"line": sale.line, "saleId": sale.sale_id, "reason": sale.reason} for sale in left_out],
+    }
+
+
+def _skipped_as_json(row: AlreadyUploaded) -> dict[str, object]:
+    return {
+        "line": row.line,
+        "saleId": row.sale_id,
+        "fileName": row.file_name,
+        "evidenceType": row.evidence_type,
+        "id": row.id,
+    }
+
+
+def _rejected_as_json(row: RejectedRow) -> dict[str, object]:
+    return {"line": row.line, "errors": [{"field": item.field, "message": item.message} for item in row.invalid]}

@@ -1,0 +1,61 @@
+"""The custody log: ``toolkit evidence log`` writes it, and ``toolkit verify`` follows what was written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from toolkit.entrypoints.cli.context import (
+    DONE,
+    NEEDS_ATTENTION,
+    Context,
+    Place,
+    note,
+    pass_context,
+    print_json,
+    show,
+)
+from toolkit.operations.prove.custody_log import export_log, verify_log
+
+
+@click.command()
+@click.option("--out", type=Place(), required=True, help="The file to write.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def log(ctx: Context, out: Path, as_json: bool) -> int:
+    """Seal the custody log, and write it to a file.
+
+    \b
+    The log tells of each record when it was asked for and issued, when its file was seen,
+    verified, replaced or gone, when it was withdrawn, and of each audit: ids, hashes and
+    times only. Each seal covers the one before it. Keep the hash of the newest one where
+    nobody who can write to the database can change it: then every later change shows.
+
+    \b
+    Examples:
+      toolkit evidence log --out custody.jsonl
+      toolkit verify custody.jsonl --seal HASH
+    """
+    seal = export_log(ctx.application.database, out, ctx.application.clock)
+    if as_json:
+        print_json({"file": out, "newestSeal": seal.as_json() if seal else None})
+    elif seal is None:
+        show(f"{out}: nothing has happened yet")
+    else:
+        show(f"{out}: seal {seal.number}, {seal.hash}")
+    return DONE
+
+
+def verify_custody_log(path: Path, kept_seal: str | None) -> int:
+    """Follow the chain and name the first line that does not fit."""
+    found = verify_log(path, kept_seal)
+    if found.misfit is not None:
+        show(f"changed     {path}: {found.misfit}")
+        return NEEDS_ATTENTION
+    show(f"as sealed   {path}: {found.events} events under {found.seals} seals")
+    if found.newest is not None:
+        show(f"newest seal {found.newest}")
+    if kept_seal is None:
+        note("toolkit: without --seal, a log that was forged as a whole or cut off at a seal looks the same")
+    return DONE

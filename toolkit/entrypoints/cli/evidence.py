@@ -1,0 +1,208 @@
+"""``toolkit evidence``: upload files, verify them, list findings about them, withdraw records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from uuid import UUID
+
+import click
+
+from toolkit.entrypoints.cli.context import (
+    DONE,
+    NEEDS_ATTENTION,
+    Context,
+    Place,
+    note,
+    pass_context,
+    print_json,
+    show,
+)
+from toolkit.entrypoints.cli.custody_log import log
+from toolkit.entrypoints.cli.evidence_checks import findings, verify
+from toolkit.operations.judge.evidence_records import EvidenceRecord, records_of
+from toolkit.operations.judge.withdrawal import withdraw as withdraw_record
+from toolkit.operations.request import UploadLimits
+from toolkit.operations.upload import FailedUpload, Renewal, upload_files
+from toolkit.operations.upload.sending import CONCURRENCY
+from toolkit.reports.times import readable
+
+_SHOWN = 20
+
+
+@click.group()
+def evidence() -> None:
+    """Upload evidence files, verify them, and take records out of the count.
+
+    \b
+    Examples:
+      toolkit evidence upload credentials.jsonl --from files
+      toolkit evidence list V-2026-00058
+      toolkit evidence verify
+    """
+
+
+for command in (verify, findings, log):
+    evidence.add_command(command)
+
+
+@evidence.command(short_help="Send files into the bucket, with the credentials for them.")
+@click.argument("credentials", type=Place())
+@click.option(
+    "--from",
+    "folder",
+    type=Place(),
+    required=True,
+    help="Holds the files: saleId/fileName, or fileName where only one line has that name.",
+)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 64),
+    default=CONCURRENCY,
+    show_default=True,
+    help="Files that are sent at the same time.",
+)
+@click.option("--renew", is_flag=True, help="Ask for new credentials where those of a line ran out.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def upload(ctx: Context, credentials: Path, folder: Path, concurrency: int, renew: bool, as_json: bool) -> int:
+    """Send the files that CREDENTIALS (JSON Lines) is for into the bucket.
+
+    \b
+    Each file is checked first: it exists, its size is within the form's range, and by its
+    bytes it is of the kind that its evidenceType demands. One that fails does not stop the
+    others. What was sent is noted in CREDENTIALS.done, so the same command goes on after an
+    interruption. Neither the database nor the bucket's own credentials are needed, except
+    for --renew.
+
+    \b
+    Example:
+      toolkit credentials request manifest.csv --out credentials.jsonl
+      toolkit evidence upload credentials.jsonl --from files
+      toolkit bucket sync
+
+    Exit status 3: some files were not uploaded; each is named with the reason.
+    """
+    renewal = _renewal(ctx) if renew else None
+    uploaded = upload_files(
+        credentials,
+        folder,
+        concurrency=concurrency,
+        renewal=renewal,
+        progress=ctx.progress,
+        announce=_announce,
+    )
+    if as_json:
+        print_json(
+            {
+                "files": uploaded.files,
+                "sent": uploaded.sent,
+                "skipped": uploaded.skipped,
+                "failed": len(uploaded.failures),
+                "failures": [_failure_as_json(failure) for failure in uploaded.failures],
+            }
+        )
+    else:
+        show(
+            f"{credentials.name}: {uploaded.files} files: {uploaded.sent} sent, "
+            f"{uploaded.skipped} sent before, {len(uploaded.failures)} failed"
+        )
+        for failure in uploaded.failures[:_SHOWN]:
+            note(f"{credentials.name}, line {failure.line}: {failure.problem}: {failure.message}")
+        if len(uploaded.failures) > _SHOWN:
+            note(f"... and {len(uploaded.failures) - _SHOWN} more; --json lists all of them")
+    return NEEDS_ATTENTION if uploaded.failures else DONE
+
+
+@evidence.command("list", short_help="List the evidence records of a sale with their ids.")
+@click.argument("sale_id")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def list_records(ctx: Context, sale_id: str, as_json: bool) -> int:
+    """List the evidence records of the sale SALE_ID with their ids, by what was last seen of the bucket.
+
+    \b
+    Example:
+      toolkit evidence list V-2026-00058
+      toolkit evidence withdraw EVIDENCE_ID --reason "sent twice" --by ana --approved-by bruno
+    """
+    records = records_of(ctx.application.database, sale_id, ctx.application.clock)
+    if as_json:
+        print_json({"saleId": sale_id, "records": [_record_as_json(record) for record in records]})
+        return DONE
+    for record in records:
+        state = "WITHDRAWN" if record.withdrawn_at else record.state or "TYPE_UNKNOWN"
+        requested = readable(record.requested_at, ctx.settings.timezone)
+        show(f"{record.id}  {record.evidence_type:<40}  {state:<12}  {requested}  {record.requested_by}")
+    if not records:
+        note(f"{sale_id} has no evidence records yet")
+    return DONE
+
+
+@evidence.command(short_help="Take an evidence record out of the count, once and for all.")
+@click.argument("evidence_id", type=click.UUID)
+@click.option("--reason", required=True, help="Why the record must not count.")
+@click.option("--by", "withdrawn_by", required=True, help="Who asks for it.")
+@click.option("--approved-by", required=True, help="Who approves it: somebody else.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def withdraw(
+    ctx: Context, evidence_id: UUID, reason: str, withdrawn_by: str, approved_by: str, as_json: bool
+) -> int:
+    """Take the evidence record EVIDENCE_ID out of the count, once and for all.
+
+    \b
+    That is how a conflict is mended. The file stays in the bucket.
+
+    \b
+    Example:
+      toolkit evidence withdraw 0199c0de-0000-7000-8000-000000000001 \\
+        --reason "KYC of another client" --by ana@example.com --approved-by rui@example.com
+    """
+    done = withdraw_record(
+        ctx.application.database,
+        evidence_id,
+        reason=reason,
+        withdrawn_by=withdrawn_by,
+        approved_by=approved_by,
+        clock=ctx.application.clock,
+    )
+    if as_json:
+        print_json({"id": done.evidence_id, "saleId": done.sale_id, "withdrawnAt": done.withdrawn_at})
+    else:
+        show(f"{done.evidence_id}: withdrawn from sale {done.sale_id}")
+    return DONE
+
+
+def _announce(addresses: Sequence[str]) -> None:
+    """Say where the files go: a credentials file comes from elsewhere and names any address."""
+    for address in addresses[:_SHOWN]:
+        note(f"sending to {address}")
+    if len(addresses) > _SHOWN:
+        note(f"... and to {len(addresses) - _SHOWN} more addresses")
+
+
+def _renewal(ctx: Context) -> Renewal:
+    limits = UploadLimits(ctx.settings.upload_ttl, ctx.settings.upload_max_bytes)
+    return Renewal(ctx.application.database, ctx.application.bucket, limits, ctx.application.clock)
+
+
+def _record_as_json(record: EvidenceRecord) -> dict[str, object]:
+    return {
+        "id": record.id,
+        "evidenceType": record.evidence_type,
+        "state": record.state,
+        "requestedBy": record.requested_by,
+        "requestedAt": record.requested_at,
+        "withdrawnAt": record.withdrawn_at,
+    }
+
+
+def _failure_as_json(failure: FailedUpload) -> dict[str, object]:
+    return {
+        "line": failure.line,
+        "saleId": failure.sale_id,
+        "fileName": failure.file_name,
+        "problem": failure.problem,
+        "message": failure.message,
+    }

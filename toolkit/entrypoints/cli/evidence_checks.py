@@ -1,0 +1,90 @@
+"""``toolkit evidence verify`` and ``findings``: what is wrong or odd about the files themselves."""
+
+from __future__ import annotations
+
+import click
+
+from toolkit.domain.contents import CONTENT_PROBLEM_TEXTS, ContentProblem
+from toolkit.domain.integrity import IntegrityFinding
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
+from toolkit.operations.verify.contents import verify_contents
+from toolkit.operations.verify.integrity import integrity_findings
+
+
+@click.command(short_help="Read every file that was not verified in its present version.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def verify(ctx: Context, as_json: bool) -> int:
+    """Read every file in the bucket that was not verified in its present version.
+
+    \b
+    A document must be a whole PDF with pages that anybody can open; a recording must be
+    whole, last a second and not be silent. What was found is kept with the file's SHA-256,
+    so that no file is read twice. Nothing in a file is executed or rendered.
+
+    \b
+    Example:
+      toolkit bucket sync
+      toolkit evidence verify
+
+    Exit status 3: some of the files are unusable, or could not be read.
+    """
+    space = ctx.application
+    verified = verify_contents(space.database, space.bucket, clock=space.clock, progress=ctx.progress)
+    if as_json:
+        print_json(
+            {
+                "verified": verified.verified,
+                "unusable": verified.unusable,
+                "problems": {problem: verified.problems.get(problem, 0) for problem in ContentProblem},
+                "wrongKind": verified.wrong_kind,
+                "left": verified.left,
+            }
+        )
+    else:
+        show(f"{verified.verified} files verified: {verified.unusable} unusable, {verified.left} left")
+        for problem, count in sorted(verified.problems.items()):
+            note(f"{count} {problem}: {CONTENT_PROBLEM_TEXTS[problem]}")
+        if verified.wrong_kind:
+            note(f"{verified.wrong_kind} WRONG_KIND: The file is not of the kind that its evidenceType demands.")
+    return NEEDS_ATTENTION if verified.unusable or verified.left else DONE
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def findings(ctx: Context, as_json: bool) -> int:
+    """List what is in finding about the files in the bucket.
+
+    \b
+    The same file for more than one sale, or as two types of one sale; a file that was
+    written after its credentials had run out, or replaced after it was verified; another
+    type than declared; a file without a record, or where no upload form leads.
+
+    \b
+    Example:
+      toolkit bucket sync --verify
+      toolkit evidence findings --json > findings.json
+
+    Exit status 3: something is in finding. What sales lack is told by: toolkit audit
+    """
+    found = integrity_findings(ctx.application.database)
+    if as_json:
+        print_json({"findings": [_finding_as_json(finding) for finding in found]})
+    elif not found:
+        show("nothing in finding")
+    for finding in () if as_json else found:
+        about = ", ".join(finding.sale_ids or finding.keys)
+        show(f"{finding.problem}: {about}: {finding.text}" + (f" ({finding.detail})" * bool(finding.detail)))
+    return NEEDS_ATTENTION if found else DONE
+
+
+def _finding_as_json(finding: IntegrityFinding) -> dict[str, object]:
+    return {
+        "problem": finding.problem,
+        "text": finding.text,
+        "detail": finding.detail,
+        "sales": list(finding.sale_ids),
+        "evidenceIds": list(finding.evidence_ids),
+        "keys": list(finding.keys),
+    }

@@ -1,0 +1,104 @@
+"""``toolkit report`` and ``toolkit verify``: write the report for people, and recognise it later."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from toolkit.entrypoints.cli.audit_options import asked_for, audit_options
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, note, pass_context, show
+from toolkit.entrypoints.cli.custody_log import verify_custody_log
+from toolkit.errors import InvalidInput
+from toolkit.operations.judge.audit import AuditResult
+from toolkit.reports import DEFAULT_FORMATS, FORMATS, FileState, chosen, verify_files, write_report
+from toolkit.reports.wording import headline, notices
+
+
+@click.command()
+@audit_options
+@click.option("--out", type=Place(), default=Path("reports"), help="Folder; reports by default.")
+@click.option(
+    "--format",
+    "formats",
+    metavar="LIST",
+    default=",".join(DEFAULT_FORMATS),
+    help=f"Any of {', '.join(FORMATS)}; all but pdf by default.",
+)
+@click.option("--show-cpf", is_flag=True, help="Whole CPFs instead of masked ones; files for their owner only.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["incomplete", "conflict", "any"]),
+    help="End with 3 where there are such sales.",
+)
+@pass_context
+def report(
+    ctx: Context,
+    as_of: str | None,
+    no_sync: bool,
+    out: Path,
+    formats: str,
+    show_cpf: bool,
+    fail_on: str | None,
+) -> int:
+    """Judge every sale and write the report of those that are not compliant.
+
+    \b
+    Writes missing-evidence.html, .xlsx, .csv, .json and manifest.json into the folder, in
+    place of an earlier report there. CPFs are masked.
+
+    \b
+    Examples:
+      toolkit report
+      toolkit report --out reports/2026-11 --as-of 2026-11-30
+      toolkit report --format html,csv --fail-on conflict
+
+    Ends with 0 when the report is written, unless --fail-on asks for 3.
+    """
+    try:
+        wanted = chosen(formats.split(","))
+    except InvalidInput as error:
+        raise click.BadParameter(str(error), param_hint="--format") from None
+    result = asked_for(ctx, as_of, no_sync, show_cpf=show_cpf, with_file_findings=True)
+    written = write_report(result, out, wanted, timezone=ctx.settings.timezone)
+    note(f"{headline(result)}.")
+    for text in notices(result):
+        note(f"note: {text}")
+    for path in written:
+        show(str(path))
+    return NEEDS_ATTENTION if _fails(result, fail_on) else DONE
+
+
+def _fails(result: AuditResult, fail_on: str | None) -> bool:
+    counts = {None: 0, "incomplete": result.incomplete, "conflict": result.conflict, "any": result.open}
+    return counts[fail_on] > 0
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=Place())
+@click.option("--seal", metavar="HASH", help="For a custody log: the hash of a seal that was kept elsewhere.")
+def verify(folder: Path, seal: str | None) -> int:
+    """Tell whether the report in DIR, or the exported custody log DIR, is what was written.
+
+    \b
+    Each file is compared with the SHA-256 in DIR/manifest.json:
+      as written, changed, missing, or added (called like a report's file, and not recorded).
+    The manifest protects against accidents; against people, keep a copy of it elsewhere.
+
+    \b
+    Of a custody log (toolkit evidence log) the chain of hashes is followed, and the first
+    line that does not fit is named.
+
+    \b
+    Examples:
+      toolkit verify reports
+      toolkit verify custody.jsonl --seal HASH
+
+    Exit status 3: something is not as it was written. 1: there is no report in DIR.
+    """
+    if folder.is_file():
+        return verify_custody_log(folder, seal)
+    found = verify_files(folder)
+    for file in found:
+        show(f"{file.state:<10}  {folder / file.name}")
+    return DONE if all(file.state is FileState.AS_WRITTEN for file in found) else NEEDS_ATTENTION

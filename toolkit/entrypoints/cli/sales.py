@@ -1,0 +1,132 @@
+"""``toolkit sales``: take sales over, and complete them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from toolkit.domain.findings import Verdict
+from toolkit.entrypoints.cli.context import (
+    DONE,
+    FAILED,
+    NEEDS_ATTENTION,
+    Context,
+    Place,
+    note,
+    pass_context,
+    print_json,
+    show,
+)
+from toolkit.operations.judge.completion import complete_sale
+from toolkit.operations.register.sales_load import RejectedSale, load_sales
+from toolkit.reports.times import iso
+
+_SHOWN = 20
+
+
+@click.group()
+def sales() -> None:
+    """Take over the sales of another system, and complete them when their evidence allows it.
+
+    \b
+    Examples:
+      toolkit sales load sales.csv
+      toolkit sales complete V-2026-00001
+    """
+
+
+@sales.command()
+@click.argument("file", type=Place())
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def load(ctx: Context, file: Path, as_json: bool) -> int:
+    """Take over the sales of FILE (CSV or XLSX).
+
+    \b
+    Columns: saleId, clientId, utilityGroup, isClientFinancialResponsible, createdAt
+    and, where there are any: partner, completedAt.
+    A known sale with other values is updated; what was seen before is kept.
+    Times without an offset are in TOOLKIT_TIMEZONE.
+
+    \b
+    Example:
+      toolkit sales load sales.csv
+
+    Exit status 3: some rows were rejected; each is named with its line and reasons.
+    """
+    loaded = load_sales(
+        ctx.application.database,
+        file,
+        timezone=ctx.settings.timezone,
+        clock=ctx.application.clock,
+        progress=ctx.progress,
+    )
+    if as_json:
+        print_json(
+            {
+                "rows": loaded.rows,
+                "inserted": loaded.inserted,
+                "updated": loaded.updated,
+                "unchanged": loaded.unchanged,
+                "rejected": len(loaded.rejected),
+                "rejectedRows": [_as_json(row) for row in loaded.rejected],
+            }
+        )
+    else:
+        show(
+            f"{file.name}: {loaded.rows} sales: {loaded.inserted} new, {loaded.updated} updated, "
+            f"{loaded.unchanged} unchanged, {len(loaded.rejected)} rejected"
+        )
+        for row in loaded.rejected[:_SHOWN]:
+            reasons = "; ".join(f"{item.field}: {item.message}" for item in row.invalid)
+            note(f"{file.name}, line {row.line}: {reasons}")
+        if len(loaded.rejected) > _SHOWN:
+            note(f"... and {len(loaded.rejected) - _SHOWN} more; --json lists all of them")
+    return NEEDS_ATTENTION if loaded.rejected else DONE
+
+
+@sales.command(short_help="Mark a sale as completed, if its evidence allows it.")
+@click.argument("sale_id")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def complete(ctx: Context, sale_id: str, as_json: bool) -> int:
+    """Mark the sale SALE_ID as completed, if the files in the bucket right now satisfy the rules.
+
+    \b
+    Example:
+      toolkit sales complete VND-2026-0001
+
+    Exit status 1: the evidence does not allow it; what is missing or in conflict is named.
+    """
+    done = complete_sale(ctx.application.database, ctx.application.bucket, sale_id, ctx.application.clock)
+    completed = done.completed_at is not None
+    if as_json:
+        document = {"saleId": sale_id, "completed": completed, "already": done.already}
+        document |= {"completedAt": done.completed_at}
+        if done.verdict is not None:
+            document |= _verdict_as_json(done.verdict)
+        print_json(document)
+    elif done.already and done.completed_at is not None:
+        show(f"{sale_id}: was completed before, at {iso(done.completed_at, ctx.settings.timezone)}")
+    elif completed:
+        show(f"{sale_id}: completed")
+    elif done.verdict is not None:
+        note(f"toolkit: {sale_id} cannot be completed, it is {done.verdict.status}")
+        for piece in done.verdict.missing:
+            note(f"  {piece.evidence_type} is missing: {piece.reason}")
+        for finding in done.verdict.findings:
+            note(f"  {finding.problem}: {finding.text}")
+    return DONE if completed else FAILED
+
+
+def _as_json(row: RejectedSale) -> dict[str, object]:
+    return {"line": row.line, "errors": [{"field": item.field, "message": item.message} for item in row.invalid]}
+
+
+def _verdict_as_json(verdict: Verdict) -> dict[str, object]:
+    return {
+        "status": verdict.status,
+        "missing": [{"evidenceType": piece.evidence_type, "reason": piece.reason} for piece in verdict.missing],
+        "problems": list(verdict.problems),
+    }

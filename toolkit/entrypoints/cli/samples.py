@@ -1,0 +1,98 @@
+"""``toolkit sample`` and ``toolkit demo``: made-up data, and the whole job on them."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from toolkit.entrypoints.cli.context import DONE, Context, Place, note, pass_context
+from toolkit.entrypoints.demo import Demo, refuse_shared
+from toolkit.samples import DEFAULT_CLIENTS, DEFAULT_SALES, DEFAULT_SEED, make_samples, write_samples
+from toolkit.samples.scenarios import SCENARIOS
+from toolkit.storage import embedded
+
+
+@click.command()
+@click.option("--out", type=Place(file_okay=False), required=True, help="The folder to fill.")
+@click.option("--seed", type=int, default=DEFAULT_SEED, show_default=True, help="Equal seeds give equal files.")
+@click.option(
+    "--clients", type=click.IntRange(min=10), default=DEFAULT_CLIENTS, show_default=True, help="How many clients."
+)
+@click.option(
+    "--sales",
+    type=click.IntRange(min=len(SCENARIOS)),
+    default=DEFAULT_SALES,
+    show_default=True,
+    help="How many sales.",
+)
+@pass_context
+def sample(ctx: Context, out: Path, seed: int, clients: int, sales: int) -> int:  # noqa: ARG001
+    """Write a folder of made-up files: clients, sales, a manifest and the evidence files.
+
+    \b
+    Nobody in them is real. Some rows are wrong, as they are in life, and every case of the
+    rules occurs. clientId in sales.csv is empty: the ids exist once the clients are registered.
+
+    \b
+    Example:
+      toolkit sample --out sample-data
+      toolkit clients load sample-data/clients.csv sample-data/clients.xlsx --out rejected
+      toolkit sales load sample-data/sales.csv
+    """
+    write_samples(make_samples(seed=seed, clients=clients, sales=sales), out)
+    click.echo(out)
+    return DONE
+
+
+@click.command()
+@click.option(
+    "--out",
+    type=Place(file_okay=False),
+    default=Path("reports"),
+    show_default=True,
+    help="The folder for the report, the sample data and the executed notebooks.",
+)
+@click.option("--shared", is_flag=True, help="Also where DATABASE_URL or EVIDENCE_BUCKET names a shared one.")
+@pass_context
+def demo(ctx: Context, out: Path, shared: bool) -> int:
+    """Do the whole job on made-up data, end to end, and say at each step what happened.
+
+    \b
+    Clients are loaded, sales taken over, credentials requested, files uploaded, and the
+    report written, by the notebooks of the project. A second time finds everything there; only
+    credentials that ran out meanwhile are requested anew. Embedded services that did not run
+    before are stopped at the end; their data stay.
+
+    \b
+    Example:
+      toolkit demo --out reports
+    """
+    started = time.monotonic()
+    if not shared:
+        refuse_shared(ctx.application)
+    home = ctx.settings.home
+    ours = not any(service.running for service in embedded.statuses(home))
+    try:
+        Demo(ctx.application, ctx.environ, out, click.echo).run()
+    finally:
+        if ours:
+            ctx.close()
+            embedded.stop(home)
+    seconds = time.monotonic() - started
+    note(f"Done in {seconds:.0f} s. The data stay in {home}; look at them with: {_toolkit(ctx.environ)} audit")
+    return DONE
+
+
+def _toolkit(environ: Mapping[str, str]) -> str:
+    """What to type for this command: where no environment is active, the shell does not find its bare name."""
+    beside = Path(sys.executable).with_name("toolkit")
+    found = shutil.which("toolkit", path=environ.get("PATH", ""))
+    if not beside.exists() or (found is not None and Path(found).samefile(beside)):
+        return "toolkit"
+    return shlex.quote(str(beside.relative_to(Path.cwd()) if beside.is_relative_to(Path.cwd()) else beside))

@@ -1,0 +1,162 @@
+"""``toolkit up``, ``down``, ``status`` and ``db``: the services that the toolkit stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context, print_json
+from toolkit.entrypoints.health import ServiceHealth, service_health
+from toolkit.storage import embedded, schema
+from toolkit.storage.database import Database
+
+_INDENT = 10
+
+
+@click.command()
+@pass_context
+def up(ctx: Context) -> int:
+    """Start the embedded services and make their schema ready; say where they are.
+
+    Nobody has to: they start at their first use. They are shared by everything that uses the same
+    TOOLKIT_HOME, and run on until: toolkit down
+
+    \b
+    Example:
+      toolkit up
+      TOOLKIT_HOME=/srv/trial toolkit up
+    """
+    if ctx.settings.database_url is None:
+        _ = ctx.application.database
+    if ctx.settings.evidence_bucket is None:
+        _ = ctx.application.bucket
+    _show(ctx, service_health(ctx.settings))
+    return DONE
+
+
+@click.command()
+@pass_context
+def down(ctx: Context) -> int:
+    """Stop the embedded services; their data stay. Shared services are left alone.
+
+    \b
+    Example:
+      toolkit down
+    """
+    stopped = embedded.stop(ctx.settings.home)
+    click.echo(f"stopped: {' and '.join(stopped)}" if stopped else f"nothing runs in {ctx.settings.home}")
+    return DONE
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def status(ctx: Context, as_json: bool) -> int:
+    """Say what runs where: versions, addresses, data, and whether the schema fits. Starts nothing.
+
+    Exit status 3: one of them cannot be used as it is.
+
+    \b
+    Example:
+      toolkit status
+      toolkit status --json
+    """
+    found = service_health(ctx.settings)
+    if as_json:
+        document: dict[str, Any] = {"home": ctx.settings.home}
+        print_json(document | {health.service: _as_json(health) for health in found})
+    else:
+        _show(ctx, found)
+    return NEEDS_ATTENTION if any(health.problem for health in found) else DONE
+
+
+@click.group()
+def db() -> None:
+    """The schema of the database.
+
+    \b
+    Examples:
+      toolkit db upgrade
+      toolkit db upgrade --help
+    """
+
+
+@db.command()
+@click.option("--service-tables", is_flag=True, help="Also create the service's tables, where there are none.")
+@pass_context
+def upgrade(ctx: Context, service_tables: bool) -> int:
+    """Bring the toolkit's schema to this version, all or nothing.
+
+    The tables of the sales service (clients, addresses, sales, evidences) are never altered. Where there are
+    none yet, --service-tables creates them; in the embedded database that is always done.
+
+    \b
+    Example:
+      toolkit db upgrade
+      DATABASE_URL=postgresql://toolkit@db.example/sales toolkit db upgrade --service-tables
+    """
+    url = ctx.settings.database_url
+    database = Database(url or embedded.database_url(ctx.settings.home), embedded=url is None)
+    try:
+        schema.upgrade(database, service_tables=service_tables or database.embedded)
+    finally:
+        database.dispose()
+    click.echo(f"{database.address}: schema {schema.newest_revision()}")
+    return DONE
+
+
+def _show(ctx: Context, found: Sequence[ServiceHealth]) -> None:
+    _line("home", str(ctx.settings.home))
+    for health in found:
+        _line(health.service, _summary(health))
+        for label, value in _details(health):
+            _line("", f"{label:<8}{value}")
+
+
+def _line(heading: str, text: str) -> None:
+    click.echo(f"{heading:<{_INDENT}}{text}")
+
+
+def _summary(health: ServiceHealth) -> str:
+    kind = "embedded" if health.embedded else "shared"
+    product = f"{health.name} {health.version}" if health.version else health.name
+    return f"{kind} {product}, {_state(health)}"
+
+
+def _state(health: ServiceHealth) -> str:
+    answer = "answers" if health.answers else "does not answer"
+    if not health.embedded:
+        return answer
+    if health.pid is None:
+        return "does not run" + ("; it starts at its first use" if health.problem is None else "")
+    return f"process {health.pid}, {answer}"
+
+
+def _details(health: ServiceHealth) -> list[tuple[str, str]]:
+    details = [("at", health.address)] if health.address else []
+    if health.data is not None and health.data_bytes:
+        details.append(("data", f"{health.data} ({_size(health.data_bytes)})"))
+    if health.log is not None and (health.pid or health.data_bytes):
+        details.append(("log", str(health.log)))
+    if health.schema is not None:
+        fits = "the newest" if health.schema == health.newest_schema else f"needed: {health.newest_schema}"
+        details.append(("schema", f"{health.schema} ({fits})"))
+    if health.problem is not None:
+        details.append(("problem", health.problem))
+    return details
+
+
+def _size(count: float) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}"
+        count /= 1000
+    return f"{count:.1f} GB"
+
+
+def _as_json(health: ServiceHealth) -> dict[str, Any]:
+    names = {"data_bytes": "dataBytes", "newest_schema": "newestSchema"}
+    return {names.get(name, name): value for name, value in asdict(health).items() if name != "service"}

@@ -1,0 +1,136 @@
+"""The main job on made-up data, end to end: what ``make run`` does.
+
+The jobs that people have notebooks for run as those notebooks, each in a kernel of its own; what others do
+around them (the sales system, partners, compliance) happens in between. A second run finds everything there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from toolkit.entrypoints.application_context import ApplicationContext
+from toolkit.entrypoints.notebook_runs import run_notebook
+from toolkit.errors import NotebookFailed, SettingsError
+from toolkit.operations.observe.bucket_sync import sync_bucket
+from toolkit.operations.register.sales_load import load_sales
+from toolkit.operations.verify.contents import verify_contents
+from toolkit.samples import Samples, make_samples, story, write_sales, write_samples
+
+NOTEBOOKS: Final = Path(__file__).parents[2] / "notebooks"
+"""The notebooks of the project; they do not come with an installed package."""
+
+TIMEOUT: Final = 300.0
+"""Seconds that each notebook may take."""
+
+
+@dataclass(frozen=True)
+class Demo:
+    """One telling of the main job; ``say`` is told what happened, line by line."""
+
+    application: ApplicationContext
+    environ: Mapping[str, str]
+    out: Path
+    say: Callable[[str], None]
+
+    def run(self) -> None:
+        """Do all of it.
+
+        Raises:
+            NotebookFailed: a notebook failed, or this is no clone of the project.
+        """
+        if not NOTEBOOKS.is_dir():
+            raise NotebookFailed(f"The demo runs the project's notebooks, and there is no folder {NOTEBOOKS}.")
+        samples = make_samples()
+        folder = self.out / "sample-data"
+        self._write(samples, folder)
+        self._load_clients(folder)
+        self._load_sales(samples, folder)
+        self._upload(folder)
+        self._meanwhile(samples, folder)
+        self._verify()
+        self._report()
+
+    def _write(self, samples: Samples, folder: Path) -> None:
+        write_samples(samples, folder)
+        people = len(samples.csv_clients) + len(samples.xlsx_clients)
+        files = sum(len(sale.files) for sale in samples.sales)
+        self.say(f"Sample data: {people} clients, {len(samples.sales)} sales and {files} evidence files: {folder}")
+
+    def _load_clients(self, folder: Path) -> None:
+        files = [("files", folder / name) for name in ("clients.csv", "clients.xlsx")]
+        found = self._notebook("01_bulk_load_clients", *files, ("out", self.out / "rejected"))
+        self.say(
+            f"Clients: {found['rows']} rows: {found['accepted']} registered, {found['rejected']} rejected, "
+            f"{found['skipped']} skipped; the rejected ones are in {self.out / 'rejected'}"
+        )
+
+    def _load_sales(self, samples: Samples, folder: Path) -> None:
+        space = self.application
+        path = folder / "sales.csv"
+        write_sales(samples.sales, path, story.registered_clients(space.database, samples))
+        loaded = load_sales(space.database, path, timezone=space.settings.timezone, clock=space.clock)
+        self.say(
+            f"Sales: {loaded.rows} rows: {loaded.inserted} new, {loaded.updated} updated, "
+            f"{loaded.unchanged} unchanged, {len(loaded.rejected)} rejected"
+        )
+
+    def _upload(self, folder: Path) -> None:
+        found = self._notebook("02_request_credentials", ("manifest", folder / "manifest.csv"))
+        self.say(
+            f"Evidence: {found['rows']} files: {found['issued']} requested, {found['reissued']} requested again, "
+            f"{found['uploaded']} uploaded, {found['skipped']} uploaded before, {found['failed']} not there yet"
+        )
+
+    def _meanwhile(self, samples: Samples, folder: Path) -> None:
+        database, bucket, clock = self.application.database, self.application.bucket, self.application.clock
+        sent = story.send_unchecked(database, bucket, samples, folder, clock)
+        lapsed = story.let_lapse(database, bucket, samples, clock)
+        withdrawn = story.withdraw_mistaken(database, samples, clock)
+        completed = story.complete_what_may_be(database, bucket, samples, clock)
+        self.say(
+            f"Meanwhile: {sent} files sent unchecked by a partner, {lapsed} credentials left to run out, "
+            f"{withdrawn} records withdrawn, {completed} sales completed"
+        )
+
+    def _verify(self) -> None:
+        database, bucket, clock = self.application.database, self.application.bucket, self.application.clock
+        sync_bucket(database, bucket, clock=clock)
+        verified = verify_contents(database, bucket, clock=clock)
+        self.say(f"Contents: {verified.verified} files verified, {verified.unusable} of them unusable")
+
+    def _report(self) -> None:
+        found = self._notebook("03_missing_evidence_report", ("out", self.out))
+        self.say(
+            f"Audit: {found['sales']} sales: {found['compliant']} compliant, {found['incomplete']} incomplete, "
+            f"{found['conflict']} in conflict"
+        )
+        self.say("Report: " + "  ".join(str(self.out / Path(path).name) for path in found["written"]))
+        self.say(f"The notebooks as they ran: {self.out / 'notebooks'}")
+
+    def _notebook(self, name: str, *given: tuple[str, Path]) -> dict[str, Any]:
+        """Run one notebook and give what it told."""
+        run = run_notebook(
+            NOTEBOOKS / f"{name}.ipynb",
+            [(parameter, str(path.absolute())) for parameter, path in given],
+            self.out / "notebooks" / f"{name}.ipynb",
+            timeout=TIMEOUT,
+            environ=self.environ,
+        )
+        return run.results[0]
+
+
+def refuse_shared(application: ApplicationContext) -> None:
+    """Keep made-up sales out of a database and a bucket that others use.
+
+    Raises:
+        SettingsError: the environment names a shared one.
+    """
+    settings = application.settings
+    if settings.database_url is not None or settings.evidence_bucket is not None:
+        raise SettingsError(
+            "The demo fills database and bucket with made-up sales, and DATABASE_URL or EVIDENCE_BUCKET names a "
+            "shared one. Unset both to use the embedded services, or add --shared if it is meant for this."
+        )

@@ -1,0 +1,141 @@
+"""How the database and the bucket are: where, whether they answer, whether they fit. Starts nothing."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from toolkit.errors import BucketError, DatabaseError, EmbeddedServiceError, SchemaMismatch
+from toolkit.settings import Settings
+from toolkit.storage import embedded, schema
+from toolkit.storage.bucket import Bucket
+from toolkit.storage.database import Database
+from toolkit.storage.embedded import ServiceStatus
+from toolkit.storage.embedded.home import explained
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceHealth:
+    """How one service is. What only an embedded one has is ``None`` for a shared one, and the other way round."""
+
+    service: str
+    """``database`` or ``bucket``."""
+    embedded: bool
+    name: str
+    version: str | None = None
+    """Of the server, where it tells."""
+    answers: bool
+    """For an embedded one: whether it runs. It starts at its first use, so this is no trouble."""
+    address: str | None
+    """Where it is, without user and password; ``None`` for an embedded one that does not run."""
+    problem: str | None = None
+    """What keeps the toolkit from working with it, and what to do."""
+    pid: int | None = None
+    data: Path | None = None
+    data_bytes: int | None = None
+    log: Path | None = None
+    schema: str | None = None
+    """The version of the toolkit's schema in the database, where there is one."""
+    newest_schema: str | None = None
+    """The version that this toolkit needs; ``None`` for a bucket."""
+
+
+def service_health(settings: Settings) -> Sequence[ServiceHealth]:
+    """The database and the bucket that ``settings`` name, each asked once."""
+    home = settings.home
+    postgres, s3 = embedded.statuses(home)
+    return (
+        _embedded_database(postgres, home)
+        if settings.database_url is None
+        else _shared_database(settings.database_url),
+        _embedded("bucket", s3, home) if settings.evidence_bucket is None else _shared_bucket(settings),
+    )
+
+
+def _embedded(service: str, status: ServiceStatus, home: Path) -> ServiceHealth:
+    return ServiceHealth(
+        service=service,
+        embedded=True,
+        name=status.name,
+        version=status.version,
+        answers=status.running,
+        address=status.address,
+        problem=None if status.running else _unusable(home),
+        pid=status.pid,
+        data=status.data,
+        data_bytes=status.data_bytes,
+        log=status.log,
+    )
+
+
+def _unusable(home: Path) -> str | None:
+    """Why no service could start in ``home``, which may not be there yet."""
+    nearest = next(folder for folder in (home, *home.parents) if os.path.lexists(folder))
+    try:
+        with explained(home):
+            if not nearest.is_dir():
+                raise NotADirectoryError(errno.ENOTDIR, "", str(nearest))
+            if not os.access(nearest, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, "", str(nearest))
+    except EmbeddedServiceError as error:
+        return str(error)
+    return None
+
+
+def _embedded_database(status: ServiceStatus, home: Path) -> ServiceHealth:
+    health = replace(_embedded("database", status, home), newest_schema=schema.newest_revision())
+    if status.url is None:
+        return health
+    return _asked(health, Database(status.url, embedded=True))
+
+
+def _shared_database(url: str) -> ServiceHealth:
+    database = Database(url)
+    health = ServiceHealth(
+        service="database",
+        embedded=False,
+        name="PostgreSQL",
+        answers=False,
+        address=database.address,
+        newest_schema=schema.newest_revision(),
+    )
+    return _asked(health, database)
+
+
+def _asked(health: ServiceHealth, database: Database) -> ServiceHealth:
+    """The health with what the database itself says."""
+    found: str | None = None
+    try:
+        with database.transaction() as connection:
+            found = schema.revision(connection)
+            server = connection.dialect.server_version_info or ()
+        schema.check(database)
+    except SchemaMismatch as error:
+        health = replace(health, problem=str(error))
+    except DatabaseError as error:
+        return replace(health, answers=False, problem=str(error))
+    finally:
+        database.dispose()
+    return replace(health, answers=True, version=".".join(map(str, server)), schema=found)
+
+
+def _shared_bucket(settings: Settings) -> ServiceHealth:
+    assert settings.evidence_bucket is not None
+    address, problem = settings.evidence_bucket, None
+    try:
+        bucket = Bucket.open(settings)
+        address = f"{bucket.name} at {bucket.endpoint}"
+        bucket.check()
+    except BucketError as error:
+        problem = str(error)
+    return ServiceHealth(
+        service="bucket",
+        embedded=False,
+        name="S3 server",
+        answers=problem is None,
+        address=address,
+        problem=problem,
+    )

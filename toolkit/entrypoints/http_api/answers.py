@@ -1,0 +1,170 @@
+"""Every answer that the interface gives: the contract's bodies, and one table of what can go wrong.
+
+The same models and the same table make the OpenAPI document (``toolkit.entrypoints.http_api.openapi``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+from starlette.responses import Response
+
+from toolkit.errors import InvalidField
+
+RETRY_AFTER: Final = 5
+"""Seconds after which a caller may try again while the service is not available."""
+
+_EVERYWHERE: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+"""Answers hold upload credentials and ids: nothing on the way keeps them."""
+
+
+class Answer(BaseModel):
+    """A body, under the contract's names."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
+
+
+class ClientRegistered(Answer):
+    """The registered client."""
+
+    message: str = Field(description="Confirmation text.")
+    client_id: UUID = Field(description="Id of the created client.")
+    address_id: UUID = Field(description="Id of the created address.")
+
+
+class UploadCredentials(Answer):
+    """Where and with which form fields the file is posted to the bucket."""
+
+    id: UUID = Field(description="Id of the evidence record.")
+    url: str = Field(description="Address of the storage bucket to which the file is posted.")
+    fields: dict[str, str] = Field(description="Form fields to be sent with the file.", repr=False)
+
+
+class InvalidFieldError(Answer):
+    """One field that breaks a rule."""
+
+    field: str = Field(description="Name of the invalid field, nested names dotted; `body` for a body as a whole.")
+    message: str = Field(description="Reason; `Required` for what is missing.")
+
+
+class Invalid(Answer):
+    """The request does not pass validation; every invalid field is listed."""
+
+    message: str = Field(description="General text.")
+    code: int = Field(description="Repeats the HTTP status.")
+    invalid_fields_errors: list[InvalidFieldError] = Field(min_length=1)
+
+
+class Unauthorized(Answer):
+    """The request carries no valid bearer token."""
+
+    message: str = Field(description="What is wrong with the token.")
+
+
+class Failure(Answer):
+    """The request cannot be answered as asked."""
+
+    message: str = Field(description="What is wrong.")
+    code: int = Field(description="Repeats the HTTP status.")
+
+
+class Live(Answer):
+    """The process answers."""
+
+    status: str = Field(description="Always `ok`.")
+
+
+class Ready(Answer):
+    """Database and bucket answer."""
+
+    status: str = Field(description="Always `ready`.")
+    database: str = Field(description="`ok`")
+    bucket: str = Field(description="`ok`")
+
+
+class NotReady(Failure):
+    """The database or the bucket does not answer."""
+
+    database: str = Field(description="`ok` or `unavailable`")
+    bucket: str = Field(description="`ok` or `unavailable`")
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorAnswer:
+    """One status other than 200: when it is given, its body, its text and the headers that belong to it."""
+
+    status: int
+    message: str
+    when: str
+    body: type[Answer] = Failure
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+PROBLEMS: Final = {
+    problem.status: problem
+    for problem in (
+        ErrorAnswer(400, "The request is not valid", "The body or the sale id is missing or invalid.", Invalid),
+        ErrorAnswer(
+            401,
+            "A bearer token is required",
+            "The bearer token is missing, malformed, expired, not yet valid or wrongly signed.",
+            Unauthorized,
+            {"WWW-Authenticate": "Bearer"},
+        ),
+        ErrorAnswer(404, "Not found", "There is no such sale."),
+        ErrorAnswer(
+            405, "Method not allowed", "The path exists, the method does not; `Allow` names those that do."
+        ),
+        ErrorAnswer(
+            408,
+            "The request did not arrive in time",
+            "The body arrives too slowly.",
+            headers={"Connection": "close"},
+        ),
+        ErrorAnswer(413, "The body is larger than 1 MB", "The body is larger than 1 MB."),
+        ErrorAnswer(
+            431,
+            "The request head is too large",
+            "The headers or the address are too large.",
+            headers={"Connection": "close"},
+        ),
+        ErrorAnswer(
+            500, "The service failed; its log tells more under this request id", "A fault of the service."
+        ),
+        ErrorAnswer(
+            503,
+            "The service is not available at the moment; try again later",
+            "The database or the bucket is away, or too many requests are waiting. Nothing was acknowledged.",
+            headers={"Retry-After": str(RETRY_AFTER)},
+        ),
+    )
+}
+
+
+def answer(status: int, body: Answer, headers: Mapping[str, str] | None = None) -> Response:
+    """The response that carries ``body``."""
+    return Response(
+        body.model_dump_json(by_alias=True),
+        status,
+        {**_EVERYWHERE, **(headers or {})},
+        media_type="application/json",
+    )
+
+
+def failure(status: int, message: str | None = None, headers: Mapping[str, str] | None = None) -> Response:
+    """The table's answer with this status; ``message`` and ``headers`` say more where there is more to say."""
+    problem = PROBLEMS[status]
+    text = message or problem.message
+    body = Unauthorized(message=text) if problem.body is Unauthorized else Failure(message=text, code=status)
+    return answer(status, body, {**problem.headers, **(headers or {})})
+
+
+def invalid(fields: Iterable[InvalidField], message: str | None = None) -> Response:
+    """The contract's 400; ``message`` where the contract has a case of its own for it."""
+    errors = [InvalidFieldError(field=item.field, message=item.message) for item in fields]
+    return answer(400, Invalid(message=message or PROBLEMS[400].message, code=400, invalid_fields_errors=errors))

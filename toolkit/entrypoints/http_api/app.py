@@ -1,0 +1,87 @@
+"""The application: routes, what every request passes, and which error is which answer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+
+from toolkit.entrypoints.http_api.access_log import AccessLog
+from toolkit.entrypoints.http_api.answers import failure, invalid
+from toolkit.entrypoints.http_api.authentication import Authentication
+from toolkit.entrypoints.http_api.backend import Backend
+from toolkit.entrypoints.http_api.endpoints import Endpoints
+from toolkit.entrypoints.http_api.pages import Pages
+from toolkit.entrypoints.http_api.paths import EncodedPaths
+from toolkit.entrypoints.http_api.probes import Probes
+from toolkit.entrypoints.http_api.workers import Busy, Workers
+from toolkit.entrypoints.tokens import TokenKey
+from toolkit.errors import BucketUnavailable, DatabaseUnavailable, InvalidFields, SaleNotFound
+
+THREADS: Final = 8
+"""Operations at the same time, each with a connection of the database pool."""
+
+WAITING: Final = 256
+"""Requests that wait for a thread; one more is told to come back later."""
+
+OPERATION_SECONDS: Final = 15
+"""How long a caller is kept waiting for an operation."""
+
+PROBE_SECONDS: Final = 5
+
+Handler = Callable[[Request, Exception], Awaitable[Response]]
+
+
+def create_app(backend: Backend, key: TokenKey) -> Starlette:
+    """The contract's HTTP interface over ``backend``, opened by tokens that ``key`` accepts."""
+    endpoints = Endpoints(
+        backend, Workers("operation", threads=THREADS, waiting=WAITING, seconds=OPERATION_SECONDS)
+    )
+    probes = Probes(backend, Workers("probe", threads=2, waiting=WAITING, seconds=PROBE_SECONDS))
+    open_routes = [*probes.routes(), *Pages().routes()]
+    app = Starlette(
+        routes=[*endpoints.routes(), *open_routes],
+        middleware=[
+            Middleware(AccessLog),
+            Middleware(EncodedPaths),
+            Middleware(Authentication, key, frozenset(route.path for route in open_routes)),
+        ],
+        exception_handlers=_HANDLERS,
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+async def _invalid_fields(request: Request, error: Exception) -> Response:  # noqa: ARG001  # Starlette's signature
+    assert isinstance(error, InvalidFields)
+    return invalid(error.invalid, error.summary)
+
+
+async def _sale_not_found(request: Request, error: Exception) -> Response:  # noqa: ARG001
+    return failure(404, "Sale not found")
+
+
+async def _unavailable(request: Request, error: Exception) -> Response:
+    request.state.reason = type(error).__name__
+    return failure(503)
+
+
+async def _refused(request: Request, error: Exception) -> Response:  # noqa: ARG001
+    assert isinstance(error, HTTPException)
+    return failure(error.status_code, headers=error.headers)
+
+
+_HANDLERS: Final[dict[Any, Handler]] = {
+    InvalidFields: _invalid_fields,
+    SaleNotFound: _sale_not_found,
+    DatabaseUnavailable: _unavailable,
+    BucketUnavailable: _unavailable,
+    Busy: _unavailable,
+    HTTPException: _refused,
+}
+"""Whatever is not listed is a fault, which ``AccessLog`` answers with 500."""

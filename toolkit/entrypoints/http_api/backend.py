@@ -1,0 +1,156 @@
+"""The database and the bucket behind the interface: opened when they answer, and asked how they are."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Final, Generic, TypeVar
+
+from toolkit.entrypoints.application_context import ApplicationContext
+from toolkit.errors import BucketUnavailable, DatabaseUnavailable, SchemaMismatch, ToolkitError
+from toolkit.storage import embedded, schema
+from toolkit.storage.bucket import Bucket
+from toolkit.storage.database import Database
+
+T = TypeVar("T")
+
+BELIEVED: Final = 2.0
+"""Seconds for which the last look at the database or the bucket is believed."""
+
+PATIENCE: Final = 5.0
+"""Seconds after which a look that has not ended says that nobody answers."""
+
+
+class Backend:
+    """What operations are given, for as long as the server runs.
+
+    A service that is away when the server starts, or later, is found again without a restart.
+    """
+
+    def __init__(self, application: ApplicationContext) -> None:
+        self.settings = application.settings
+        self.clock = application.clock
+        self._database = _Opened(lambda: application.database, DatabaseUnavailable)
+        self._bucket = _Opened(lambda: Bucket.open(application.settings), BucketUnavailable)
+        self._database_look = _Look(self._ask_database, DatabaseUnavailable)
+        self._bucket_look = _Look(self._ask_bucket, BucketUnavailable)
+
+    def open(self) -> list[ToolkitError]:
+        """Open both, and tell which of them is away.
+
+        Raises:
+            ToolkitError: waiting would not help, such as a schema of another version.
+        """
+        away: list[ToolkitError] = []
+        for opened in (self._database, self._bucket):
+            try:
+                opened.get()
+            except (DatabaseUnavailable, BucketUnavailable) as error:
+                away.append(error)
+        return away
+
+    @property
+    def database(self) -> Database:
+        """The database.
+
+        Raises:
+            DatabaseUnavailable: it has not answered yet since the server started.
+        """
+        return self._database.get()
+
+    @property
+    def bucket(self) -> Bucket:
+        """The bucket, which answered a moment ago: a form for a bucket that is away would be of no use.
+
+        Raises:
+            BucketUnavailable: it is away.
+        """
+        error = self._bucket_look.outcome()
+        if isinstance(error, BucketUnavailable):
+            raise BucketUnavailable(str(error))
+        return self._bucket.get()  # one that answers no to looking at it may still take what is signed
+
+    def check(self) -> Mapping[str, Exception | None]:
+        """How the database and the bucket are: ``None``, or why they cannot be used."""
+        return {"database": self._database_look.outcome(), "bucket": self._bucket_look.outcome()}
+
+    def _ask_database(self) -> None:
+        if not schema.is_current(self._database.get()):
+            raise SchemaMismatch
+
+    def _ask_bucket(self) -> None:
+        bucket = self._bucket.get()
+        try:
+            bucket.check()
+        except BucketUnavailable:
+            # Started again, the embedded one listens at another port. It is found again, but not started from
+            # here: whoever stopped it meant it.
+            if bucket.embedded and self._embedded_bucket_runs():
+                self._bucket.forget()
+            raise
+
+    def _embedded_bucket_runs(self) -> bool:
+        _, objects = embedded.statuses(self.settings.home)
+        return objects.pid is not None
+
+
+class _Opened(Generic[T]):
+    """Opened at the first success; while one thread tries, the others are told that it is away."""
+
+    def __init__(self, open_it: Callable[[], T], away: type[ToolkitError]) -> None:
+        self._open = open_it
+        self._away = away
+        self._trying = threading.Lock()
+        self._value: T | None = None
+
+    def get(self) -> T:
+        value = self._value
+        if value is None:
+            if not self._trying.acquire(blocking=False):
+                raise self._away
+            try:
+                value = self._value = self._open()
+            finally:
+                self._trying.release()
+        return value
+
+    def forget(self) -> None:
+        self._value = None
+
+
+class _Look:
+    """The outcome of a check, renewed by one thread at a time when it is older than ``BELIEVED``."""
+
+    def __init__(self, check: Callable[[], object], away: type[ToolkitError]) -> None:
+        self._check = check
+        self._away = away
+        self._looking = threading.Lock()
+        self._began = 0.0
+        self._error: ToolkitError | None = None
+        self._renew_at = 0.0
+
+    def outcome(self) -> ToolkitError | None:
+        if time.monotonic() < self._renew_at:
+            return self._error
+        # Only before the very first outcome is there nothing to believe meanwhile, so only then others wait.
+        if self._looking.acquire(blocking=not self._renew_at):
+            try:
+                self._look()
+            finally:
+                self._looking.release()
+        elif time.monotonic() - self._began > PATIENCE:
+            return self._away()
+        return self._error
+
+    def _look(self) -> None:
+        self._began = time.monotonic()
+        if self._began < self._renew_at:
+            return  # another thread did, while this one waited
+        try:
+            self._check()
+        except ToolkitError as error:
+            self._error = error
+        else:
+            self._error = None
+        self._renew_at = time.monotonic() + BELIEVED

@@ -1,0 +1,113 @@
+"""uvicorn's HTTP connection, with bounds on what a peer may do outside of a request that is being answered.
+
+uvicorn alone waits for ever for the end of a request's head, keeps all of it, and goes on reading a body
+whose request was answered early.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from starlette.responses import Response
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from toolkit.entrypoints.http_api.access_log import REQUEST_ID, new_request_id
+from toolkit.entrypoints.http_api.answers import failure, invalid
+from toolkit.entrypoints.http_api.logs import write
+from toolkit.errors import InvalidField
+
+HEAD_SECONDS: Final = 10
+"""Time for the request line and the headers to arrive whole."""
+
+HEAD_MAX: Final = 128 * 1024
+"""Bytes in an unfinished head: a sale id of thousands of encoded characters still fits."""
+
+REST_SECONDS: Final = 2
+"""How long the rest of a body is read and thrown away after an early answer; closing at once would lose it."""
+
+CONNECTIONS_MAX: Final = 1000
+"""Connections at the same time; one more is closed at once."""
+
+KEEP_ALIVE_SECONDS: Final = 15
+
+
+class Connection(HttpToolsProtocol):
+    """One connection; ``_deadline`` runs while a head or an unwanted rest of a body is awaited."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._deadline: asyncio.TimerHandle | None = None
+        self._head_bytes = 0
+        self._in_body = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
+        """Await the first head."""
+        super().connection_made(transport)
+        if len(self.connections) > CONNECTIONS_MAX:
+            transport.close()
+        else:
+            self._start(HEAD_SECONDS, self._head_too_slow)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the deadline."""
+        self._stop()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Feed the parser; a head that began with these bytes has its deadline from now on."""
+        if not self._in_body and self._deadline is None:
+            self._start(HEAD_SECONDS, self._head_too_slow)
+        super().data_received(data)
+        if self._deadline is not None and not self._in_body and not self.transport.is_closing():
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_MAX:
+                self._refuse(failure(431))
+
+    def on_headers_complete(self) -> None:
+        """Leave the body to whoever reads it."""
+        self._stop()
+        self._in_body = True
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The next bytes begin a head."""
+        self._stop()
+        self._in_body = False
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Where the answer came before the end of the body, bear with the rest for a while."""
+        super().on_response_complete()
+        if self._in_body and self.cycle.response_complete and not self.transport.is_closing():
+            self._start(REST_SECONDS, self.transport.close)
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002  # uvicorn's signature and text
+        """Answer what is not HTTP."""
+        self._refuse(invalid([InvalidField("request", "Must be HTTP/1.1")]))
+
+    def _head_too_slow(self) -> None:
+        if self._head_bytes:
+            self._refuse(failure(408))
+        else:
+            self.transport.close()
+
+    def _refuse(self, response: Response) -> None:
+        """Answer without asking the application, and close."""
+        self._stop()
+        request_id = new_request_id()
+        write("refused", requestId=request_id, status=response.status_code)
+        response.headers["Connection"] = "close"
+        response.headers[REQUEST_ID] = request_id
+        head = b"".join(b"%s: %s\r\n" % header for header in response.raw_headers)
+        self.transport.write(STATUS_LINE[response.status_code] + head + b"\r\n" + bytes(response.body))
+        self.transport.close()
+
+    def _start(self, seconds: float, then: Any) -> None:
+        self._deadline = self.loop.call_later(seconds, then)
+
+    def _stop(self) -> None:
+        self._head_bytes = 0
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None

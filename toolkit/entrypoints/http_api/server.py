@@ -1,0 +1,88 @@
+"""Run the interface on uvicorn until SIGTERM or SIGINT, and end without dropping what was begun."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import socket
+from types import FrameType
+from typing import Any, Final
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from toolkit.entrypoints.http_api import logs
+from toolkit.entrypoints.http_api.app import OPERATION_SECONDS
+from toolkit.entrypoints.http_api.bodies import BODY_SECONDS
+from toolkit.entrypoints.http_api.connections import KEEP_ALIVE_SECONDS, Connection
+from toolkit.errors import ToolkitError
+
+_BACKLOG: Final = 1024
+
+_FINISH_SECONDS: Final = BODY_SECONDS + OPERATION_SECONDS
+"""What the slowest request needs that was begun when the signal came."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket at ``host`` and ``port``; 0 lets the system choose a free one.
+
+    Raises:
+        ToolkitError: the address is taken, not of this machine, or needs other rights.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise ToolkitError(f"Cannot listen on {host} port {port}: {error.strerror}. Try another --port.") from None
+
+
+def run(app: ASGIApp, listening: socket.socket) -> None:
+    """Serve ``app`` until the process is asked to end."""
+    gc.freeze()  # what is loaded by now stays: looking for garbage in it would halt all requests for a while
+    server_of(app).run(sockets=[listening])
+
+
+def server_of(app: ASGIApp) -> uvicorn.Server:
+    """The server, ready to run ``app``."""
+    config = uvicorn.Config(
+        app,
+        http=Connection,
+        ws="none",
+        loop="uvloop",
+        lifespan="off",
+        log_config=None,
+        log_level="error",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        backlog=_BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=_FINISH_SECONDS,
+    )
+    return _Server(config)
+
+
+class _Server(uvicorn.Server):
+    """Tells where it listens; and a signal to end is an order that was carried out, not a death by it."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listening in sockets or ():
+            url = _url(listening)
+            logs.write("listening", url=url, docs=f"{url}/docs")
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        logs.write("ending", connections=len(self.server_state.connections), requests=len(self.server_state.tasks))
+        await super().shutdown(sockets)
+        logs.write("ended")
+        logs.flush()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> Any:  # noqa: ARG002  # uvicorn's signature
+        # uvicorn would note the signal and raise it again at the end.
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
+
+
+def _url(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

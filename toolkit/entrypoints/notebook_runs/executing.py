@@ -1,0 +1,192 @@
+"""Execute one notebook in a kernel of its own, with a time limit for the whole and an end to every kernel.
+
+papermill does the work; what it leaves open is closed here.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import nbformat
+import papermill
+from jupyter_client.kernelspec import NoSuchKernel
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from papermill.clientwrap import PapermillNotebookClient
+from papermill.engines import Engine, papermill_engines
+from papermill.exceptions import PapermillException, PapermillExecutionError
+from traitlets.config import Config
+
+from toolkit.entrypoints.notebook_runs.failures import described_failure
+from toolkit.entrypoints.notebook_runs.parameters import Value
+from toolkit.errors import NotebookFailed
+
+_KERNEL_START: Final = 60
+"""Seconds that a kernel may take to start."""
+
+_SYSTEM_VARIABLES: Final = ("HOME", "LANG", "PATH", "TMPDIR")
+"""What a kernel needs of this process's environment, where the run's own does not say it."""
+
+
+@dataclass(slots=True)
+class Watch:
+    """How long a run has taken and may take, its kernel, and the signal that stopped it, if any."""
+
+    timeout: float | None
+    started: float = field(default_factory=time.monotonic)
+    client: PapermillNotebookClient | None = None
+    stopped_by: int | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self.started
+
+    def remaining(self, _cell: object = None) -> float | None:
+        """Seconds that are left, hardly any where the time is up; ``None`` without a limit."""
+        return None if self.timeout is None else max(self.timeout - self.seconds, 0.01)
+
+    def stop(self, number: int, _frame: FrameType | None) -> None:
+        """Handle a signal: the run ends by the death of its kernel, not by an exception amid papermill.
+
+        A kernel that is about to start dies when it has; a second signal does not wait for that.
+        """
+        again, self.stopped_by = self.stopped_by is not None, number
+        if self.client is None or again:
+            raise self.interruption(number)
+        self.kill_if_stopped()
+
+    def kill_if_stopped(self, notebook: object = None) -> None:  # noqa: ARG002  # nbclient names it
+        """Kill the kernel, with what it started in its process group, where a signal came and it is there."""
+        provisioner = getattr(getattr(self.client, "km", None), "provisioner", None)
+        group = getattr(provisioner, "pgid", None)
+        if self.stopped_by is not None and group is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
+
+    def raise_if_stopped(self) -> None:
+        """Raise what the signal stands for, now that papermill has come to its end."""
+        if self.stopped_by is not None:
+            raise self.interruption(self.stopped_by)
+
+    @staticmethod
+    def interruption(number: int) -> BaseException:
+        """What Python and shells expect of a program that this signal stopped."""
+        return KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)
+
+
+class _WholeRunEngine(Engine):  # type: ignore[misc]  # papermill ships no types
+    """papermill's way to execute, with one time limit for all cells and an end that no kernel outlives."""
+
+    @classmethod
+    def execute_managed_notebook(
+        cls, nb_man: Any, kernel_name: str, *, watch: Watch, environ: Mapping[str, str], **_: Any
+    ) -> None:
+        watch.client = PapermillNotebookClient(
+            nb_man,
+            kernel_name=kernel_name,
+            startup_timeout=math.ceil(min(_KERNEL_START, watch.remaining() or _KERNEL_START)),
+            timeout_func=watch.remaining,
+            on_notebook_start=watch.kill_if_stopped,
+            shell_timeout_interval=1,
+            shutdown_kernel="immediate",
+            config=Config({"KernelManager": {"transport_encryption": "auto"}}),
+        )
+        system = {name: os.environ[name] for name in _SYSTEM_VARIABLES if name in os.environ}
+        watch.client.execute(env={**system, **environ})
+
+
+papermill_engines.register("toolkit", _WholeRunEngine)
+
+
+def execute(
+    notebook: Path,
+    partial: Path,
+    parameters: Mapping[str, Value],
+    *,
+    watch: Watch,
+    environ: Mapping[str, str],
+    progress_bar: bool,
+) -> nbformat.NotebookNode:
+    """Run every cell; ``partial`` holds what ran so far, at any moment.
+
+    Raises:
+        NotebookFailed: why it did not run to its end.
+        KeyboardInterrupt, SystemExit: a signal stopped it.
+    """
+    try:
+        with _stopped_by_signals(watch):
+            executed: nbformat.NotebookNode = papermill.execute_notebook(
+                _literally(notebook),
+                _literally(partial),
+                parameters,
+                engine_name="toolkit",
+                progress_bar=progress_bar,
+                watch=watch,
+                environ=environ,
+            )
+    except _FAILURES as error:
+        watch.raise_if_stopped()
+        raise NotebookFailed(_reason(error, watch)) from None
+    watch.raise_if_stopped()
+    _refuse_early_end(executed)
+    return executed
+
+
+_FAILURES: Final = (
+    CellTimeoutError,
+    DeadKernelError,
+    NoSuchKernel,
+    PapermillException,
+    RuntimeError,
+    ValueError,
+    nbformat.ValidationError,
+)
+"""How papermill and what is beneath it tell that a notebook did not run."""
+
+
+def _reason(error: Exception, watch: Watch) -> str:
+    if isinstance(error, PapermillExecutionError):
+        return described_failure(error)
+    if isinstance(error, CellTimeoutError):
+        return f"took longer than {watch.timeout:g} seconds and was stopped."
+    if isinstance(error, DeadKernelError):
+        return "lost its kernel, which died (perhaps it ran out of memory)."
+    if isinstance(error, NoSuchKernel):
+        return f"needs the kernel {error.name!r}, which is not installed here."
+    return f"could not be run: {error}"
+
+
+def _literally(path: Path) -> str:
+    """The path as papermill takes it: it would fill in what stands between braces."""
+    return str(path).replace("{", "{{").replace("}", "}}")
+
+
+def _refuse_early_end(executed: nbformat.NotebookNode) -> None:
+    """Refuse what papermill takes for success: ``sys.exit(0)``, though the cells behind it never ran."""
+    for cell in executed.cells:
+        if any(output.output_type == "error" for output in cell.get("outputs", ())):
+            raise NotebookFailed(f"left at In [{cell.execution_count}], before its end.")
+
+
+@contextmanager
+def _stopped_by_signals(watch: Watch) -> Iterator[None]:
+    """Let SIGTERM and Ctrl-C stop the run, where Python can take signals at all."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = {number: signal.signal(number, watch.stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

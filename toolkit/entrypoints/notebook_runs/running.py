@@ -1,0 +1,107 @@
+"""Run a notebook to its end, or not at all: what a scheduler calls at night.
+
+The executed notebook appears under its name only when every cell ran; one that failed stands beside it as
+``<name>.failed.ipynb``, its error texts cut to what cannot quote data.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from toolkit.entrypoints.notebook_results import results_of
+from toolkit.entrypoints.notebook_runs.executing import Watch, execute
+from toolkit.entrypoints.notebook_runs.failures import cut_errors
+from toolkit.entrypoints.notebook_runs.parameters import chosen_values, read_parameters
+from toolkit.errors import NotebookFailed, SettingsError
+
+
+@dataclass(frozen=True, slots=True)
+class NotebookRun:
+    """A run that came to its end; ``results`` are what its displays told (``notebook_results``)."""
+
+    path: Path
+    seconds: float
+    results: tuple[dict[str, Any], ...]
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether any display of the notebook says so."""
+        return any(result.get("needsAttention") for result in self.results)
+
+
+def run_notebook(
+    notebook: Path,
+    given: Iterable[tuple[str, str]] = (),
+    out: Path | None = None,
+    *,
+    timeout: float | None = None,
+    environ: Mapping[str, str] = os.environ,
+    progress_bar: bool = False,
+) -> NotebookRun:
+    """Execute ``notebook`` with the parameter texts ``given`` and keep it as ``out``.
+
+    Without ``out`` it is kept in the folder ``runs`` beside the notebook, under its name and the time (UTC).
+    ``timeout`` is in seconds and for the whole run; ``environ`` is what the kernel gets.
+
+    Raises:
+        SettingsError: an unknown parameter or a text that does not fit; nothing ran.
+        NotebookFailed: a cell failed, the time was up, or the kernel died; nothing stands under ``out``.
+    """
+    watch = Watch(timeout)
+    parameters = chosen_values(read_parameters(_read(notebook)), given, notebook.name)
+    out = _target(notebook, out)
+    partial = out.with_name(f".{out.stem}.{os.getpid()}.ipynb")
+    failed = out.with_name(f"{out.stem}.failed.ipynb")
+    try:
+        executed = execute(notebook, partial, parameters, watch=watch, environ=environ, progress_bar=progress_bar)
+        executed.metadata.papermill["output_path"] = str(out)
+        nbformat.write(executed, partial)
+        partial.replace(out)
+        failed.unlink(missing_ok=True)
+    except NotebookFailed as error:
+        kept = _keep_failed(partial, failed)
+        raise NotebookFailed(f"{notebook.name} {error}{kept}") from None
+    finally:
+        partial.unlink(missing_ok=True)
+    return NotebookRun(out, watch.seconds, results_of(executed))
+
+
+def _read(notebook: Path) -> nbformat.NotebookNode:
+    try:
+        found: nbformat.NotebookNode = nbformat.read(notebook, as_version=4)
+    except FileNotFoundError:
+        raise NotebookFailed(f"{notebook}: there is no such notebook.") from None
+    except (ValueError, AttributeError, nbformat.ValidationError):
+        raise NotebookFailed(f"{notebook}: this is no notebook.") from None
+    return found
+
+
+def _target(notebook: Path, out: Path | None) -> Path:
+    if out is None:
+        out = notebook.absolute().parent / "runs" / f"{notebook.stem}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.ipynb"
+    if out.suffix != ".ipynb":
+        raise SettingsError(f"{out}: the name of an executed notebook ends with .ipynb")
+    if out.exists() and out.samefile(notebook):
+        raise SettingsError(f"{out}: the executed notebook would replace the notebook itself.")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    if not os.access(out.parent, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(out))
+    return out
+
+
+def _keep_failed(partial: Path, failed: Path) -> str:
+    if not partial.exists():
+        return ""
+    notebook = nbformat.read(partial, as_version=4)
+    cut_errors(notebook)
+    nbformat.write(notebook, partial)
+    partial.replace(failed)
+    return f"\nWhat ran until then is in {failed}"

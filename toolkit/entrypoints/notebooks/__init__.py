@@ -1,0 +1,17 @@
+"""What the notebooks call: each function does one job on the database and bucket of the environment.
+
+They take plain values, as a parameters cell holds them, and give an object that shows itself; its ``result``
+is what the operation returned.
+
+::
+
+    clients, credentials, report    one notebook each: the call, and what it shows
+    display, progress               figures, pictures, tables, and a line that moves
+    calls                           the application, paths, and errors told without a traceback
+"""
+
+from toolkit.entrypoints.notebooks.load_clients import load_clients
+from toolkit.entrypoints.notebooks.missing_evidence import missing_evidence_report
+from toolkit.entrypoints.notebooks.request_credentials import request_credentials
+
+__all__ = ["load_clients", "missing_evidence_report", "request_credentials"]

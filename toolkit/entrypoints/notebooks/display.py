@@ -1,0 +1,226 @@
+"""What a notebook shows: figures, pictures and tables that stay readable wherever the notebook is opened.
+
+Everything is escaped. Pictures are PNG and styles stand in the tags, because JupyterLab strips scripts, style
+sheets and SVG from a notebook that somebody else has run.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
+
+from IPython.display import display
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from toolkit.entrypoints.notebook_results import RESULT_TYPE
+
+GOOD: Final = "#b7cdc4"
+DOUBTFUL: Final = "#e09a2d"
+BAD: Final = "#a52f45"
+NEUTRAL: Final = "#1f5a8a"
+QUIET: Final = "#8a94a0"
+"""The colours of the report's pages (``toolkit/reports/templates/page.css``)."""
+
+_EDGE: Final = "1px solid rgba(128,128,128,.35)"
+_DPI: Final = 160
+_SHOWN_DPI: Final = 80
+_ROW_INCHES: Final = 0.36
+_NO_WRAP: Final = 24
+"""Cells up to so many characters stay on one line."""
+_DIGIT_SHARE: Final = 0.016
+"""How much of the longest bar a digit takes."""
+
+
+class Part(Protocol):
+    """One output of a page, as Jupyter takes it: media types and their data, and the metadata to them."""
+
+    def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The data and the metadata."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A figure with its label; ``colour`` tells how to take it."""
+
+    label: str
+    value: int | str
+    colour: str = NEUTRAL
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Figures side by side under a heading, with a sentence below."""
+
+    heading: str
+    facts: Sequence[Fact]
+    sentence: str = ""
+
+    def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """As HTML, and as one line of text."""
+        cards = "".join(
+            f'<div style="border:{_EDGE};border-left:4px solid {fact.colour};border-radius:6px;'
+            'padding:6px 16px 8px 12px;min-width:84px">'
+            f'<div style="font-size:1.7em;font-weight:600;line-height:1.25">{escape(_number(fact.value))}</div>'
+            f'<div style="opacity:.75">{escape(fact.label)}</div></div>'
+            for fact in self.facts
+        )
+        sentence = f'<div style="margin:4px 0 8px">{escape(self.sentence)}</div>' if self.sentence else ""
+        markup = (
+            f'<div style="font-size:1.15em;font-weight:600;margin:8px 0 6px">{escape(self.heading)}</div>'
+            f'<div style="display:flex;flex-wrap:wrap;gap:10px;margin-bottom:6px">{cards}</div>{sentence}'
+        )
+        text = f"{self.heading}: " + ", ".join(f"{fact.label} {_number(fact.value)}" for fact in self.facts)
+        return {"text/html": markup, "text/plain": text}, {}
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Horizontal bars, one a row of ``counts``, each stacked from the series in ``colours``."""
+
+    heading: str
+    counts: Mapping[str, Mapping[str, int]]
+    colours: Mapping[str, str]
+
+    MOST: ClassVar = 12
+
+    @classmethod
+    def ranked(cls, heading: str, counts: Mapping[str, int], colour: str) -> Bars:
+        """One bar for each of the most frequent, the first in ``counts``, and one for all others together."""
+        rows = {name: {"": count} for name, count in list(counts.items())[: cls.MOST]}
+        others = sum(list(counts.values())[cls.MOST :])
+        return cls(heading, {**rows, "all others": {"": others}} if others else rows, {"": colour})
+
+    def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """As PNG, sharp on dense screens."""
+        legend = len(self.colours) > 1
+        inches = 0.75 + _ROW_INCHES * len(self.counts) + (0.35 if legend else 0)
+        figure = Figure(figsize=(8, inches), layout="constrained")
+        axes = figure.subplots()
+        self._draw(axes)
+        figure.suptitle(self.heading, x=0.005, ha="left", fontsize=11, fontweight="bold")
+        if legend:
+            figure.legend(loc="outside lower left", ncols=len(self.colours), frameon=False, fontsize=9)
+        picture = io.BytesIO()
+        figure.savefig(picture, format="png", dpi=_DPI, facecolor="white")
+        width = round(8 * _SHOWN_DPI)
+        text = f"{self.heading}: " + ", ".join(f"{name} {sum(row.values())}" for name, row in self.counts.items())
+        return {"image/png": picture.getvalue(), "text/plain": text}, {"image/png": {"width": width}}
+
+    def _draw(self, axes: Any) -> None:
+        names = list(self.counts)
+        left = [0] * len(names)
+        widest = max((sum(row.values()) for row in self.counts.values()), default=0) or 1
+        for series, colour in self.colours.items():
+            lengths = [self.counts[name].get(series, 0) for name in names]
+            axes.barh(names, lengths, left=left, height=0.62, color=colour, label=series)
+            for row, (start, length) in enumerate(zip(left, lengths, strict=True)):
+                text = _number(length)
+                if length > widest * _DIGIT_SHARE * (len(text) + 1):
+                    middle = start + length / 2
+                    axes.text(middle, row, text, ha="center", va="center", color=_ink(colour), fontsize=9)
+                elif length and len(self.colours) == 1:
+                    axes.text(length + widest * 0.01, row, text, va="center", fontsize=9)
+            left = [start + length for start, length in zip(left, lengths, strict=True)]
+        axes.set_xlim(0, widest * 1.04)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.xaxis.set_visible(False)
+        axes.tick_params(axis="y", length=0)
+        for side in ("top", "right", "bottom"):
+            axes.spines[side].set_visible(False)
+        axes.spines["left"].set_color(QUIET)
+
+
+def _ink(colour: str) -> str:
+    """Black or white, whichever can be read on ``colour``."""
+    red, green, blue = to_rgb(colour)
+    return "black" if 0.3 * red + 0.6 * green + 0.1 * blue > 0.6 else "white"
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table of the first ``SHOWN`` rows; ``total`` tells how many there are where ``rows`` holds fewer."""
+
+    heading: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    total: int = 0
+
+    SHOWN: ClassVar = 20
+
+    def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """As HTML, and as tab-separated text."""
+        head = "".join(
+            f'<th style="text-align:left;padding:4px 12px 4px 0">{escape(name)}</th>' for name in self.columns
+        )
+        rows = self.rows[: self.SHOWN]
+        body = "".join(f"<tr>{''.join(_cell(value) for value in row)}</tr>" for row in rows)
+        total = max(self.total, len(self.rows))
+        note = f'<div style="opacity:.75;margin-top:4px">The first {len(rows)} of {total:,}.</div>'
+        markup = (
+            f'<div style="font-weight:600;margin:10px 0 4px">{escape(self.heading)}</div>'
+            f'<table style="border-collapse:collapse"><thead><tr style="border-bottom:{_EDGE}">{head}</tr></thead>'
+            f"<tbody>{body}</tbody></table>{note if total > len(rows) else ''}"
+        )
+        lines = ["\t".join(str(value) for value in row) for row in (self.columns, *rows)]
+        return {"text/html": markup, "text/plain": "\n".join([self.heading, *lines])}, {}
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, int):
+        return f'<td style="text-align:right;vertical-align:top;padding:3px 12px 3px 0">{_number(value)}</td>'
+    text = str(value)
+    wrap = "normal" if len(text) > _NO_WRAP else "nowrap"
+    style = f"text-align:left;vertical-align:top;white-space:{wrap};padding:3px 12px 3px 0"
+    return f'<td style="{style}">{escape(text)}</td>'
+
+
+def _number(value: int | str) -> str:
+    return f"{value:,}" if isinstance(value, int) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A sentence with a subject, as it comes while a job runs."""
+
+    subject: str
+    text: str
+
+    def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """As HTML, and as text."""
+        markup = f'<div style="margin:4px 0"><b>{escape(self.subject)}</b>: {escape(self.text)}</div>'
+        return {"text/html": markup, "text/plain": f"{self.subject}: {self.text}"}, {}
+
+
+def show(part: Part) -> None:
+    """Show one part now."""
+    data, metadata = part.bundle()
+    display(data, metadata=metadata, raw=True)
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown(Generic[T]):
+    """The value that an operation gave, shown as ``parts``; ``counts`` are what programs read of it.
+
+    In a script, use ``result``; in a notebook, end a cell with the object.
+    """
+
+    result: T
+    parts: Sequence[Part]
+    counts: Mapping[str, Any]
+
+    def _ipython_display_(self) -> None:
+        for number, part in enumerate(self.parts):
+            data, metadata = part.bundle()
+            if number == 0:
+                data[RESULT_TYPE] = dict(self.counts)
+            display(data, metadata=metadata, raw=True)
+
+    def __str__(self) -> str:
+        return "\n".join(str(part.bundle()[0]["text/plain"]) for part in self.parts)

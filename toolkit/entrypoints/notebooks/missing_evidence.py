@@ -1,0 +1,139 @@
+"""Notebook 03: judge all sales, write the report, and show what is missing and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import tzinfo
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from toolkit.domain.findings import PROBLEM_TEXTS, REASON_TEXTS, Problem, Reason, Status
+from toolkit.entrypoints.auditing import audit
+from toolkit.entrypoints.notebooks.display import (
+    BAD,
+    DOUBTFUL,
+    GOOD,
+    Bars,
+    Fact,
+    Facts,
+    Grid,
+    Part,
+    Remark,
+    Shown,
+)
+from toolkit.entrypoints.notebooks.notebook_errors import application, given_path, told_plainly
+from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
+from toolkit.entrypoints.timestamps import parse_timestamp
+from toolkit.errors import SettingsError
+from toolkit.operations.judge.audit import AuditResult
+from toolkit.reports import DEFAULT_FORMATS, chosen, write_report
+from toolkit.reports.wording import headline, notices
+
+_STATUS_COLOURS: Final = {Status.COMPLIANT: GOOD, Status.INCOMPLETE: DOUBTFUL, Status.CONFLICT: BAD}
+_REASON_COLOURS: Final = {
+    Reason.UNUSABLE: "#7d4a97",
+    Reason.NOT_UPLOADED: "#9cc3dd",
+    Reason.EXPIRED: "#4f8fb9",
+    Reason.NEVER_REQUESTED: "#1c4e74",
+}
+"""As in the report's pages."""
+
+
+@told_plainly
+def missing_evidence_report(
+    *, as_of: str = "", out: str = "reports", formats: str = ",".join(DEFAULT_FORMATS), sync: bool = True
+) -> Shown[AuditResult]:
+    """Judge all sales by the evidence that lies in the bucket, and write the report into the folder ``out``.
+
+    ``as_of`` is a moment in the past, empty for now. With ``sync`` an audit of now looks at the sales and the
+    bucket first; an audit of the past takes what was seen then.
+    """
+    wanted = chosen(formats.split(","))
+    if not str(out).strip():
+        raise SettingsError("out must name the folder for the report.")
+    with application() as opened:
+        now, timezone = opened.clock(), opened.settings.timezone
+        moment = parse_timestamp(as_of, timezone=timezone, now=now) if as_of.strip() else None
+        result = audit(opened, as_of=moment, sync=sync, with_file_findings=True, progress=NotebookProgress())
+    written = write_report(result, given_path(out), wanted, timezone=timezone)
+    counts = {
+        "job": "missing_evidence_report",
+        "sales": result.sales,
+        "compliant": result.compliant,
+        "incomplete": result.incomplete,
+        "conflict": result.conflict,
+        "written": [str(path) for path in written],
+        "needsAttention": result.open > 0,
+    }
+    return Shown(result, _parts(result, written, timezone), counts)
+
+
+def _parts(result: AuditResult, written: Sequence[Path], timezone: tzinfo) -> list[Part]:
+    facts = [
+        Fact("sales", result.sales),
+        Fact("compliant", result.compliant, GOOD),
+        Fact("incomplete", result.incomplete, DOUBTFUL),
+        Fact("in conflict", result.conflict, BAD),
+    ]
+    as_of = f"As of {result.as_of.astimezone(timezone):%Y-%m-%d %H:%M %z}."
+    if not result.sales:
+        hint = "Take some over: toolkit sales load sales.csv"
+        return [Facts(headline(result), facts, f"{as_of} There are no sales yet. {hint}")]
+    files = ", ".join(map(str, written))
+    parts: list[Part] = [Facts(headline(result), facts, f"{as_of} The report: {files}")]
+    parts += [Remark("Note", text) for text in notices(result)]
+    parts.append(Bars("Sales by utility group", _counts(result.by_group, "utilityGroup"), _texts(_STATUS_COLOURS)))
+    missing = {name: row for name, row in _counts(result.missing, "evidenceType").items() if any(row.values())}
+    if missing:
+        parts.append(Bars("What is missing, and why", missing, _texts(_REASON_COLOURS)))
+        parts.append(Grid("The reasons", ["reason", "meaning"], [(each, REASON_TEXTS[each]) for each in Reason]))
+    problems = [
+        (row.problem, row.sales, PROBLEM_TEXTS[Problem(row.problem)])
+        for row in _tuples(result.problems)
+        if row.sales
+    ]
+    if problems:
+        parts.append(Grid("Other problems", ["problem", "sales", "meaning"], problems))
+    if result.open:
+        parts.append(_open_sales(result))
+    if result.file_findings:
+        parts.append(_file_findings(result))
+    return parts
+
+
+def _open_sales(result: AuditResult) -> Grid:
+    columns = ["saleId", "group", "days", "status", "missing", "problems"]
+    rows = [
+        (row.saleId, row.utilityGroup, row.ageDays, row.status, _pieces(row), row.problems.replace("|", ", "))
+        for row in _tuples(result.rows.head(Grid.SHOWN))
+    ]
+    return Grid("Sales to act on, the gravest and oldest first", columns, rows, total=result.open)
+
+
+def _file_findings(result: AuditResult) -> Grid:
+    columns = ["finding", "sales", "where", "detail"]
+    rows = [
+        (finding.text, ", ".join(finding.sale_ids), ", ".join(finding.folders), finding.detail)
+        for finding in result.file_findings[: Grid.SHOWN]
+    ]
+    return Grid("Findings about files, the gravest first", columns, rows, total=len(result.file_findings))
+
+
+def _pieces(row: Any) -> str:
+    pieces = zip(row.missing.split("|"), row.reasons.split("|"), strict=True)
+    return ", ".join(f"{piece} ({reason})" for piece, reason in pieces if piece)
+
+
+def _counts(table: pd.DataFrame, name: str) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = table.set_index(name).to_dict("index")  # type: ignore[assignment]
+    return found
+
+
+def _tuples(table: pd.DataFrame) -> Iterator[Any]:
+    return table.itertuples(index=False)
+
+
+def _texts(colours: dict[Any, str]) -> dict[str, str]:
+    return {str(name): colour for name, colour in colours.items()}

@@ -1,0 +1,109 @@
+"""What every call from a notebook shares: the application, paths, and errors that tell without a traceback."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, ParamSpec, TypeVar
+
+from toolkit.entrypoints.application_context import ApplicationContext
+from toolkit.errors import InvalidInput, NotebookFailed, SettingsError, ToolkitError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_PACKAGE: Final = str(Path(__file__).parents[1])
+
+
+@contextmanager
+def application() -> Iterator[ApplicationContext]:
+    """The application that the kernel's environment describes, closed at the end."""
+    opened = ApplicationContext.from_environment(os.environ)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def told_plainly(call: Callable[P, R]) -> Callable[P, R]:
+    """Let ``call`` fail with one sentence in the notebook instead of a traceback.
+
+    The texts of our own errors are made for people and hold no personal data. Any other error may quote data,
+    so only its kind and its place are told.
+    """
+
+    @functools.wraps(call)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            _refuse_other_kinds(inspect.signature(call).bind(*args, **kwargs))
+            return call(*args, **kwargs)
+        except ToolkitError as error:
+            raise _plain(error) from None
+        except OSError as error:
+            raise _plain(InvalidInput(f"{error.strerror}: {error.filename}")) from None
+        except Exception as error:
+            raise _plain(NotebookFailed(f"Unexpected {type(error).__name__} {_place(error)}.")) from None
+
+    return wrapped
+
+
+def _refuse_other_kinds(given: inspect.BoundArguments) -> None:
+    """Refuse what is no text or no yes or no where the default is one.
+
+    papermill alone takes ``-p as_of 2026`` for a number, and ``-p upload false`` for a text, which counts as true.
+    """
+    for name, value in given.arguments.items():
+        kind = type(given.signature.parameters[name].default)
+        if kind is bool and not isinstance(value, bool):
+            raise SettingsError(f"{name} must be True or False, and not {_kind(value)}.")
+        if kind is str and not isinstance(value, (str, Path)):
+            raise SettingsError(
+                f"{name} must be a text, and not {_kind(value)}: put it in quotation marks, or use -r."
+            )
+
+
+def _kind(value: object) -> str:
+    return f"a value of the type {type(value).__name__}"
+
+
+def _plain(error: ToolkitError) -> ToolkitError:
+    """The error, shown by IPython as one line."""
+    line = f"{type(error).__name__}: {error}"
+    vars(error)["_render_traceback_"] = lambda: [line]
+    return error
+
+
+def _place(error: Exception) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if frame.filename.startswith(_PACKAGE)]
+    return f"at {Path(ours[-1].filename).name}:{ours[-1].lineno}"
+
+
+def given_paths(given: str | Path | Sequence[str | Path]) -> list[Path]:
+    """One path or several; empty texts are left out.
+
+    Raises:
+        SettingsError: something in it is no path.
+    """
+    several: Sequence[Any] = given if isinstance(given, (list, tuple)) else [given]
+    for each in several:
+        if not isinstance(each, (str, Path)):
+            raise SettingsError(f"A file or folder must be named by a text, and not by {_kind(each)}.")
+    return [given_path(each) for each in several if str(each).strip()]
+
+
+def given_path(given: str | Path) -> Path:
+    """A path, absolute: relative ones start at the working directory.
+
+    JupyterLab works in the folder of the notebook. Where that is the project's ``notebooks``, they start at the
+    project, so that the same parameters do the same here and from the command line.
+    """
+    here = Path.cwd()
+    if here.name == "notebooks" and (here.parent / "pyproject.toml").exists():
+        here = here.parent
+    return here / Path(given).expanduser()

@@ -1,0 +1,157 @@
+"""Notebook 02: ask for upload credentials, send the files, and show what could not be sent."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from toolkit.entrypoints.application_context import ApplicationContext
+from toolkit.entrypoints.notebooks.display import BAD, GOOD, NEUTRAL, QUIET, Bars, Fact, Facts, Grid, Part, Shown
+from toolkit.entrypoints.notebooks.notebook_errors import application, given_path, told_plainly
+from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
+from toolkit.errors import SettingsError
+from toolkit.operations.request import (
+    LEFT_OUT_TEXTS,
+    LeftOut,
+    ManifestResult,
+    UploadLimits,
+    request_manifest,
+    request_missing,
+)
+from toolkit.operations.upload import Uploaded, upload_files
+
+
+@told_plainly
+def request_credentials(
+    manifest: str = "",
+    *,
+    report: str = "",
+    files: str = "",
+    upload: bool = True,
+    credentials_file: str = "",
+    requested_by: str = "",
+) -> Shown[ManifestResult | None]:
+    """Ask for upload credentials for each row of a manifest, or for what a report says is missing; send the files.
+
+    ``files`` is the folder with ``saleId/fileName``, by default the one named ``files`` beside the manifest. The
+    credentials go to ``credentials_file`` (in ``TOOLKIT_HOME`` where it is empty), never into the notebook.
+    Without a manifest and a report nothing happens.
+    """
+    if manifest and report:
+        raise SettingsError("Name either a manifest or a report, not both.")
+    if not manifest and not report:
+        return Shown(None, _nothing_named(), {"job": "request_credentials", "rows": 0, "needsAttention": False})
+    source = given_path(manifest or report)
+    progress = NotebookProgress()
+    with application() as opened:
+        out = given_path(credentials_file) if credentials_file else _private_file(opened, source)
+        requested, left_out = (_request_manifest if manifest else request_missing)(
+            opened.database,
+            opened.bucket,
+            source,
+            out,
+            requested_by=requested_by or _user(),
+            limits=UploadLimits(opened.settings.upload_ttl, opened.settings.upload_max_bytes),
+            clock=opened.clock,
+            progress=progress,
+        )
+    folder = given_path(files) if files else source.parent / "files" if manifest else None
+    uploaded = None
+    if upload and folder is not None and not requested.rejected:
+        uploaded = upload_files(out, folder, progress=progress)
+    counts = {
+        "job": "request_credentials",
+        "rows": requested.rows,
+        "issued": requested.issued,
+        "reissued": requested.reissued,
+        "skipped": len(requested.skipped),
+        "rejected": len(requested.rejected),
+        "leftOut": len(left_out),
+        "uploaded": uploaded.sent if uploaded else 0,
+        "failed": len(uploaded.failures) if uploaded else 0,
+        "needsAttention": bool(requested.rejected or left_out or (uploaded and uploaded.failures)),
+    }
+    return Shown(requested, _parts(requested, left_out, out, uploaded), counts)
+
+
+def _request_manifest(*args: Any, **kwargs: Any) -> tuple[ManifestResult, tuple[LeftOut, ...]]:
+    return request_manifest(*args, **kwargs), ()
+
+
+def _private_file(opened: ApplicationContext, source: Path) -> Path:
+    folder = opened.settings.home / "credentials"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder / f"{source.stem}.jsonl"
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return str(os.getuid())
+
+
+def _nothing_named() -> list[Part]:
+    columns = ["saleId", "fileName", "fileFormat", "type", "evidenceType"]
+    rows = [
+        ["V-2026-00001", "identidade.pdf", "application/pdf", "application/pdf", "DOC_CONTRATANTE"],
+        ["V-2026-00001", "confirmacao-de-voz.mp3", "audio/mpeg", "audio/mpeg", "POV"],
+    ]
+    sentence = "Nothing was requested. Set manifest to a CSV or XLSX file like the one below, and run again."
+    return [Facts("No manifest named", [], sentence), Grid("A manifest", columns, rows)]
+
+
+def _parts(
+    manifest: ManifestResult, left_out: Sequence[LeftOut], credentials_file: Path, uploaded: Uploaded | None
+) -> list[Part]:
+    if manifest.rejected:
+        return _rejected(manifest)
+    facts = [
+        Fact("credentials issued", manifest.issued, GOOD),
+        Fact("issued again", manifest.reissued, NEUTRAL),
+        Fact("uploaded before", len(manifest.skipped), QUIET),
+    ]
+    if uploaded is not None:
+        failed = len(uploaded.failures)
+        facts += [
+            Fact("uploaded now", uploaded.sent, GOOD),
+            Fact("not uploaded", failed, BAD if failed else QUIET),
+        ]
+    kept = f"The credentials are in {credentials_file}, which only you can read."
+    parts: list[Part] = [Facts(f"{manifest.rows} files", facts, kept)]
+    if uploaded is not None and manifest.rows:
+        parts.append(_where_files_are(manifest, uploaded))
+    if uploaded is not None and uploaded.failures:
+        parts.append(_failures(uploaded))
+    if left_out:
+        rows = [(sale.sale_id, sale.line, LEFT_OUT_TEXTS[sale.reason]) for sale in left_out]
+        parts.append(Grid("Nothing was requested for", ["saleId", "line", "why"], rows))
+    return parts
+
+
+def _rejected(manifest: ManifestResult) -> list[Part]:
+    facts = [Fact("rows", manifest.rows), Fact("rejected", len(manifest.rejected), BAD)]
+    rows = [(row.line, item.field, item.message) for row in manifest.rejected for item in row.invalid]
+    return [
+        Facts("Wrong rows", facts, "Nothing was issued. Correct the rows below and run again."),
+        Grid("What is wrong", ["line", "field", "reason"], rows),
+    ]
+
+
+def _where_files_are(manifest: ManifestResult, uploaded: Uploaded) -> Bars:
+    counts = {
+        "uploaded now": uploaded.sent,
+        "uploaded before": len(manifest.skipped) + uploaded.skipped,
+        "not uploaded": len(uploaded.failures),
+    }
+    return Bars("Where the files are", {"files": counts}, dict(zip(counts, (GOOD, QUIET, BAD), strict=True)))
+
+
+def _failures(uploaded: Uploaded) -> Grid:
+    rows = [
+        (failure.sale_id, failure.file_name, failure.problem, failure.message) for failure in uploaded.failures
+    ]
+    return Grid("Not uploaded", ["saleId", "fileName", "problem", "what was found"], rows)

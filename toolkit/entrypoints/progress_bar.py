@@ -1,0 +1,34 @@
+"""Progress that people see: a bar on stderr, or a notebook widget's plain text."""
+
+from __future__ import annotations
+
+import sys
+from typing import NoReturn, TextIO
+
+from tqdm import tqdm
+
+
+class ProgressBar:
+    """A bar a task on ``stream``, only where that is a terminal."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream if stream is not None else sys.stderr
+        self._bar: tqdm[NoReturn] | None = None
+
+    def begin(self, task: str, total: int | None, unit: str) -> None:
+        """Show a new bar."""
+        self.end()
+        self._bar = tqdm(
+            desc=task, total=total, unit=f" {unit}", file=self._stream, disable=None, leave=False, unit_scale=True
+        )
+
+    def advance(self, count: int) -> None:
+        """Move the bar."""
+        if self._bar is not None:
+            self._bar.update(count)
+
+    def end(self) -> None:
+        """Remove the bar."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None

@@ -1,0 +1,81 @@
+"""A file that only its owner may read, and that appears whole or not at all."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from toolkit.errors import InvalidInput
+
+
+class Draft:
+    """What will become the file, beside it: ``finish`` it when it is complete."""
+
+    def __init__(self, file: TextIO) -> None:
+        self.file = file
+        self.complete = False
+
+    def finish(self) -> None:
+        """Bring everything that was written to the disk."""
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.complete = True
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Draft]:
+    """A draft that takes the place of ``path`` at the end of the block where it is complete, and else goes away.
+
+    What a kill leaves of a draft is overwritten by the next one.
+
+    Raises:
+        InvalidInput: it cannot be written there, or somebody else is writing it.
+    """
+    if path.exists() and not path.is_file():
+        raise InvalidInput(f"{path} is not a file that can be replaced; name another one.")
+    beside = path.with_name(f".{path.name}.draft")
+    descriptor = _opened(beside, path)
+    with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+        draft = Draft(file)
+        try:
+            yield draft
+            if draft.complete:
+                beside.replace(path)
+        finally:
+            # Only while it is locked is what has this name ours: later it may be the draft of somebody else.
+            if _is_named(beside, descriptor):
+                beside.unlink()
+
+
+def _opened(draft: Path, path: Path) -> int:
+    """The draft, locked and empty."""
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error.strerror}.") from None
+    # Who had it locked may have finished between the opening and the lock: then it is their file, or nobody's.
+    if not _locked(descriptor) or not _is_named(draft, descriptor):
+        os.close(descriptor)
+        raise InvalidInput(f"{path} is being written by somebody else; wait, or name another file.")
+    os.fchmod(descriptor, 0o600)
+    os.ftruncate(descriptor, 0)
+    return descriptor
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _is_named(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(follow_symlinks=False), os.fstat(descriptor))
+    except OSError:
+        return False

@@ -1,0 +1,11 @@
+"""Which sales lack the evidence that the contract demands, and why: as of now, or of any moment observed.
+
+``expression`` judges all sales at once, ``observed`` reads what was there at a moment, ``census`` counts,
+``run`` does it on PostgreSQL, and ``result`` is what comes out.
+"""
+
+from toolkit.operations.judge.audit.expression import missing_evidence
+from toolkit.operations.judge.audit.result import AuditResult
+from toolkit.operations.judge.audit.run import run_audit
+
+__all__ = ["AuditResult", "missing_evidence", "run_audit"]

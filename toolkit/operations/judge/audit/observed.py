@@ -1,0 +1,79 @@
+"""What was there at a moment, read from the observations: the audit's three input tables.
+
+Each function gives an Ibis table over the tables of ``toolkit.storage.tables``, bound to no connection. A
+moment is compared with the times that the toolkit itself wrote, so an answer about the past stays the same.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final
+
+import ibis
+import sqlalchemy as sa
+from ibis import Table
+from ibis.expr import datatypes as dt
+
+from toolkit.operations.judge.audit.expression import EVIDENCES, OBJECTS, SALES
+from toolkit.storage import tables
+
+_HELD: Final = ("seen_at", "gone_at")
+"""From when until when an observation held."""
+
+_TYPES: Final[dict[type[Any], dt.DataType]] = {
+    sa.Text: dt.string,
+    sa.Uuid: dt.uuid,
+    sa.Boolean: dt.boolean,
+    sa.BigInteger: dt.int64,
+    sa.DateTime: dt.Timestamp("UTC"),
+}
+
+
+def unbound(table: sa.Table, *names: str) -> Table:
+    """These columns of a table of the database, as Ibis sees them."""
+    columns = {name: _data_type(table.c[name]) for name in names}
+    return ibis.table(columns, name=table.name, database=table.schema)
+
+
+def sales_at(as_of: datetime) -> Table:
+    """The sales as they were seen last by then."""
+    others = [name for name in SALES.names if name != "id"]
+    seen = _seen(unbound(tables.sale_observations, "sale_id", *others, *_HELD), as_of)
+    return seen.rename(id="sale_id").select(*SALES.names)
+
+
+def evidences_at(as_of: datetime) -> Table:
+    """The evidence records that had been requested by then and not been withdrawn."""
+    evidences = unbound(tables.evidences, "id", *EVIDENCES.names)
+    withdrawals = unbound(tables.withdrawals, "evidence_id", "withdrawn_at")
+    withdrawn = withdrawals.filter(withdrawals.withdrawn_at <= ibis.literal(as_of))
+    requested = evidences.filter(evidences.requested_at <= ibis.literal(as_of))
+    return requested.anti_join(withdrawn, requested.id == withdrawn.evidence_id).select(*EVIDENCES.names)
+
+
+def objects_at(as_of: datetime) -> Table:
+    """The objects that lay in the bucket, with what was known of their contents by then.
+
+    The latest look says of what kind they are; a fault that any look found stays with that version.
+    """
+    checks = unbound(tables.content_checks, "id", "observation_id", "kind", "problem", "checked_at")
+    known = checks.filter(checks.checked_at <= ibis.literal(as_of))
+    contents = known.group_by("observation_id").aggregate(
+        kind=known.kind.argmax(known.id), damaged=known.problem.notnull().any()
+    )
+    seen = _seen(unbound(tables.object_observations, "id", "key", "size", *_HELD), as_of)
+    found = seen.left_join(contents, seen.id == contents.observation_id)
+    return found.mutate(damaged=found.damaged.fill_null(False)).select(*OBJECTS.names)
+
+
+def _seen(observations: Table, as_of: datetime) -> Table:
+    """The observations that held at the moment."""
+    moment = ibis.literal(as_of)
+    return observations.filter(
+        observations.seen_at <= moment, observations.gone_at.isnull() | (observations.gone_at > moment)
+    )
+
+
+def _data_type(column: sa.Column[object]) -> dt.DataType:
+    kind = next(_TYPES[base] for base in type(column.type).__mro__ if base in _TYPES)
+    return kind.copy(nullable=bool(column.nullable))

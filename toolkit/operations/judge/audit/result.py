@@ -1,0 +1,151 @@
+"""What an audit says: the totals, and one row for each sale that is not compliant."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Final
+
+import pandas as pd
+
+from toolkit.domain.evidence import EvidenceType, UtilityGroup
+from toolkit.domain.findings import SEVERITY_OF, Problem, Reason, Status
+from toolkit.domain.integrity import IntegrityFinding
+from toolkit.domain.rules import GROUP_RULES
+from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
+from toolkit.operations.judge.audit.expression import items
+from toolkit.operations.judge.audit.source import Source
+
+ROW_COLUMNS: Final = {
+    "saleId": "sale_id",
+    "utilityGroup": "utility_group",
+    "status": "status",
+    "missing": "missing",
+    "reasons": "reasons",
+    "problems": "problems",
+    "counted": "counted",
+    "isClientFinancialResponsible": "is_client_financial_responsible",
+    "partner": "partner",
+    "clientId": "client_id",
+    "cpf": "cpf",
+    "createdAt": "created_at",
+    "ageDays": "age_days",
+    "completedAt": "completed_at",
+    "oldestRequest": "oldest_request",
+    "unexamined": "unexamined",
+}
+"""The columns of ``AuditResult.rows`` under the contract's names, and what the expression calls them."""
+
+
+@dataclass(frozen=True, eq=False)
+class AuditResult:
+    """All sales judged as of one moment.
+
+    The tables count sales. Those that are *open* are not compliant: they wait for somebody to act.
+    """
+
+    as_of: datetime
+    made_at: datetime
+    source: Source
+    counts: pd.DataFrame
+    """The census: one row a combination, see ``toolkit.operations.judge.audit.census``."""
+    rows: pd.DataFrame
+    """One row a sale that is not compliant; columns as in ``ROW_COLUMNS``, the gravest and oldest first."""
+    cpf_shown: bool = False
+    """Whether ``rows`` holds whole CPFs instead of masked ones."""
+    file_findings: tuple[IntegrityFinding, ...] = ()
+    """What is odd about the files themselves, gravest first, where that was asked for."""
+
+    @cached_property
+    def sales(self) -> int:
+        """All sales."""
+        return sum(row.sales for row in self._census())
+
+    @cached_property
+    def compliant(self) -> int:
+        """Sales with all the evidence that they need."""
+        return self._with_status(Status.COMPLIANT)
+
+    @cached_property
+    def incomplete(self) -> int:
+        """Sales that lack evidence."""
+        return self._with_status(Status.INCOMPLETE)
+
+    @cached_property
+    def conflict(self) -> int:
+        """Sales whose evidence contradicts the rules."""
+        return self._with_status(Status.CONFLICT)
+
+    @property
+    def open(self) -> int:
+        """Sales that are not compliant."""
+        return self.incomplete + self.conflict
+
+    @property
+    def completed_without_evidence(self) -> int:
+        """Open sales that are marked as completed, the gravest finding."""
+        problems = self.problems.set_index("problem")["sales"]
+        return int(problems[Problem.COMPLETED_WITHOUT_EVIDENCE])
+
+    @cached_property
+    def without_client(self) -> int:
+        """Sales that name no client."""
+        return sum(row.sales for row in self._census() if not row.has_client)
+
+    @cached_property
+    def unexamined(self) -> int:
+        """Files that count although nobody has looked into them yet."""
+        return sum(row.unexamined for row in self._census())
+
+    @cached_property
+    def by_group(self) -> pd.DataFrame:
+        """Sales by ``utilityGroup``, one column a ``Status``; all groups that the contract lacks are one row."""
+        found = Counter[tuple[str, str]]()
+        for row in self._census():
+            found[row.utility_group, row.status] += row.sales
+        unknown = [UNKNOWN_GROUP] if any(group == UNKNOWN_GROUP for group, _ in found) else []
+        return _grid(found, "utilityGroup", [*UtilityGroup, *unknown], list(Status))
+
+    @cached_property
+    def missing(self) -> pd.DataFrame:
+        """Sales that lack each ``evidenceType``, one column a ``Reason``."""
+        found = Counter[tuple[str, str]]()
+        for row in self._census():
+            for piece in zip(items(row.missing), items(row.reasons), strict=True):
+                found[piece] += row.sales
+        demanded = {requirement.named for rules in GROUP_RULES.values() for requirement in rules}
+        return _grid(found, "evidenceType", [each for each in EvidenceType if each in demanded], list(Reason))
+
+    @cached_property
+    def problems(self) -> pd.DataFrame:
+        """Sales with each problem, gravest first: ``problem``, ``severity``, ``sales``."""
+        found = Counter[str]()
+        for row in self._census():
+            for problem in items(row.problems):
+                found[problem] += row.sales
+        rows = [(each.value, SEVERITY_OF[each].value, found[each]) for each in Problem]
+        return pd.DataFrame(rows, columns=["problem", "severity", "sales"])
+
+    @cached_property
+    def ages(self) -> pd.DataFrame:
+        """Open sales by ``ageDays``, a band of days since they were created: ``incomplete`` and ``conflict``."""
+        found = Counter[tuple[str, str]]()
+        for row in self._census():
+            found[row.age, row.status] += row.sales
+        return _grid(found, "ageDays", [*AGE_BANDS, OLDER], [Status.INCOMPLETE, Status.CONFLICT])
+
+    def _with_status(self, status: Status) -> int:
+        return sum(row.sales for row in self._census() if row.status == status)
+
+    def _census(self) -> Iterator[Any]:
+        return self.counts.itertuples(index=False)
+
+
+def _grid(found: Counter[tuple[str, str]], name: str, rows: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
+    """Every row with every column, also where nothing was found."""
+    return pd.DataFrame(
+        [{name: str(row), **{str(column): found[row, column] for column in columns}} for row in rows]
+    )

@@ -1,0 +1,151 @@
+"""Run the audit on PostgreSQL, in one repeatable-read transaction that SQLAlchemy owns.
+
+Ibis only compiles: the judged sales go into a temporary table, the census and the sales to act on come out of
+it as columns.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+import ibis
+import pandas as pd
+import sqlalchemy as sa
+from ibis import Table
+from sqlalchemy import Connection
+
+from toolkit.domain.findings import Problem
+from toolkit.domain.masking import mask_cpf
+from toolkit.errors import InvalidInput
+from toolkit.operations import Clock
+from toolkit.operations.judge.audit.census import census, to_act_on
+from toolkit.operations.judge.audit.expression import missing_evidence
+from toolkit.operations.judge.audit.observed import evidences_at, objects_at, sales_at, unbound
+from toolkit.operations.judge.audit.result import ROW_COLUMNS, AuditResult
+from toolkit.operations.judge.audit.source import LastSync, Source, rules_fingerprint, toolkit_version
+from toolkit.operations.verify.integrity import integrity_findings_seen
+from toolkit.storage import tables
+from toolkit.storage.database import Database, raw
+from toolkit.storage.frames import read_arrow
+from toolkit.storage.identifiers import new_id
+
+_AUDITED: Final = "audited_sales"
+_FIRST_YEAR: Final = 1970
+
+
+def run_audit(
+    database: Database,
+    *,
+    clock: Clock,
+    as_of: datetime | None = None,
+    embedded_bucket: bool = False,
+    show_cpf: bool = False,
+    with_file_findings: bool = False,
+) -> AuditResult:
+    """Judge all sales as of a moment, or as of now; an audit of now is noted in ``audit.audit_runs``.
+
+    It sees what was observed by then: observe the sales and sync the bucket before an audit of now.
+
+    Args:
+        database: where the observations are.
+        clock: tells now.
+        as_of: an aware moment that is not in the future.
+        embedded_bucket: whether the bucket is the embedded one, which the report then says.
+        show_cpf: keep whole CPFs in the rows; otherwise they are masked.
+        with_file_findings: also look for what is odd about the files that are in the bucket now; not for the past.
+
+    Raises:
+        InvalidInput: ``as_of`` lies in the future or carries no offset.
+        DatabaseError: the database could not be asked.
+    """
+    now = clock()
+    moment = _moment(as_of, now)
+    with database.snapshot() as connection:
+        audited = _judge(connection, moment)
+        counts = _read(connection, census(audited, moment))
+        open_sales = _read(connection, to_act_on(audited, unbound(tables.clients, "id", "cpf")))
+        last_sync, seal = _last_sync(connection, moment), _newest_seal(connection, moment)
+        file_findings = tuple(integrity_findings_seen(connection)) if with_file_findings and as_of is None else ()
+    embedded = {"database": database.embedded, "bucket": embedded_bucket}
+    source = Source(
+        database=database.address,
+        embedded=tuple(name for name, is_embedded in embedded.items() if is_embedded),
+        toolkit=toolkit_version(),
+        rules=rules_fingerprint(),
+        last_sync=last_sync,
+        seal=seal,
+    )
+    result = AuditResult(moment, now, source, counts, _rows(open_sales, moment, show_cpf), show_cpf, file_findings)
+    if as_of is None:
+        _note(database, result)
+    return result
+
+
+def _moment(as_of: datetime | None, now: datetime) -> datetime:
+    if as_of is None:
+        return now
+    if as_of.tzinfo is None:
+        raise InvalidInput("The moment of an audit needs an offset, as in 2026-11-20T18:00-03:00.")
+    if as_of > now or as_of.year < _FIRST_YEAR:
+        raise InvalidInput("The moment of an audit must lie in the past, and not before 1970.")
+    return as_of
+
+
+def _judge(connection: Connection, moment: datetime) -> Table:
+    judged = missing_evidence(sales_at(moment), evidences_at(moment), objects_at(moment), moment)
+    raw(connection).execute(f"CREATE TEMPORARY TABLE {_AUDITED} ON COMMIT DROP AS {_sql(judged)}")
+    return ibis.table(judged.schema(), name=_AUDITED)
+
+
+def _read(connection: Connection, query: Table) -> pd.DataFrame:
+    found: pd.DataFrame = read_arrow(connection, _sql(query), query.schema().to_pyarrow()).to_pandas()
+    return found
+
+
+def _sql(query: Table) -> str:
+    return str(ibis.to_sql(query, dialect="postgres"))
+
+
+def _last_sync(connection: Connection, moment: datetime) -> LastSync | None:
+    syncs = tables.bucket_syncs
+    row = connection.execute(
+        sa.select(syncs.c.finished_at, syncs.c.bucket)
+        .where(syncs.c.finished_at <= moment)
+        .order_by(syncs.c.finished_at.desc(), syncs.c.id.desc())
+        .limit(1)
+    ).one_or_none()
+    return None if row is None else LastSync(row.finished_at, row.bucket)
+
+
+def _newest_seal(connection: Connection, moment: datetime) -> str | None:
+    seals = tables.custody_seals
+    newest = sa.select(seals.c.hash).where(seals.c.sealed_at <= moment).order_by(seals.c.number.desc()).limit(1)
+    found: str | None = connection.scalar(newest)
+    return found
+
+
+def _rows(found: pd.DataFrame, moment: datetime, show_cpf: bool) -> pd.DataFrame:
+    """The open sales for people: the gravest first, then the oldest."""
+    found["age_days"] = (moment - found["created_at"]).dt.days.clip(lower=0)
+    if not show_cpf:
+        found["cpf"] = found["cpf"].map(mask_cpf, na_action="ignore")
+    found["grave"] = found["problems"].str.startswith(Problem.COMPLETED_WITHOUT_EVIDENCE)
+    found = found.sort_values(["grave", "created_at", "sale_id"], ascending=[False, True, True], ignore_index=True)
+    return found.rename(columns={ours: name for name, ours in ROW_COLUMNS.items()})[list(ROW_COLUMNS)]
+
+
+def _note(database: Database, result: AuditResult) -> None:
+    with database.transaction() as connection:
+        connection.execute(
+            sa.insert(tables.audit_runs),
+            {
+                "id": new_id(),
+                "as_of": result.as_of,
+                "ran_at": result.made_at,
+                "sales": result.sales,
+                "compliant": result.compliant,
+                "incomplete": result.incomplete,
+                "conflict": result.conflict,
+            },
+        )

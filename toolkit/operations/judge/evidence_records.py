@@ -1,0 +1,86 @@
+"""The evidence records of one sale, as whoever has to mend a conflict needs to see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from toolkit.domain.evidence import EvidenceType, FileKind
+from toolkit.domain.rules import EvidenceState, evidence_state
+from toolkit.errors import SaleNotFound
+from toolkit.operations import Clock
+from toolkit.operations.request.single import is_possible_sale_id
+from toolkit.storage.database import Database
+from toolkit.storage.tables import content_checks, evidences, object_observations, sales, withdrawals
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRecord:
+    """One record: how far it got by what was last seen of the bucket, and when it was withdrawn, if it was."""
+
+    id: UUID
+    evidence_type: str
+    state: EvidenceState | None
+    """``None`` for a type that the contract does not know: it never counts."""
+    requested_by: str
+    requested_at: datetime
+    withdrawn_at: datetime | None
+
+
+def records_of(database: Database, sale_id: str, clock: Clock) -> list[EvidenceRecord]:
+    """All records of the sale, oldest first; the bucket itself is not asked.
+
+    Raises:
+        SaleNotFound: no sale has this id.
+    """
+    seen = object_observations
+    kinds = sa.func.array_agg(
+        sa.dialects.postgresql.aggregate_order_by(content_checks.c.kind, content_checks.c.id)
+    )
+    looked = (
+        sa.select(
+            content_checks.c.observation_id,
+            kinds.label("kinds"),
+            sa.func.bool_or(content_checks.c.problem.is_not(None)).label("damaged"),
+        )
+        .group_by(content_checks.c.observation_id)
+        .subquery("looked")
+    )
+    query = (
+        sa.select(evidences, withdrawals.c.withdrawn_at, seen.c.size, looked.c.kinds, looked.c.damaged)
+        .outerjoin(withdrawals, withdrawals.c.evidence_id == evidences.c.id)
+        .outerjoin(seen, sa.and_(seen.c.key == evidences.c.object_key, seen.c.gone_at.is_(None)))
+        .outerjoin(looked, looked.c.observation_id == seen.c.id)
+        .where(evidences.c.sale_id == sale_id)
+        .order_by(evidences.c.requested_at, evidences.c.id)
+    )
+    now = clock()
+    unknown = SaleNotFound(f"There is no sale with the id {sale_id!r}.")
+    if not is_possible_sale_id(sale_id):
+        raise unknown
+    with database.transaction() as connection:
+        if connection.scalar(sa.select(sales.c.id).where(sales.c.id == sale_id)) is None:
+            raise unknown
+        rows = connection.execute(query).all()
+    return [
+        EvidenceRecord(
+            row.id,
+            row.evidence_type,
+            evidence_state(
+                EvidenceType(row.evidence_type),
+                size=row.size,
+                kind=FileKind(row.kinds[-1]) if row.kinds else None,
+                damaged=bool(row.damaged),
+                expired=row.expires_at <= now,
+            )
+            if row.evidence_type in set(EvidenceType)
+            else None,
+            row.requested_by,
+            row.requested_at,
+            row.withdrawn_at,
+        )
+        for row in rows
+    ]

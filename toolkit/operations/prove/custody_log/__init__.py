@@ -1,0 +1,27 @@
+"""The custody log: what happened to evidence, chained so that a change of the past shows.
+
+::
+
+    events          what the toolkit tells by itself; the rest is told by triggers (migration 0004)
+    sealing         chain the events that were told since the last seal
+    export          the sealed log as a file
+    verification    whether such a file is what was sealed, without any database
+
+Events are written in the transaction of what they tell; sealing comes later, so nobody ever waits for the chain.
+"""
+
+from toolkit.operations.prove.custody_log.events import TELL_ISSUED, tell_issued, tell_reissued
+from toolkit.operations.prove.custody_log.export import export_log
+from toolkit.operations.prove.custody_log.sealing import newest_seal, seal_events
+from toolkit.operations.prove.custody_log.verification import LogVerdict, verify_log
+
+__all__ = [
+    "TELL_ISSUED",
+    "LogVerdict",
+    "export_log",
+    "newest_seal",
+    "seal_events",
+    "tell_issued",
+    "tell_reissued",
+    "verify_log",
+]

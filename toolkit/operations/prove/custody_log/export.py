@@ -1,0 +1,68 @@
+"""Write the sealed log into a file: JSON Lines, each event with its digest, each seal after its events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy import Connection, Row
+
+from toolkit.domain.custody_chain import DIGEST_BYTES, Seal
+from toolkit.operations import Clock
+from toolkit.operations.atomic_file import atomic_file
+from toolkit.operations.prove.custody_log.sealing import event_of, seal_events, seal_of
+from toolkit.storage.database import Database
+from toolkit.storage.tables import custody_seals
+
+
+def export_log(database: Database, out: Path, clock: Clock) -> Seal | None:
+    """Seal what can be sealed, and write the whole sealed log to ``out``; its newest seal, if there is any.
+
+    The digests and hashes are those of the time of sealing: an event that was changed since does not fit them.
+
+    Raises:
+        InvalidInput: the log cannot be written there.
+    """
+    newest = seal_events(database, clock)
+    with atomic_file(out) as draft, database.snapshot() as connection:
+        for line in _lines(connection):
+            draft.file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        draft.finish()
+    return newest
+
+
+def _lines(connection: Connection) -> Iterator[dict[str, Any]]:
+    last_transaction, last_id = 0, 0
+    for seal in _seals(connection):
+        bounds = {
+            "after_transaction": last_transaction,
+            "after_id": last_id,
+            "last_transaction": seal.last_transaction,
+            "last_id": seal.last_id,
+        }
+        events = connection.execute(sa.text(_SEALED), bounds)
+        for number, row in enumerate(events):
+            digest = seal.digests[number * DIGEST_BYTES : (number + 1) * DIGEST_BYTES]
+            yield {"event": event_of(row).as_json(), "digest": digest.hex()}
+        yield {"seal": seal_of(seal).as_json()}
+        last_transaction, last_id = seal.last_transaction, seal.last_id
+
+
+def _seals(connection: Connection) -> Iterator[Row[Any]]:
+    number = 0
+    query = sa.select(custody_seals).order_by(custody_seals.c.number).limit(1)
+    while (row := connection.execute(query.where(custody_seals.c.number > number)).one_or_none()) is not None:
+        yield row
+        number = row.number
+
+
+_SEALED: Final = """
+    SELECT id, kind, happened_at, detail
+    FROM audit.custody_events
+    WHERE (transaction, id) > (:after_transaction, :after_id)
+      AND (transaction, id) <= (:last_transaction, :last_id)
+    ORDER BY transaction, id
+"""

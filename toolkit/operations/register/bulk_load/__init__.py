@@ -1,0 +1,75 @@
+"""Register many clients from spreadsheets: check columns, COPY, hand back what is wrong.
+
+One file after the other passes through once, in chunks: it is read (``spreadsheets``), judged (``verdicts``),
+and what is accepted is copied in the background (``registering``, ``copying``) while the next chunk is judged.
+A file is loaded in one transaction, together with the note that it was (``batches``): all of it or nothing,
+and never twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from toolkit.operations import Clock
+from toolkit.operations.progress import Progress, Quiet
+from toolkit.operations.register.bulk_load.duplicates import SeenKeys
+from toolkit.operations.register.bulk_load.headings import Headings
+from toolkit.operations.register.bulk_load.loads import Load
+from toolkit.operations.register.bulk_load.options import REPAIR_TEXTS, WARNINGS, LoadOptions, OnDuplicate, Repair
+from toolkit.operations.register.bulk_load.plans import Plan
+from toolkit.operations.register.bulk_load.results import Example, FileLoaded, LoadResult, Understood
+from toolkit.operations.spreadsheets import Reading, find_sources, open_table
+from toolkit.storage.database import Database
+
+__all__ = [
+    "REPAIR_TEXTS",
+    "WARNINGS",
+    "Example",
+    "FileLoaded",
+    "LoadOptions",
+    "LoadResult",
+    "OnDuplicate",
+    "Repair",
+    "Understood",
+    "load_clients",
+]
+
+
+def load_clients(
+    database: Database,
+    files: Sequence[Path],
+    *,
+    out: Path | None = None,
+    dry_run: bool = False,
+    options: LoadOptions | None = None,
+    clock: Clock,
+    progress: Progress | None = None,
+    announce: Callable[[Understood], None] = lambda _: None,
+) -> LoadResult:
+    """Register the clients in ``files`` (folders and archives stand for what is in them).
+
+    Rejected and skipped rows come back as files under ``out``, by default beside their source. A ``dry_run``
+    writes these, too, but nothing into the database. ``announce`` is told what was understood of each file
+    before anything is loaded.
+
+    Raises:
+        UnreadableFile: a file cannot be read or lacks headings; then none of the files was loaded.
+        InvalidInput: what comes back cannot be written; files before the one at work are in, that one is not.
+        DatabaseError: the database failed; likewise.
+    """
+    options = options or LoadOptions()
+    headings = Headings(options.headings)
+    reading = Reading(options.encoding, options.delimiter, options.sheet, headings.recognise)
+    sources = find_sources(files)
+    plans = []
+    for source in sources:
+        table = open_table(source, reading)
+        plans.append(Plan(table, headings, out or source.path.parent))
+        if len(sources) > 1:
+            table.release()
+    for plan in plans:
+        announce(plan.understood)
+    rehearsed = SeenKeys() if dry_run else None
+    loads = (Load(plan, options, clock(), progress or Quiet(), rehearsed) for plan in plans)
+    return LoadResult(dry_run, tuple(load.run(database) for load in loads))

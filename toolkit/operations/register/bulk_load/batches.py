@@ -1,0 +1,60 @@
+"""One load at a time, and no file twice: the advisory lock and the table of batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolkit.operations.progress import Progress
+from toolkit.operations.register.bulk_load.options import LoadOptions
+from toolkit.operations.register.bulk_load.results import Tally
+from toolkit.storage.identifiers import new_id
+from toolkit.storage.tables import load_batches
+
+_LOCK: Final = 0x6C6F6164
+"""Loads of clients run one after the other, or two at once could each register what is in both files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A file to load, as it is recognised by."""
+
+    source: str
+    sha256: str
+    options: LoadOptions
+
+    def loaded_at(self, connection: Connection) -> datetime | None:
+        """When this was loaded, if it was."""
+        fingerprint = self.options.fingerprint(self.sha256)
+        query = sa.select(load_batches.c.loaded_at).where(load_batches.c.fingerprint == fingerprint)
+        return connection.scalar(query)
+
+    def record(self, connection: Connection, tally: Tally, loaded_at: datetime) -> None:
+        """Note in the transaction of its rows that this is loaded."""
+        connection.execute(
+            sa.insert(load_batches),
+            {
+                "id": new_id(),
+                "fingerprint": self.options.fingerprint(self.sha256),
+                "sha256": self.sha256,
+                "options": self.options.deciding(),
+                "source": self.source,
+                "accepted": tally.accepted,
+                "rejected": tally.rejected,
+                "skipped": tally.skipped,
+                "loaded_at": loaded_at,
+            },
+        )
+
+
+def wait_for_turn(connection: Connection, progress: Progress) -> None:
+    """Hold the lock of loads until the transaction ends."""
+    if connection.scalar(sa.select(sa.func.pg_try_advisory_xact_lock(_LOCK))):
+        return
+    progress.begin("Waiting for another load of clients to end", None, "loads")
+    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+    progress.end()

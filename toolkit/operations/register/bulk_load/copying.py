@@ -1,0 +1,139 @@
+"""Write clients and their addresses by COPY, from a thread of its own, so that checking goes on meanwhile."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+import psycopg
+import pyarrow as pa
+import pyarrow.compute as pc
+from psycopg import sql
+
+from toolkit.operations.register.bulk_load.shapes import column_of
+from toolkit.operations.spreadsheets.text_bytes import Bytes, values
+from toolkit.storage.identifiers import new_ids
+from toolkit.storage.tables import addresses, clients
+
+_CLIENT_COLUMNS: Final = tuple(clients.columns.keys())
+_ADDRESS_COLUMNS: Final = tuple(addresses.columns.keys())
+_AHEAD: Final = 1
+"""Batches that wait for the database; each is some fifteen megabytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows as the database wants them: both tables as text for COPY, ids included."""
+
+    clients: Bytes
+    addresses: Bytes
+
+
+def rows_of(settled: Mapping[str, pa.StringArray], created_at: datetime) -> Rows:
+    """Give each row its two ids, and write it down for COPY."""
+    count = len(settled["cpf"])
+    client_ids = new_ids(count)
+    columns = {
+        **settled,
+        "id": id_column(client_ids),
+        "client_id": id_column(client_ids),
+        "created_at": pa.repeat(pa.scalar(created_at.isoformat(" "), pa.string()), count),
+    }
+    client_rows = _as_text(columns, _CLIENT_COLUMNS)
+    columns["id"] = id_column(new_ids(count))
+    return Rows(client_rows, _as_text(columns, _ADDRESS_COLUMNS))
+
+
+_HEX: Final = np.frombuffer("".join(f"{byte:02x}" for byte in range(256)).encode(), np.uint8).reshape(256, 2)
+_HEX_AT: Final = np.array([at for at in range(36) if at not in (8, 13, 18, 23)])
+
+
+def id_column(ids: Bytes) -> pa.StringArray:
+    """Ids of 16 bytes in their usual writing."""
+    text = np.full((len(ids), 36), ord("-"), dtype=np.uint8)
+    text[:, _HEX_AT] = _HEX[ids].reshape(len(ids), 32)
+    return column_of(text)
+
+
+_DELIMITER: Final = "\x01"
+"""Never part of a valid value, as no control character is: so that only backslashes have to be escaped."""
+
+
+def _as_text(columns: Mapping[str, pa.StringArray], names: tuple[str, ...]) -> Bytes:
+    """The rows in COPY's text format, which the server reads faster than CSV; what is absent is empty."""
+    *first, last = (columns[name] for name in names)
+    absent = pc.JoinOptions(null_handling="replace", null_replacement="")
+    ended = pc.binary_join_element_wise(last, "\n", "", options=absent)
+    rows = values(pc.binary_join_element_wise(*first, ended, _DELIMITER, options=absent))
+    if (rows == ord("\\")).any():
+        rows = np.frombuffer(rows.tobytes().replace(b"\\", rb"\\"), np.uint8)
+    return rows
+
+
+class Copying:
+    """Copies batches of rows in the order given, inside the transaction of ``connection``.
+
+    Nobody else may use the connection between ``write`` and ``drain``. As a context manager it ends the
+    thread however its block is left; what it has not copied by then is dropped with the transaction.
+    """
+
+    def __init__(self, connection: psycopg.Connection[tuple[object, ...]]) -> None:
+        self._connection = connection
+        self._waiting: queue.Queue[Rows | None] = queue.Queue(_AHEAD)
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="copying", daemon=True)
+
+    def __enter__(self) -> Copying:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and self._failure is None:
+            self._failure = InterruptedError("The load was given up")
+        self._waiting.put(None)
+        self._thread.join()
+
+    def write(self, rows: Rows) -> None:
+        """Have these rows copied; waits while enough others are ahead of them.
+
+        Raises:
+            psycopg.Error: earlier rows could not be copied.
+        """
+        self._raise_failure()
+        self._waiting.put(rows)
+
+    def drain(self) -> None:
+        """Wait until everything is copied.
+
+        Raises:
+            psycopg.Error: something could not be copied.
+        """
+        self._waiting.join()
+        self._raise_failure()
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _run(self) -> None:
+        while (rows := self._waiting.get()) is not None:
+            try:
+                if self._failure is None:
+                    self._copy(clients.name, _CLIENT_COLUMNS, rows.clients)
+                    self._copy(addresses.name, _ADDRESS_COLUMNS, rows.addresses)
+            except BaseException as error:  # raised again where the load waits for it
+                self._failure = error
+            finally:
+                self._waiting.task_done()
+
+    def _copy(self, table: str, columns: tuple[str, ...], rows: Bytes) -> None:
+        statement = sql.SQL(
+            "COPY {} ({}) FROM STDIN (FORMAT text, ENCODING 'UTF8', DELIMITER {}, NULL '')"
+        ).format(sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, columns)), sql.Literal(_DELIMITER))
+        with self._connection.cursor() as cursor, cursor.copy(statement) as copy:
+            copy.write(rows.data)

@@ -1,0 +1,137 @@
+"""Which column of a spreadsheet holds which field."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from toolkit.errors import InvalidInput, UnreadableFile
+from toolkit.operations.register.bulk_load.fields import FIELDS
+
+PORTUGUESE: Final = {
+    "externalId": ("ID externo",),
+    "numberOnDealership": ("número na distribuidora", "código do cliente"),
+    "enrollment": ("matrícula",),
+    "firstName": ("nome",),
+    "lastName": ("sobrenome",),
+    "email": ("e-mail",),
+    "birthdate": ("data de nascimento", "nascimento"),
+    "phoneNumber": ("telefone", "celular"),
+    "address.neighborhood": ("bairro",),
+    "address.installationNumber": ("número da instalação", "instalação"),
+    "address.address": ("endereço", "logradouro", "rua"),
+    "address.addressNumber": ("número",),
+    "address.city": ("cidade", "município"),
+    "address.zipCode": ("CEP",),
+}
+
+OWN: Final = ("line", "errors")
+"""What a load adds to the rejected rows; ignored when they are loaded again."""
+
+IGNORED: Final = "-"
+"""What a heading is mapped to when its column means nothing here."""
+
+_ENOUGH: Final = 3
+"""Known headings by which a row is taken for the headings."""
+
+_DIGITS_OF_DATA: Final = 4
+"""Digits in a cell that no heading has."""
+
+
+def plain(heading: str) -> str:
+    """A heading without case, accents, punctuation and white space."""
+    letters = unicodedata.normalize("NFKD", heading).casefold()
+    return "".join(letter for letter in letters if letter.isalnum())
+
+
+def _known() -> dict[str, str]:
+    known = {}
+    for field in FIELDS:
+        for heading in (field.name, field.name.rpartition(".")[2], *PORTUGUESE.get(field.name, ())):
+            known[plain(heading)] = field.name
+    return known
+
+
+KNOWN: Final = _known()
+"""Every heading that is understood by itself."""
+
+
+class Headings:
+    """The headings that are understood in one load: those the analyst maps, then the known ones."""
+
+    def __init__(self, mapped: Mapping[str, str]) -> None:
+        """Take over the analyst's mapping.
+
+        Raises:
+            InvalidInput: it names a field that there is none of.
+        """
+        self._mapped = {plain(heading): self._field(name) for heading, name in mapped.items()}
+
+    @staticmethod
+    def _field(name: str) -> str:
+        if name == IGNORED:
+            return name
+        for field in FIELDS:
+            if name in (field.name, field.name.rpartition(".")[2]):
+                return field.name
+        listed = ", ".join(field.name for field in FIELDS)
+        raise InvalidInput(f"There is no field {name} to map a heading to; there are {listed}.")
+
+    def recognise(self, cells: Sequence[str]) -> bool:
+        """Whether a row of cells can only be the headings."""
+        return len({name for cell in cells if (name := self._name(cell))}) >= _ENOUGH
+
+    def columns(self, source: str, line: int, headings: Sequence[str]) -> dict[str, int]:
+        """The position of the column of each field that the file has.
+
+        Raises:
+            UnreadableFile: a required field has no heading, or a field has two.
+        """
+        found: dict[str, int] = {}
+        mapped = {self._mapped.get(plain(heading)) for heading in headings}
+        for position, heading in enumerate(headings):
+            name = self._name(heading)
+            if name is None or (name in mapped and plain(heading) not in self._mapped):
+                continue
+            if name in found:
+                raise UnreadableFile(
+                    f"{source}: {headings[found[name]]} and {heading} on line {line} both stand for {name}; "
+                    "remove one column, or ignore it: --map HEADING=-"
+                )
+            found[name] = position
+        missing = [field.name for field in FIELDS if field.required and field.name not in found]
+        if missing:
+            listed = ", ".join(self._quotable(headings))
+            seen = f"Found on line {line}: {listed}" if listed else f"No heading on line {line} is known"
+            raise UnreadableFile(
+                f"{source}: no heading for {', '.join(missing)}. {seen}. "
+                "Rename the headings, or say what they mean: --map HEADING=field."
+            )
+        return found
+
+    def _quotable(self, headings: Sequence[str]) -> list[str]:
+        """What may be quoted: in a file without headings the first row is a person's."""
+        known = [heading for heading in headings if self._name(heading)]
+        return (
+            [heading for heading in headings if heading] if known and not any(map(_is_data, headings)) else known
+        )
+
+    def _name(self, heading: str) -> str | None:
+        key = plain(heading)
+        name = self._mapped.get(key) or KNOWN.get(key)
+        return None if name == IGNORED else name
+
+
+def _is_data(cell: str) -> bool:
+    return "@" in cell or sum(letter.isdigit() for letter in cell) >= _DIGITS_OF_DATA
+
+
+def width_of_source(headings: Sequence[str]) -> int | None:
+    """How many columns the source had, where these are the headings of rejected rows that a load has written.
+
+    A spreadsheet program may have added empty columns to them.
+    """
+    width = max((place for place, heading in enumerate(headings, 1) if heading), default=0)
+    source = width - len(OWN)
+    return source if source >= 0 and tuple(headings[source:width]) == OWN else None

@@ -1,0 +1,141 @@
+"""One file on its way: judged chunk by chunk, counted, registered, and what is wrong with it written down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+
+from toolkit.errors import InvalidField
+from toolkit.operations.progress import Progress
+from toolkit.operations.register.bulk_load.batches import Batch, wait_for_turn
+from toolkit.operations.register.bulk_load.duplicates import SeenKeys
+from toolkit.operations.register.bulk_load.options import WARNED_FIELD, LoadOptions, OnDuplicate
+from toolkit.operations.register.bulk_load.plans import Plan
+from toolkit.operations.register.bulk_load.prefetch import prefetch
+from toolkit.operations.register.bulk_load.registering import Accepted, ChunkRegistration, lookup
+from toolkit.operations.register.bulk_load.rejects import Outputs
+from toolkit.operations.register.bulk_load.repairs import with_days_from_1900
+from toolkit.operations.register.bulk_load.results import Example, FileLoaded, Tally, masked
+from toolkit.operations.register.bulk_load.verdicts import ROW, ChunkVerdict, decide
+from toolkit.operations.spreadsheets import Chunk
+from toolkit.storage.database import Database, raw
+
+_THERE: Final = "Registered already"
+
+
+class Load:
+    """The load of one file at one moment; use it once.
+
+    It is a rehearsal where it is given the keys of the clients that were ``rehearsed`` before it.
+    """
+
+    def __init__(
+        self, plan: Plan, options: LoadOptions, moment: datetime, progress: Progress, rehearsed: SeenKeys | None
+    ) -> None:
+        layout = plan.understood.layout
+        self._plan, self._options, self._moment, self._progress = plan, options, moment, progress
+        self._batch = Batch(plan.table.source.name, layout.sha256, options)
+        self._tally = Tally()
+        self._outputs = Outputs(plan.folder, plan.table.source.flat_name, layout.delimiter, plan.headings)
+        self._on_duplicate = options.on_duplicate
+        self._rehearsed = rehearsed
+
+    def run(self, database: Database) -> FileLoaded:
+        """Load the file, or in a rehearsal find out what that would do; all of it or nothing.
+
+        Raises:
+            UnreadableFile: the file changed or broke while it was read.
+            DatabaseError: the database failed.
+            InvalidInput: the files that come back cannot be written.
+        """
+        with self._outputs as outputs:
+            already = self._load(database)
+            rejected, skipped = outputs.publish()
+        return FileLoaded(self._plan.understood, self._tally, already, rejected, skipped, tuple(outputs.notes))
+
+    def _load(self, database: Database) -> datetime | None:
+        """Load the file unless it was loaded already, and tell when that was."""
+        rehearses = self._rehearsed is not None
+        with database.transaction() as connection:
+            if not rehearses:
+                wait_for_turn(connection, self._progress)
+            already = self._batch.loaded_at(connection)
+            writes = not rehearses and already is None
+            if already is not None:
+                self._on_duplicate = OnDuplicate.SKIP
+            with lookup(database) as reading:
+                writing = raw(connection) if writes else None
+                self._pass(
+                    ChunkRegistration(writing, reading, self._on_duplicate, self._moment, seen=self._rehearsed)
+                )
+            if already is not None:
+                self._tally.all_there()
+            self._outputs.complete(self._tally)
+            if writes:
+                self._plan.table.check_unchanged()
+                self._batch.record(connection, self._tally, self._moment)
+        return already
+
+    def _pass(self, registration: ChunkRegistration) -> None:
+        layout = self._plan.understood.layout
+        self._progress.begin(f"Loading {self._batch.source}", layout.size, layout.unit)
+        with registration.running(), prefetch(self._plan.chunks()) as chunks:
+            for chunk in chunks:
+                verdict = decide(chunk, self._plan.columns, self._options, self._moment.date())
+                self._note(chunk, verdict)
+                for registered in registration.add(chunk, verdict):
+                    self._settle(registered)
+                self._progress.advance(chunk.size)
+            for registered in registration.finish():
+                self._settle(registered)
+        self._progress.end()
+
+    def _note(self, chunk: Chunk, verdict: ChunkVerdict) -> None:
+        """Count what is to be told of a chunk, and write its rejected rows."""
+        tally = self._tally
+        tally.repairs.update(verdict.repairs)
+        for warning, mask in verdict.warnings.items():
+            tally.warnings[warning] += int(mask.sum())
+            for row in np.flatnonzero(mask)[:3].tolist():
+                self._add_example(warning, WARNED_FIELD.get(warning, ROW), chunk, row)
+        rows = sorted(verdict.errors)
+        for row in rows:
+            for error in verdict.errors[row]:
+                reason = f"{error.field}: {error.message}"
+                tally.reasons[reason] += 1
+                self._add_example(reason, error.field, chunk, row)
+        if rows:
+            self._reject(chunk.take(np.array(rows)), [_joined(verdict.errors[row]) for row in rows])
+
+    def _add_example(self, of: str, field: str, chunk: Chunk, row: int) -> None:
+        if self._tally.wants_example(of):
+            position = self._plan.columns.get(field)
+            value = "" if position is None else masked(field, chunk.columns[position][row].as_py())
+            self._tally.add_example(of, Example(self._batch.source, int(chunk.lines[row]), value))
+
+    def _settle(self, registered: Accepted) -> None:
+        self._tally.accepted += registered.new
+        chunk, client_ids = registered.duplicates, registered.client_ids
+        if chunk is None:
+            return
+        if self._on_duplicate is OnDuplicate.SKIP:
+            self._tally.skipped += len(chunk)
+            self._outputs.skip(chunk.lines.tolist(), client_ids)
+            return
+        reason = f"{ROW}: {_THERE}"
+        self._tally.reasons[reason] += len(chunk)
+        for row in range(min(len(chunk), 3)):
+            self._add_example(reason, ROW, chunk, row)
+        self._reject(chunk, [f"{reason}, clientId {key}" if key else reason for key in client_ids])
+
+    def _reject(self, chunk: Chunk, reasons: Sequence[str]) -> None:
+        self._tally.rejected += len(chunk)
+        birthdates = self._plan.columns["birthdate"]
+        self._outputs.reject(with_days_from_1900(chunk, birthdates), reasons)
+
+
+def _joined(errors: Iterable[InvalidField]) -> str:
+    return "; ".join(f"{error.field}: {error.message}" for error in errors)

@@ -1,0 +1,215 @@
+"""The files that come back: rejected rows to correct, and clients who were there already.
+
+They hold personal data, so only their owner may read them. They are written in a private folder beside their
+place and moved there when the load has succeeded; what a killed load has left is removed by the next.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from toolkit.errors import InvalidInput
+from toolkit.operations.register.bulk_load.headings import OWN
+from toolkit.operations.register.bulk_load.private_folder import PrivateFolder, sync
+from toolkit.operations.register.bulk_load.repairs import NUMBERS
+from toolkit.operations.register.bulk_load.results import Tally
+from toolkit.operations.spreadsheets import CellKind, Chunk
+from toolkit.operations.spreadsheets.text_bytes import offsets, values
+from toolkit.operations.spreadsheets.xlsx_writer import PlainWorkbook
+
+_OWNER_ONLY: Final = 0o600
+_AHEAD: Final = 2
+"""Pieces of writing that may wait for their thread."""
+
+REJECTED_SHEET: Final = "rejected"
+_FORMULA: Final = r"^('*[=+\-@\t\r])"
+"""A cell that a spreadsheet would take for a formula, however many apostrophes keep it from that already."""
+_ODD_STARTS: Final = np.zeros(256, dtype=bool)
+_ODD_STARTS[list(b"'=+-@\t\r")] = True
+_ESCAPED: Final = r"^'('*[=+\-@\t\r])"
+
+
+def escape(cells: pa.StringArray) -> pa.StringArray:
+    """The cells with one apostrophe more where a CSV file could have them run as a formula."""
+    return pc.replace_substring_regex(cells, _FORMULA, r"'\1") if _starts_oddly(cells) else cells
+
+
+def unescape(cells: pa.StringArray) -> pa.StringArray:
+    """The cells as they were before ``escape``."""
+    return pc.replace_substring_regex(cells, _ESCAPED, r"\1")
+
+
+def _starts_oddly(cells: pa.StringArray) -> bool:
+    """Whether any cell starts with a character that may need an apostrophe, which is quickly found out."""
+    data = values(cells)
+    first = data[np.minimum(offsets(cells)[:-1], data.size - 1)] if data.size else data
+    return bool(_ODD_STARTS[first].any())
+
+
+class Outputs:
+    """The files written about one source, under ``folder``; as a context manager, gone unless published.
+
+    They are written in a thread of their own. What goes wrong there is raised by a later call, at the latest by
+    ``complete``.
+    """
+
+    def __init__(self, folder: Path, source: str, delimiter: str | None, headings: Sequence[str]) -> None:
+        self._folder, self._source, self._delimiter = folder, source, delimiter or ";"
+        self._headings = (*headings, *OWN)
+        self._place: PrivateFolder | None = None
+        self._rejected: tuple[_CsvFile, PlainWorkbook] | None = None
+        self._skipped: _CsvFile | None = None
+        self.notes: list[str] = []
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="rejecting")
+        self._pending: deque[Future[None]] = deque()
+
+    def __enter__(self) -> Outputs:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.shutdown(cancel_futures=True)
+        for file in self._all_files():
+            with suppress(OSError):
+                file.close()
+        if self._place is not None:
+            self._place.remove()
+
+    def reject(self, chunk: Chunk, reasons: Sequence[str]) -> None:
+        """Add rows as they are in the source, with the reasons against each.
+
+        Raises:
+            InvalidInput: the folder cannot be written, or its disk is full.
+        """
+        self._later(self._write_rejected, chunk, reasons)
+
+    def skip(self, lines: Sequence[int], client_ids: Sequence[UUID | None]) -> None:
+        """Add lines whose client is registered already, with the client's id where there is one yet.
+
+        Raises:
+            InvalidInput: the folder cannot be written, or its disk is full.
+        """
+        self._later(self._write_skipped, lines, client_ids)
+
+    def complete(self, tally: Tally) -> None:
+        """Write everything out, so that a full disk shows before the rows are committed.
+
+        Raises:
+            InvalidInput: the folder cannot be written, or its disk is full.
+        """
+        with self._advising():
+            while self._pending:
+                self._pending.popleft().result()
+            if self._rejected is not None:
+                workbook = self._rejected[1]
+                workbook.add_sheet("summary", _summary(self._source, tally))
+                if workbook.problem:
+                    self.notes.append(f"No .rejected.xlsx: {workbook.problem}; use the .rejected.csv.")
+            for file in self._all_files():
+                file.close()
+                sync(file.path)
+
+    def publish(self) -> tuple[tuple[Path, ...], Path | None]:
+        """Move the files to their places: those of rejected rows, and the one of skipped rows."""
+        rejected = [
+            file for file in self._rejected or () if not (isinstance(file, PlainWorkbook) and file.problem)
+        ]
+        moved = tuple(self._move(file) for file in rejected)
+        return moved, self._move(self._skipped) if self._skipped else None
+
+    def _later(self, write: Callable[..., None], *arguments: object) -> None:
+        with self._advising():
+            while len(self._pending) >= _AHEAD:
+                self._pending.popleft().result()
+        self._pending.append(self._thread.submit(write, *arguments))
+
+    @contextmanager
+    def _advising(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise InvalidInput(
+                f"{self._folder}: rejected and skipped rows cannot be written there ({error.strerror}); "
+                "nothing was loaded. Make room, or choose another folder by --out."
+            ) from None
+
+    def _write_rejected(self, chunk: Chunk, reasons: Sequence[str]) -> None:
+        if self._rejected is None:
+            headings = [pa.array([heading]) for heading in self._headings]
+            place = self._private()
+            text = _CsvFile(place / "rejected.csv", _rows(map(escape, headings))[0], self._delimiter)
+            self._rejected = text, PlainWorkbook(place / "rejected.xlsx", REJECTED_SHEET)
+            self._rejected[1].add(headings)
+        text, workbook = self._rejected
+        own = [pa.array(chunk.lines).cast(pa.string()), pa.array(reasons, pa.string())]
+        text.add(_rows([*map(escape, chunk.columns), *own]))
+        numbers = {column: np.isin(kinds, NUMBERS) for column, kinds in chunk.kinds.items()}
+        errors = {column: kinds == CellKind.ERROR for column, kinds in chunk.kinds.items()}
+        lines = np.ones(len(chunk), dtype=bool)
+        workbook.add([*chunk.columns, *own], numbers | {len(chunk.columns): lines}, errors)
+
+    def _write_skipped(self, lines: Sequence[int], client_ids: Sequence[UUID | None]) -> None:
+        if self._skipped is None:
+            self._skipped = _CsvFile(self._private() / "skipped.csv", ("line", "clientId"), ";")
+        self._skipped.add((line, client_id or "") for line, client_id in zip(lines, client_ids, strict=True))
+
+    def _private(self) -> Path:
+        if self._place is None:
+            self._place = PrivateFolder(self._folder)
+        return self._place.path
+
+    def _all_files(self) -> list[_CsvFile | PlainWorkbook]:
+        return [*(self._rejected or ()), *([self._skipped] if self._skipped else [])]
+
+    def _move(self, file: _CsvFile | PlainWorkbook) -> Path:
+        assert self._place is not None
+        return self._place.publish(file.path, f"{self._source}.{file.path.name}")
+
+
+class _CsvFile:
+    """A CSV file as Excel likes it: UTF-8 with a byte order mark."""
+
+    def __init__(self, path: Path, headings: Iterable[object], delimiter: str) -> None:
+        self.path = path
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
+        self._stream = os.fdopen(descriptor, "w", encoding="utf-8", newline="")
+        self._stream.write("\ufeff")  # as utf-8-sig does, whose encoder is Python code that runs for each row
+        self._writer = csv.writer(self._stream, delimiter=delimiter)
+        self._writer.writerow(headings)
+
+    def add(self, rows: Iterable[Iterable[object]]) -> None:
+        self._writer.writerows(rows)
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def _rows(columns: Iterable[pa.StringArray]) -> list[tuple[str, ...]]:
+    return list(zip(*(column.to_pylist() for column in columns), strict=True))
+
+
+def _summary(source: str, tally: Tally) -> list[tuple[str, str | int]]:
+    rows: list[tuple[str, str | int]] = [
+        ("source", source),
+        ("accepted", tally.accepted),
+        ("rejected", tally.rejected),
+        ("skipped", tally.skipped),
+    ]
+    for title, counts in (
+        ("reasons", tally.reasons),
+        ("repairs", tally.repairs),
+        ("warnings", tally.warnings),
+    ):
+        rows += [("", ""), (title, ""), *counts.most_common()]
+    return rows

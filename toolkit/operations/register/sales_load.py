@@ -1,0 +1,179 @@
+"""Take over the sales that another system hands out as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from pathlib import Path
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolkit.domain.requests import parse
+from toolkit.domain.sales import SaleRecord
+from toolkit.errors import InvalidField, InvalidFields, UnreadableFile
+from toolkit.operations import Clock
+from toolkit.operations.observe.sale_history import OBSERVED, observe
+from toolkit.operations.progress import Progress, Quiet
+from toolkit.operations.spreadsheets import Table, read_table
+from toolkit.storage.database import Database, raw
+from toolkit.storage.tables import clients, sales
+
+REQUIRED_COLUMNS: Final = ("saleId", "clientId", "utilityGroup", "isClientFinancialResponsible", "createdAt")
+OPTIONAL_COLUMNS: Final = ("partner", "completedAt")
+
+_LOCK: Final = 0x73616C65
+"""Advisory lock of whoever merges sales: two with the same new sale would else fail each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedSale:
+    """A row that was not taken over: its line in the file and every reason."""
+
+    line: int
+    invalid: tuple[InvalidField, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SalesLoaded:
+    """What became of each row of a sales file."""
+
+    rows: int
+    inserted: int
+    updated: int
+    unchanged: int
+    rejected: tuple[RejectedSale, ...]
+
+
+def load_sales(
+    database: Database, path: Path, *, timezone: tzinfo, clock: Clock, progress: Progress | None = None
+) -> SalesLoaded:
+    """Take over the sales of a CSV or XLSX file, all valid rows in one transaction.
+
+    A known sale with other values is updated, and the values it had stay as an observation. Columns:
+    ``REQUIRED_COLUMNS`` and, where the file has them, ``OPTIONAL_COLUMNS``; times without an offset are in
+    ``timezone``. A sale with an unknown ``clientId``, or whose id stands in the file before, is rejected.
+
+    Raises:
+        UnreadableFile: the file is missing, no table, or lacks a column; nothing was changed.
+    """
+    progress = progress or Quiet()
+    table = read_table(path)
+    columns = _columns(table, path)
+    with database.transaction() as connection:
+        _stage(connection)
+        rejected, accepted = [], 0
+        first_line: dict[str, int] = {}
+        progress.begin("sales", len(table.rows), "rows")
+        with raw(connection).cursor().copy(f"COPY staged_sales ({', '.join(_STAGED)}) FROM STDIN") as copy:
+            for line, body in _bodies(table, columns):
+                progress.advance(1)
+                try:
+                    sale = parse(SaleRecord, body)
+                except InvalidFields as error:
+                    rejected.append(RejectedSale(line, error.invalid))
+                    continue
+                if sale.sale_id in first_line:
+                    reason = f"Stands in line {first_line[sale.sale_id]} already"
+                    rejected.append(RejectedSale(line, (InvalidField("saleId", reason),)))
+                    continue
+                first_line[sale.sale_id] = line
+                copy.write_row((line, *_values(sale, timezone)))
+                accepted += 1
+        progress.end()
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+        rejected += _reject_unknown_clients(connection)
+        inserted, updated = _merge(connection)
+        observe(connection, clock)
+    rejected.sort(key=lambda row: row.line)
+    rows = len(table.rows)
+    return SalesLoaded(rows, inserted, updated, rows - len(rejected) - inserted - updated, tuple(rejected))
+
+
+_STAGED: Final = ("line", "id", *OBSERVED)
+
+
+def _columns(table: Table, path: Path) -> dict[str, str]:
+    """Contract name -> heading as written, for the columns that the file has."""
+    written = {str(heading).strip().lower(): str(heading) for heading in table.rows.columns}
+    found = {
+        name: written[name.lower()] for name in REQUIRED_COLUMNS + OPTIONAL_COLUMNS if name.lower() in written
+    }
+    lacking = [name for name in REQUIRED_COLUMNS if name not in found]
+    if lacking:
+        # Where nothing is a heading, this may be a row of data.
+        listed = f"Found: {', '.join(table.rows.columns)}" if found else "The file has no headings"
+        raise UnreadableFile(
+            f"{path}: the columns {', '.join(lacking)} are missing. {listed}. "
+            f"A sales file has {', '.join(REQUIRED_COLUMNS)} and may have {', '.join(OPTIONAL_COLUMNS)}."
+        )
+    return found
+
+
+def _bodies(table: Table, columns: dict[str, str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    names = list(columns)
+    texts = [table.rows[heading].tolist() for heading in columns.values()]
+    for line, *cells in zip(table.lines.tolist(), *texts, strict=True):
+        # An empty cell is an absent value, so that a required one gives the contract's reason.
+        yield line, {name: cell or None for name, cell in zip(names, cells, strict=True)}
+
+
+def _values(sale: SaleRecord, timezone: tzinfo) -> tuple[Any, ...]:
+    def aware(moment: datetime | None) -> datetime | None:
+        return moment if moment is None or moment.tzinfo else moment.replace(tzinfo=timezone)
+
+    return (
+        sale.sale_id,
+        sale.client_id,
+        sale.utility_group,
+        sale.is_client_financial_responsible,
+        sale.partner,
+        aware(sale.created_at),
+        aware(sale.completed_at),
+    )
+
+
+_staged_sales: Final = sa.table(
+    "staged_sales",
+    sa.column("line", sa.BigInteger),
+    *(sa.column(column.name, column.type) for column in sales.columns),
+)
+
+
+def _stage(connection: Connection) -> None:
+    connection.execute(sa.text("CREATE TEMP TABLE staged_sales (line bigint, LIKE sales) ON COMMIT DROP"))
+
+
+def _reject_unknown_clients(connection: Connection) -> list[RejectedSale]:
+    known = sa.select(clients.c.id).where(clients.c.id == _staged_sales.c.client_id).exists()
+    removed = connection.execute(
+        sa.delete(_staged_sales)
+        .where(_staged_sales.c.client_id.is_not(None), ~known)
+        .returning(_staged_sales.c.line)
+    )
+    reason = InvalidField("clientId", "No client is registered under this id")
+    return [RejectedSale(line, (reason,)) for (line,) in removed]
+
+
+def _merge(connection: Connection) -> tuple[int, int]:
+    """Insert the new sales and update the changed ones; a file never takes a completion back."""
+    known = sa.select(sales.c.id).where(sales.c.id == _staged_sales.c.id).exists()
+    names = [column.name for column in sales.columns]
+    inserted = connection.execute(
+        sa.insert(sales)
+        .from_select(names, sa.select(*(_staged_sales.c[name] for name in names)).where(~known))
+        .execution_options(preserve_rowcount=True)
+    )
+    values: dict[str, sa.ColumnElement[Any]] = {name: _staged_sales.c[name] for name in OBSERVED}
+    values["completed_at"] = sa.func.coalesce(_staged_sales.c.completed_at, sales.c.completed_at)
+    updated = connection.execute(
+        sa.update(sales)
+        .values(values)
+        .where(
+            sales.c.id == _staged_sales.c.id,
+            sa.or_(*(sales.c[name].is_distinct_from(value) for name, value in values.items())),
+        )
+    )
+    return inserted.rowcount, updated.rowcount

@@ -1,0 +1,29 @@
+"""Upload credentials: an evidence record in the database, and a signed form that lets its file be posted.
+
+::
+
+    single          for one file, as the HTTP interface asks for them
+    manifest        the rows of a manifest, each judged by the contract's rules
+    known           what the database and the bucket know about these rows already
+    bulk            for all of them at once, into a file
+    report          for what a missing-evidence report says is missing
+"""
+
+from toolkit.operations.request.bulk import AlreadyUploaded, ManifestResult, request_manifest
+from toolkit.operations.request.from_report import LEFT_OUT_TEXTS, LeftOut, LeftOutReason, request_missing
+from toolkit.operations.request.manifest import RejectedRow
+from toolkit.operations.request.single import IssuedCredentials, UploadLimits, request_upload
+
+__all__ = [
+    "LEFT_OUT_TEXTS",
+    "AlreadyUploaded",
+    "IssuedCredentials",
+    "LeftOut",
+    "LeftOutReason",
+    "ManifestResult",
+    "RejectedRow",
+    "UploadLimits",
+    "request_manifest",
+    "request_missing",
+    "request_upload",
+]

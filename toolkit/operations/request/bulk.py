@@ -1,0 +1,235 @@
+"""Issue upload credentials for many files at once, into a file of their own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final, TextIO
+from uuid import UUID
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolkit.domain.evidence import EvidenceType, object_key
+from toolkit.errors import InvalidField, InvalidInput
+from toolkit.operations import Clock
+from toolkit.operations.atomic_file import atomic_file
+from toolkit.operations.progress import Progress, Quiet
+from toolkit.operations.prove.custody_log import tell_issued, tell_reissued
+from toolkit.operations.request.existing_records import KnownRecord, known_records, stage, without_sale
+from toolkit.operations.request.manifest import Manifest, ManifestRow, RejectedRow, Wanted, read_manifest
+from toolkit.operations.request.single import UploadLimits
+from toolkit.storage.bucket import Bucket, UploadForm
+from toolkit.storage.database import Database, raw
+from toolkit.storage.identifiers import new_ids
+
+_LOCK: Final = 0x63726564
+"""Advisory lock under which manifests are worked off, so that one that runs twice at once issues once."""
+
+_STEP: Final = 500
+"""Forms between two signs of progress."""
+
+
+def journal_of(credentials: Path) -> Path:
+    """Where uploads with a credentials file note what they have sent."""
+    return credentials.with_name(credentials.name + ".done")
+
+
+@dataclass(frozen=True, slots=True)
+class AlreadyUploaded:
+    """A row that needs no credentials: the record whose file is in the bucket."""
+
+    line: int
+    sale_id: str
+    file_name: str
+    evidence_type: EvidenceType
+    id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestResult:
+    """What became of each row of a manifest.
+
+    ``issued`` have a new record; ``reissued`` had one whose credentials are still valid, and have a new form for
+    that same record; both are in the file. ``skipped`` are uploaded and not in it. Where rows are ``rejected``,
+    nothing was issued and the file was not touched.
+    """
+
+    rows: int
+    issued: int = 0
+    reissued: int = 0
+    skipped: tuple[AlreadyUploaded, ...] = ()
+    rejected: tuple[RejectedRow, ...] = ()
+
+
+def request_manifest(
+    database: Database,
+    bucket: Bucket,
+    path: Path,
+    out: Path,
+    *,
+    requested_by: str,
+    limits: UploadLimits,
+    clock: Clock,
+    progress: Progress | None = None,
+) -> ManifestResult:
+    """Issue credentials for every row of the manifest ``path`` into ``out``, or for none.
+
+    ``out`` gets one JSON object a line, in the manifest's order; its mode is 0600 and it is replaced as a whole,
+    after the records were committed. A call that was killed in between is repeated: what it stored is reissued.
+
+    Raises:
+        UnreadableFile: the manifest cannot be read, or lacks a column.
+        InvalidInput: ``out`` cannot be written, or is the manifest.
+        BucketError: forms cannot be signed. In all these cases nothing was stored or written.
+    """
+    keep_apart(path, out)
+    return issue(
+        database,
+        bucket,
+        read_manifest(path),
+        out,
+        requested_by=requested_by,
+        limits=limits,
+        clock=clock,
+        progress=progress,
+    )
+
+
+def keep_apart(source: Path, out: Path) -> None:
+    """Make sure that what is asked for with is not replaced by what it asks for.
+
+    Raises:
+        InvalidInput: both are one file.
+    """
+    if out.exists() and source.exists() and out.samefile(source):
+        raise InvalidInput(f"{out} is read and cannot be written, too; name another file for the credentials.")
+
+
+def issue(
+    database: Database,
+    bucket: Bucket,
+    manifest: Manifest,
+    out: Path,
+    *,
+    requested_by: str,
+    limits: UploadLimits,
+    clock: Clock,
+    progress: Progress | None = None,
+) -> ManifestResult:
+    """Issue credentials for rows that were read before; see ``request_manifest``."""
+    wanted, rows = manifest.wanted, len(manifest.wanted) + len(manifest.rejected)
+    # The database commits before the file appears: there is no form without a record.
+    with atomic_file(out) as draft, database.transaction() as connection:
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+        stage(connection, wanted)
+        unknown = [RejectedRow(wanted[position].line, _NO_SALE) for position in without_sale(connection)]
+        if rejected := sorted([*manifest.rejected, *unknown], key=lambda row: row.line):
+            return ManifestResult(rows, rejected=tuple(rejected))
+        now = clock()
+        known = known_records(connection, bucket, now)
+        batch = _Batch(bucket, limits, requested_by, now)
+        issued = batch.write(connection, wanted, known, draft.file, progress or Quiet())
+        draft.finish()
+        # What a former file's uploads noted says nothing about this one: its lines are not in the bucket.
+        journal_of(out).unlink(missing_ok=True)
+    skipped = tuple(_skipped(wanted[position], record) for position, record in known.items() if record.uploaded)
+    return ManifestResult(rows, issued, rows - issued - len(skipped), skipped)
+
+
+_NO_SALE: Final = (InvalidField("saleId", "No sale has this id"),)
+
+
+def _skipped(item: Wanted, record: KnownRecord) -> AlreadyUploaded:
+    row = item.row
+    return AlreadyUploaded(item.line, row.sale_id, row.file_name, row.evidence_type, record.evidence_id)
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """What all forms of one call have in common."""
+
+    bucket: Bucket
+    limits: UploadLimits
+    requested_by: str
+    requested_at: datetime
+
+    def write(
+        self,
+        connection: Connection,
+        wanted: Sequence[Wanted],
+        known: Mapping[int, KnownRecord],
+        file: TextIO,
+        progress: Progress,
+    ) -> int:
+        """Write a line for each row that is not uploaded, and store a record for each that has none; how many."""
+        issued: list[UUID] = []
+        reissued: list[UUID] = []
+        ids = new_ids(len(wanted))
+        progress.begin("Signing", len(wanted), "forms")
+        with raw(connection).cursor().copy(_COPY_RECORDS) as copy:
+            for position, item in enumerate(wanted):
+                record = known.get(position)
+                if record is None:
+                    evidence_id = UUID(bytes=ids[position].tobytes())
+                    form = self._new_form(item.row, evidence_id)
+                    copy.write_row(self._record(item.row, evidence_id, form))
+                    file.write(_line(item.row, evidence_id, form))
+                    issued.append(evidence_id)
+                elif not record.uploaded:
+                    form = self._form(record.object_key, record.expires_at)
+                    file.write(_line(item.row, record.evidence_id, form))
+                    reissued.append(record.evidence_id)
+                if position % _STEP == _STEP - 1:
+                    progress.advance(_STEP)
+        progress.advance(len(wanted) % _STEP)
+        if issued:
+            tell_issued(connection, min(issued), max(issued))
+        tell_reissued(connection, reissued, self.requested_at)
+        progress.end()
+        return len(issued)
+
+    def _new_form(self, row: ManifestRow, evidence_id: UUID) -> UploadForm:
+        key = object_key(evidence_id, row.file_name, self.requested_at)
+        return self._form(key, self.requested_at + timedelta(seconds=self.limits.ttl_seconds))
+
+    def _form(self, key: str, expires_at: datetime) -> UploadForm:
+        return self.bucket.presign_post(key, max_bytes=self.limits.max_bytes, expires_at=expires_at)
+
+    def _record(self, row: ManifestRow, evidence_id: UUID, form: UploadForm) -> tuple[object, ...]:
+        return (
+            evidence_id,
+            row.sale_id,
+            row.file_name,
+            row.file_format,
+            row.type,
+            row.evidence_type.value,
+            form.fields["key"],
+            self.requested_by,
+            self.requested_at,
+            form.expires_at,
+        )
+
+
+_COPY_RECORDS: Final = """
+    COPY evidences (
+        id, sale_id, file_name, file_format, type, evidence_type, object_key,
+        requested_by, requested_at, expires_at
+    ) FROM STDIN
+"""
+
+
+def _line(row: ManifestRow, evidence_id: UUID, form: UploadForm) -> str:
+    document = {
+        "saleId": row.sale_id,
+        "fileName": row.file_name,
+        "evidenceType": row.evidence_type,
+        "id": str(evidence_id),
+        "expiresAt": form.expires_at.isoformat(),
+        "url": form.url,
+        "fields": form.fields,
+    }
+    return json.dumps(document, ensure_ascii=False) + "\n"

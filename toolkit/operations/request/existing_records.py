@@ -1,0 +1,147 @@
+"""What the database and the bucket know about the rows of a manifest: their sales, and earlier records."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+import sqlalchemy as sa
+from sqlalchemy import Connection, Row
+
+from toolkit.domain.evidence import EvidenceType, FileKind
+from toolkit.domain.rules import EvidenceState, evidence_state
+from toolkit.operations.request.manifest import Wanted
+from toolkit.storage.bucket import Bucket
+from toolkit.storage.database import raw
+
+FEW: Final = 50
+"""Up to so many keys of one day are asked for one by one; for more, the day is listed."""
+
+_READERS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRecord:
+    """An earlier evidence record about the same file, not withdrawn."""
+
+    evidence_id: UUID
+    object_key: str
+    expires_at: datetime
+    uploaded: bool
+    """Whether a file lies under its key that is not known to be unusable."""
+
+
+def stage(connection: Connection, wanted: Sequence[Wanted]) -> None:
+    """Put the rows, numbered by their position, where the questions below can join them."""
+    connection.execute(sa.text(_CREATE_WANTED))
+    with raw(connection).cursor().copy(_COPY_WANTED) as copy:
+        for position, item in enumerate(wanted):
+            row = item.row
+            copy.write_row((position, row.sale_id, row.evidence_type.value, row.file_name))
+    connection.execute(sa.text("ANALYZE wanted"))
+
+
+def without_sale(connection: Connection) -> list[int]:
+    """The positions of the rows whose sale does not exist."""
+    return list(connection.scalars(sa.text(_WITHOUT_SALE)))
+
+
+def known_records(connection: Connection, bucket: Bucket, now: datetime) -> dict[int, KnownRecord]:
+    """For each position whose file needs no new record, the record that it has.
+
+    That is one whose file is there, else the one whose credentials are valid for longest.
+    """
+    records = connection.execute(sa.text(_RECORDS)).all()
+    arrived = _in_bucket(bucket, [record.object_key for record in records if record.size is None])
+    known: dict[int, KnownRecord] = {}
+    for record in records:
+        uploaded = record.object_key in arrived or _is_seen_usable(record)
+        better = known.get(record.position)
+        if (uploaded or record.expires_at > now) and (better is None or (uploaded and not better.uploaded)):
+            known[record.position] = KnownRecord(record.id, record.object_key, record.expires_at, uploaded)
+    return known
+
+
+def sales_with_kyc(connection: Connection, bucket: Bucket, sale_ids: Sequence[str], now: datetime) -> set[str]:
+    """Which of the sales have a KYC file that is not known to be unusable, or credentials for one."""
+    records = connection.execute(sa.text(_KYC_RECORDS), {"sales": list(sale_ids)}).all()
+    ended = [record for record in records if record.expires_at <= now]
+    arrived = _in_bucket(bucket, [record.object_key for record in ended if record.size is None])
+    return {
+        record.sale_id
+        for record in records
+        if record.expires_at > now or record.object_key in arrived or _is_seen_usable(record)
+    }
+
+
+def _is_seen_usable(record: Row[Any]) -> bool:
+    kind = None if record.kind is None else FileKind(record.kind)
+    wanted = EvidenceType(record.evidence_type)
+    state = evidence_state(wanted, size=record.size, kind=kind, damaged=record.damaged, expired=False)
+    return state is EvidenceState.COUNTED
+
+
+def _in_bucket(bucket: Bucket, keys: Iterable[str]) -> set[str]:
+    """Which of the keys hold an object of at least one byte that no reading of the bucket has seen yet."""
+    days = defaultdict(set)
+    for key in keys:
+        days[key.rpartition("/")[0].rpartition("/")[0]].add(key)
+    found: set[str] = set()
+    alone = [key for wanted in days.values() if len(wanted) <= FEW for key in wanted]
+    with ThreadPoolExecutor(_READERS) as readers:
+        found.update(item.key for item in readers.map(bucket.head, alone) if item is not None and item.size)
+    for day, wanted in days.items():
+        if len(wanted) > FEW:
+            found.update(
+                item.key for page in bucket.seen(day) for item in page if item.size and item.key in wanted
+            )
+    return found
+
+
+_CREATE_WANTED: Final = """
+    CREATE TEMPORARY TABLE wanted (
+        position bigint PRIMARY KEY, sale_id text NOT NULL, evidence_type text NOT NULL, file_name text NOT NULL
+    ) ON COMMIT DROP
+"""
+
+_COPY_WANTED: Final = "COPY wanted (position, sale_id, evidence_type, file_name) FROM STDIN"
+
+_WITHOUT_SALE: Final = """
+    SELECT position
+    FROM wanted
+    WHERE NOT EXISTS (SELECT FROM sales WHERE sales.id = wanted.sale_id)
+    ORDER BY position
+"""
+
+_RECORDS_OF: Final = """
+    SELECT {place}, record.id, record.evidence_type, record.object_key, record.expires_at,
+           seen.size, looked.kind, coalesce(looked.damaged, false) AS damaged
+    FROM {records}
+    LEFT JOIN audit.object_observations AS seen
+           ON seen.key = record.object_key AND seen.gone_at IS NULL
+    LEFT JOIN LATERAL (
+        SELECT (array_agg(kind ORDER BY id DESC))[1] AS kind, bool_or(problem IS NOT NULL) AS damaged
+        FROM audit.content_checks
+        WHERE observation_id = seen.id
+    ) AS looked ON true
+    WHERE {condition}
+      AND NOT EXISTS (SELECT FROM audit.withdrawals WHERE evidence_id = record.id)
+    ORDER BY {place}, record.expires_at DESC, record.id
+"""
+
+_RECORDS: Final = _RECORDS_OF.format(
+    place="wanted.position",
+    records="wanted JOIN evidences AS record USING (sale_id, evidence_type, file_name)",
+    condition="TRUE",
+)
+
+_KYC_RECORDS: Final = _RECORDS_OF.format(
+    place="record.sale_id",
+    records="evidences AS record",
+    condition="record.sale_id = ANY(:sales) AND record.evidence_type = 'KYC'",
+)

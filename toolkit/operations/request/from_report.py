@@ -1,0 +1,145 @@
+"""Ask for what a missing-evidence report says is missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from toolkit.domain.evidence import KIND_OF, EvidenceType, FileKind
+from toolkit.domain.findings import Status
+from toolkit.errors import UnreadableFile
+from toolkit.operations import Clock
+from toolkit.operations.progress import Progress
+from toolkit.operations.request.bulk import ManifestResult, issue, keep_apart
+from toolkit.operations.request.existing_records import sales_with_kyc
+from toolkit.operations.request.manifest import judged
+from toolkit.operations.request.single import UploadLimits
+from toolkit.operations.spreadsheets import read_table
+from toolkit.storage.bucket import Bucket
+from toolkit.storage.database import Database
+
+REPORT_NAME: Final = "missing-evidence.csv"
+"""The file of a report folder that lists what is missing."""
+
+_COLUMNS: Final = ("saleId", "status", "missing")
+_SAFE_NAME: Final = 200
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_GUARDED: Final = re.compile(r"\A'(?='*[=+\-@\t\r\n])")
+"""What a CSV report puts before a cell that a spreadsheet would take for a formula."""
+
+
+class LeftOutReason(StrEnum):
+    """Why nothing is requested for a sale of the report."""
+
+    CONFLICT = "CONFLICT"
+    KYC_PENDING = "KYC_PENDING"
+
+
+LEFT_OUT_TEXTS: Final = {
+    LeftOutReason.CONFLICT: "The sale is in conflict: a record has to be withdrawn, not another one requested.",
+    LeftOutReason.KYC_PENDING: "A KYC was requested, which would replace all that is missing.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A sale of the report that nothing was requested for."""
+
+    line: int
+    sale_id: str
+    reason: LeftOutReason
+
+
+@dataclass(frozen=True, slots=True)
+class _ReportedSale:
+    line: int
+    sale_id: str
+    status: str
+    missing: tuple[str, ...]
+
+
+def request_missing(
+    database: Database,
+    bucket: Bucket,
+    report: Path,
+    out: Path,
+    *,
+    requested_by: str,
+    limits: UploadLimits,
+    clock: Clock,
+    progress: Progress | None = None,
+) -> tuple[ManifestResult, tuple[LeftOut, ...]]:
+    """Issue credentials for every file that ``report`` says is missing, as ``request_manifest`` does.
+
+    ``report`` is a ``missing-evidence.csv`` or the folder that holds it. File names are made of the sale id and
+    the type; rows of the result count files, lines are those of the report.
+
+    Raises:
+        UnreadableFile: the report cannot be read, or lacks a column.
+        InvalidInput, BucketError: as ``request_manifest``.
+    """
+    source = report / REPORT_NAME if report.is_dir() else report
+    keep_apart(source, out)
+    sales = _reported_sales(source)
+    left_out = _left_out(database, bucket, sales, clock())
+    named = {sale.line for sale in left_out}
+    manifest = judged(body for sale in sales if sale.line not in named for body in _bodies(sale))
+    result = issue(
+        database,
+        bucket,
+        manifest,
+        out,
+        requested_by=requested_by,
+        limits=limits,
+        clock=clock,
+        progress=progress,
+    )
+    return result, tuple(left_out)
+
+
+def _reported_sales(path: Path) -> list[_ReportedSale]:
+    table = read_table(path)
+    lacking = [name for name in _COLUMNS if name not in table.rows.columns]
+    if lacking:
+        raise UnreadableFile(
+            f"{path}: the columns {', '.join(lacking)} are missing; is this the {REPORT_NAME} of a report?"
+        )
+    cells = zip(table.lines.tolist(), *(table.rows[name].tolist() for name in _COLUMNS), strict=True)
+    return [
+        _ReportedSale(line, _GUARDED.sub("", sale_id, count=1), status, tuple(filter(None, missing.split("|"))))
+        for line, sale_id, status, missing in cells
+    ]
+
+
+def _left_out(database: Database, bucket: Bucket, sales: list[_ReportedSale], now: datetime) -> list[LeftOut]:
+    with database.transaction() as connection:
+        pending = sales_with_kyc(connection, bucket, [sale.sale_id for sale in sales], now)
+    found = []
+    for sale in sales:
+        if sale.status == Status.CONFLICT:
+            found.append(LeftOut(sale.line, sale.sale_id, LeftOutReason.CONFLICT))
+        elif sale.missing and sale.sale_id in pending:
+            found.append(LeftOut(sale.line, sale.sale_id, LeftOutReason.KYC_PENDING))
+    return found
+
+
+def _bodies(sale: _ReportedSale) -> Iterator[tuple[int, dict[str, str]]]:
+    safe = _UNSAFE.sub("_", sale.sale_id)[:_SAFE_NAME]
+    for missing in sale.missing:
+        audio = missing in set(EvidenceType) and KIND_OF[EvidenceType(missing)] is FileKind.AUDIO
+        media_type = "audio/mpeg" if audio else "application/pdf"
+        yield (
+            sale.line,
+            {
+                "saleId": sale.sale_id,
+                "fileName": f"{safe}-{missing}.{'mp3' if audio else 'pdf'}",
+                "fileFormat": media_type,
+                "type": media_type,
+                "evidenceType": missing,
+            },
+        )

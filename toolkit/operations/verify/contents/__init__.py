@@ -1,0 +1,14 @@
+"""Verify the contents of evidence files: whole, of the kind that they claim, and what they hash to.
+
+::
+
+    verification    every object version that nobody verified, once
+    inspector       a process in bounds that looks at files nobody trusts
+    inspection      what it does there: kind, and what is wrong
+    pdf, audio      the two kinds
+    containers      what audio containers say about their own length
+"""
+
+from toolkit.operations.verify.contents.verification import Verified, verify_contents
+
+__all__ = ["Verified", "verify_contents"]

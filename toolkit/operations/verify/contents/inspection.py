@@ -1,0 +1,79 @@
+"""Look at all of one file that nobody trusts. Run as a module it does so in a process of its own, and in bounds.
+
+It answers each line of its input (a path as JSON) with a line (an ``Inspected`` as JSON). It can write no
+file, and has a limit to its memory; the parent limits its time.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from toolkit.domain.contents import ContentProblem
+from toolkit.domain.evidence import FileKind, kind_of_media_type
+from toolkit.domain.signatures import SIGNATURE_BYTES, UNKNOWN, media_type_of_bytes
+from toolkit.operations.verify.contents.audio import inspect_audio
+from toolkit.operations.verify.contents.containers import NotAudio
+from toolkit.operations.verify.contents.pdf import inspect_pdf
+
+MEMORY_BYTES: Final = 1024**3
+"""Memory of the process that looks at files; the files themselves are mapped and do not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """What one file is, and what is wrong with it, if anything; ``seconds`` and ``pages`` where they apply."""
+
+    media_type: str
+    problem: ContentProblem | None = None
+    pages: int | None = None
+    seconds: float | None = None
+
+    @property
+    def kind(self) -> FileKind:
+        """The file kind of the media type."""
+        return kind_of_media_type(self.media_type)
+
+
+def inspect_file(path: Path) -> Inspected:
+    """Look at all of a file that is not empty."""
+    with path.open("rb") as file:
+        media_type = media_type_of_bytes(file.read(SIGNATURE_BYTES))
+    kind = kind_of_media_type(media_type)
+    if kind is FileKind.PDF:
+        problem, pages = inspect_pdf(path)
+        return Inspected(media_type, problem, pages=pages)
+    if kind is FileKind.AUDIO:
+        try:
+            problem, seconds = inspect_audio(path, media_type)
+        except NotAudio:
+            return Inspected(UNKNOWN)
+        return Inspected(media_type, problem, seconds=seconds)
+    return Inspected(media_type)
+
+
+def _confine() -> None:
+    limits = {
+        resource.RLIMIT_DATA: MEMORY_BYTES,
+        resource.RLIMIT_FSIZE: 0,
+        resource.RLIMIT_CORE: 0,
+    }
+    for limit, value in limits.items():
+        with suppress(OSError, ValueError):  # not every system knows every limit
+            resource.setrlimit(limit, (value, value))
+
+
+def _serve() -> None:
+    _confine()
+    print("ready", flush=True)
+    for line in sys.stdin:
+        print(json.dumps(asdict(inspect_file(Path(json.loads(line))))), flush=True)
+
+
+if __name__ == "__main__":
+    _serve()

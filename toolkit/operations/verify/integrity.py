@@ -1,0 +1,182 @@
+"""Findings about the origin of evidence files: the same file twice, late, replaced, or belonging to nothing.
+
+Records without an object are the audit's. Withdrawn records are left out: withdrawing is how a finding is mended.
+Files are compared by the SHA-256 of their bytes, so reuse is found among those that were verified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy import Connection, Row
+
+from toolkit.domain.integrity import LAYOUT, IntegrityFinding, IntegrityProblem, same_type
+from toolkit.storage.database import Database
+
+LATE_BY: Final = timedelta(minutes=15)
+"""How long after its credentials ran out a file may be written: an upload that began in time takes its time."""
+
+
+def integrity_findings(database: Database) -> list[IntegrityFinding]:
+    """Everything that is in finding about the objects that are in the bucket now, gravest first.
+
+    Only what ``toolkit bucket sync`` and ``toolkit evidence verify`` saw is looked at.
+    """
+    with database.snapshot() as connection:
+        return integrity_findings_seen(connection)
+
+
+def integrity_findings_seen(connection: Connection) -> list[IntegrityFinding]:
+    """The same, as this connection sees the database, once in its transaction."""
+    for put_together in (_CHECKED, _STORED):
+        connection.execute(sa.text(put_together))
+    return [finding for find in _FINDERS for finding in find(connection)]
+
+
+def _reused(connection: Connection) -> Iterator[IntegrityFinding]:
+    for row in connection.execute(sa.text(_REUSED)):
+        yield _finding(IntegrityProblem.CONTENT_REUSED, row, f"SHA-256 {row.sha256}")
+
+
+def _overwritten(connection: Connection) -> Iterator[IntegrityFinding]:
+    for row in connection.execute(sa.text(_OVERWRITTEN)):
+        yield _finding(IntegrityProblem.OVERWRITTEN, row, f"verified at {row.verified_at:%Y-%m-%d %H:%M} UTC")
+
+
+def _written_late(connection: Connection) -> Iterator[IntegrityFinding]:
+    for row in connection.execute(sa.text(_WRITTEN_LATE), {"late_by": LATE_BY}):
+        yield _finding(IntegrityProblem.WRITTEN_LATE, row, f"late by {str(row.late).partition('.')[0]}")
+
+
+def _repeated(connection: Connection) -> Iterator[IntegrityFinding]:
+    for row in connection.execute(sa.text(_REPEATED)):
+        yield _finding(IntegrityProblem.CONTENT_REPEATED, row, " and ".join(row.evidence_types))
+
+
+def _type_differs(connection: Connection) -> Iterator[IntegrityFinding]:
+    for row in connection.execute(sa.text(_DECLARED_OTHERWISE)):
+        if not same_type(row.declared, row.media_type):
+            yield _finding(IntegrityProblem.TYPE_DIFFERS, row, f"declared {row.declared}, is {row.media_type}")
+
+
+def _without_record(connection: Connection) -> Iterator[IntegrityFinding]:
+    for row in connection.execute(sa.text(_WITHOUT_RECORD), {"layout": _LAYOUT}):
+        yield IntegrityFinding(IntegrityProblem.OBJECT_WITHOUT_RECORD, (row.key,))
+
+
+def _outside_layout(connection: Connection) -> Iterator[IntegrityFinding]:
+    for row in connection.execute(sa.text(_OUTSIDE_LAYOUT), {"layout": _LAYOUT}):
+        yield IntegrityFinding(IntegrityProblem.KEY_OUTSIDE_LAYOUT, (row.key,))
+
+
+def _finding(problem: IntegrityProblem, row: Row[Any], detail: str) -> IntegrityFinding:
+    return IntegrityFinding(problem, tuple(row.keys), tuple(row.evidence_ids), tuple(row.sale_ids), detail)
+
+
+_FINDERS: Final[tuple[Callable[[Connection], Iterator[IntegrityFinding]], ...]] = (
+    _reused,
+    _overwritten,
+    _written_late,
+    _repeated,
+    _type_differs,
+    _without_record,
+    _outside_layout,
+)
+
+_LAYOUT: Final = f"^{LAYOUT.pattern}$"
+
+_CHECKED: Final = """
+    CREATE TEMPORARY TABLE checked ON COMMIT DROP AS
+    SELECT DISTINCT ON (observation_id) observation_id, sha256, media_type, checked_at
+    FROM audit.content_checks
+    WHERE media_type IS NOT NULL
+    ORDER BY observation_id, id DESC
+"""
+
+_STORED: Final = """
+    CREATE TEMPORARY TABLE stored ON COMMIT DROP AS
+    SELECT seen.key, seen.size, seen.etag, seen.last_modified,
+           record.id, record.sale_id, record.evidence_type, record.type AS declared, record.expires_at,
+           checked.sha256, checked.media_type
+    FROM audit.object_observations AS seen
+    JOIN public.evidences AS record ON record.object_key = seen.key
+    LEFT JOIN checked ON checked.observation_id = seen.id
+    WHERE seen.gone_at IS NULL
+      AND NOT EXISTS (SELECT FROM audit.withdrawals WHERE evidence_id = record.id)
+"""
+"""The files that count, put together once for all who look."""
+
+_REUSED: Final = """
+    SELECT sha256,
+           array_agg(key ORDER BY key) AS keys,
+           array_agg(id ORDER BY id) AS evidence_ids,
+           array_agg(DISTINCT sale_id ORDER BY sale_id) AS sale_ids
+    FROM stored
+    WHERE sha256 IS NOT NULL AND size > 0
+    GROUP BY sha256
+    HAVING count(DISTINCT sale_id) > 1
+    ORDER BY sha256
+"""
+
+_REPEATED: Final = """
+    SELECT array_agg(key ORDER BY key) AS keys,
+           array_agg(id ORDER BY id) AS evidence_ids,
+           ARRAY[sale_id] AS sale_ids,
+           array_agg(DISTINCT evidence_type ORDER BY evidence_type) AS evidence_types
+    FROM stored
+    WHERE sha256 IS NOT NULL AND size > 0
+    GROUP BY sale_id, sha256
+    HAVING count(DISTINCT evidence_type) > 1
+    ORDER BY sale_id, sha256
+"""
+
+_OVERWRITTEN: Final = """
+    WITH verified_before AS (
+        SELECT DISTINCT ON (seen.key) seen.key, seen.size, seen.etag, checked.sha256, checked.checked_at
+        FROM audit.object_observations AS seen
+        JOIN checked ON checked.observation_id = seen.id
+        WHERE seen.gone_at IS NOT NULL AND checked.sha256 IS NOT NULL
+        ORDER BY seen.key, seen.id DESC
+    )
+    SELECT ARRAY[stored.key] AS keys, ARRAY[stored.id] AS evidence_ids, ARRAY[stored.sale_id] AS sale_ids,
+           verified_before.checked_at AT TIME ZONE 'UTC' AS verified_at
+    FROM stored
+    JOIN verified_before USING (key)
+    WHERE CASE WHEN stored.sha256 IS NULL
+               THEN (stored.size, stored.etag) <> (verified_before.size, verified_before.etag)
+               ELSE stored.sha256 <> verified_before.sha256
+          END
+    ORDER BY stored.key
+"""
+
+_WRITTEN_LATE: Final = """
+    SELECT ARRAY[key] AS keys, ARRAY[id] AS evidence_ids, ARRAY[sale_id] AS sale_ids,
+           last_modified - expires_at AS late
+    FROM stored
+    WHERE last_modified > expires_at + :late_by
+    ORDER BY key
+"""
+
+_DECLARED_OTHERWISE: Final = """
+    SELECT ARRAY[key] AS keys, ARRAY[id] AS evidence_ids, ARRAY[sale_id] AS sale_ids, declared, media_type
+    FROM stored
+    WHERE split_part(lower(declared), '/', 1) = split_part(media_type, '/', 1)
+      AND lower(declared) <> media_type
+    ORDER BY key
+"""
+
+_WITHOUT_RECORD: Final = """
+    SELECT key
+    FROM audit.object_observations AS seen
+    WHERE gone_at IS NULL
+      AND key ~ :layout
+      AND NOT EXISTS (SELECT FROM public.evidences WHERE object_key = seen.key)
+    ORDER BY key
+"""
+
+_OUTSIDE_LAYOUT: Final = """
+    SELECT key FROM audit.object_observations WHERE gone_at IS NULL AND key !~ :layout ORDER BY key
+"""
