@@ -1,1 +1,1 @@
-"""What the contract says, without I/O, clock or environment."""
+"""The contract as code, without I/O, clock or environment."""

@@ -1,4 +1,4 @@
-"""What can be wrong with the contents of an evidence file, so that it does not count."""
+"""Faults in the contents of an evidence file; a file with one does not count."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class ContentProblem(StrEnum):
-    """Why a file is unusable though it may be of the right kind."""
+    """The reason why a file is unusable though it may be of the right kind."""
 
     EMPTY = "EMPTY"
     DAMAGED = "DAMAGED"

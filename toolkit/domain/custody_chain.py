@@ -50,12 +50,12 @@ class Seal:
 
 
 def seal_header(number: int, sealed_at: datetime, events: int, previous: str) -> dict[str, Any]:
-    """What a seal says about itself."""
+    """The part of a seal that its hash covers."""
     return {"number": number, "sealedAt": _moment(sealed_at), "events": events, "previous": previous}
 
 
 def first_digest(previous: str) -> bytes:
-    """What the digest of the first event of a batch begins with."""
+    """The digest that stands before the first event of a batch: the hash of the seal before."""
     return bytes.fromhex(previous)
 
 

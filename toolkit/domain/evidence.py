@@ -15,7 +15,7 @@ from toolkit.domain.requests import RequestModel
 
 
 class FileKind(StrEnum):
-    """What a file is, judged by its declared type or by its bytes."""
+    """The kind of a file, judged by its declared type or by its bytes."""
 
     AUDIO = "audio"
     PDF = "pdf"
@@ -119,7 +119,7 @@ def _tie_media_types(schema: dict[str, Any]) -> None:
 
 
 class EvidenceRequest(RequestModel):
-    """What a caller says about the file that it is going to upload (contract, "Evidence upload request").
+    """The caller's description of the file to be uploaded (contract, "Evidence upload request").
 
     ``fileFormat`` and ``type`` must both be of the kind that ``evidenceType`` demands; they need not be equal.
     """
@@ -145,7 +145,7 @@ class EvidenceRequest(RequestModel):
 
 
 def object_key(evidence_id: UUID, file_name: str, requested_at: datetime) -> str:
-    """Where the file of one evidence record lies in the bucket.
+    """The key of an evidence record's file in the bucket.
 
     ``evidences/YYYY/MM/DD/<evidence id>/<file name>``, by the day (UTC) on which it was requested: a listing
     of the days since the last one finds all that can be new. The sale is not named, because sale ids are

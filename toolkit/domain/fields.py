@@ -133,7 +133,7 @@ def _check_installation(value: Any) -> str:
 
 
 def in_json_schema(rule: str, *, optional: bool = False, **keywords: Any) -> WithJsonSchema:
-    """How a rule reads as JSON Schema, as far as that can say it; ``rule`` says the rest to people."""
+    """A field's rule as JSON Schema, as far as JSON Schema can say it; ``rule`` says the rest to people."""
     schema = {"type": "string", "description": rule, **keywords}
     return WithJsonSchema({"anyOf": [schema, {"const": ""}, {"type": "null"}]} if optional else schema)
 

@@ -1,4 +1,4 @@
-"""What an audit says about a sale: its status, what is missing and why, and what else is wrong."""
+"""The verdict on a sale: its status, each missing piece with its reason, and its other problems."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Status(StrEnum):
 
 
 class Reason(StrEnum):
-    """How far the best attempt at a missing piece got, best first."""
+    """The reason why a piece is missing: the stage that its best attempt reached, furthest first."""
 
     UNUSABLE = "UNUSABLE"
     NOT_UPLOADED = "NOT_UPLOADED"
@@ -27,7 +27,7 @@ class Reason(StrEnum):
 
 
 class Severity(StrEnum):
-    """How much a finding weighs, gravest first."""
+    """The weight of a finding, gravest first."""
 
     CRITICAL = "critical"
     ERROR = "error"
@@ -35,7 +35,7 @@ class Severity(StrEnum):
 
 
 class Problem(StrEnum):
-    """What is wrong with a sale beyond a missing piece, gravest first."""
+    """A problem of a sale other than a missing piece, gravest first."""
 
     COMPLETED_WITHOUT_EVIDENCE = "COMPLETED_WITHOUT_EVIDENCE"
     GROUP_UNKNOWN = "GROUP_UNKNOWN"
@@ -95,7 +95,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the rules say about one sale at one moment.
+    """The rules' verdict on one sale at one moment.
 
     ``missing`` is in the order of the contract's evidenceType table and empty unless the status is
     ``incomplete``; ``problems`` are gravest first.

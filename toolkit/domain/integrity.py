@@ -1,4 +1,4 @@
-"""What can be wrong with how evidence files came to lie where they lie, beyond a single sale's completeness."""
+"""Integrity of evidence files: reuse, overwriting, lateness, and files without a record."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _SAME_TYPE: Final = (
 
 
 def same_type(declared: str, actual: str) -> bool:
-    """Whether a declared media type, without its parameters, names what the bytes are."""
+    """Tell whether a declared media type, without its parameters, names the type of the bytes."""
     name = declared.partition(";")[0].strip().lower()
     return name == actual or any(name in names and actual in names for names in _SAME_TYPE)
 
@@ -76,5 +76,5 @@ class IntegrityFinding:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """Where the objects lie, without the names of the files, which may be names of people."""
+        """The folders of the objects, without the names of the files, which may be names of people."""
         return tuple(f"{key.rpartition('/')[0]}/" for key in self.keys)

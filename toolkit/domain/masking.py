@@ -1,4 +1,4 @@
-"""How personal data is shown where people read: reports, logs, executed notebooks."""
+"""Masks for personal data in reports, logs and executed notebooks."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def oldest_birthdate(today: date) -> date:
 
 
 def warnings_for(client: Client, today: date) -> list[QualityWarning]:
-    """What a careful reader would look at again in an accepted client, as of ``today``."""
+    """The data-quality warnings for an accepted client, as of ``today``."""
     found = []
     if client.phone_number and client.phone_number[:2] not in AREA_CODES:
         found.append(QualityWarning.AREA_CODE_UNKNOWN)

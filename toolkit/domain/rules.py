@@ -61,7 +61,7 @@ REPLACED_BY_COMBINED: Final = (EvidenceType.DOC_CONTRATANTE, EvidenceType.DOC_RE
 
 
 class EvidenceState(StrEnum):
-    """How far one evidence record got."""
+    """The stage that one evidence record has reached."""
 
     COUNTED = "COUNTED"
     UNUSABLE = "UNUSABLE"
@@ -102,7 +102,7 @@ def evidence_state(
     damaged: bool,
     expired: bool,
 ) -> EvidenceState:
-    """How far a record got, from what is known of its object.
+    """The stage of a record, derived from the facts about its object.
 
     ``size`` is in bytes, ``None`` where no object lies under the record's key; ``kind`` is by the bytes,
     ``None`` where they were not examined yet; ``damaged`` stands for every fault that a verification of the

@@ -1,4 +1,4 @@
-"""What a file is by its first bytes, whatever its name and its declared type say.
+"""Recognise the type of a file by its first bytes, whatever its name and its declared type say.
 
 Recording software in call centres writes many containers, and all of them are audio to the contract. A
 container that may also hold pictures (MP4, Matroska) counts as audio only where its first bytes name no
@@ -106,7 +106,7 @@ def _container(head: bytes) -> str | None:
 
 
 def _two_frames(head: bytes, frame_length: FrameLength) -> bool:
-    """Whether a frame starts here and is followed by another, or by the end of a file that is one frame.
+    """Tell whether a frame starts here and is followed by another, or by the end of a file that is one frame.
 
     Two headers are needed: eleven set bits alone also start a UTF-16 text.
     """

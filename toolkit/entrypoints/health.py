@@ -1,4 +1,4 @@
-"""How the database and the bucket are: where, whether they answer, whether they fit. Starts nothing."""
+"""The health of the database and the bucket: address, answer, and fitness. Starts nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from toolkit.storage.embedded.home import explained
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceHealth:
-    """How one service is. What only an embedded one has is ``None`` for a shared one, and the other way round."""
+    """The health of one service. Fields of an embedded service are ``None`` for a shared one, and vice versa."""
 
     service: str
     """``database`` or ``bucket``."""
@@ -72,7 +72,7 @@ def _embedded(service: str, status: ServiceStatus, home: Path) -> ServiceHealth:
 
 
 def _unusable(home: Path) -> str | None:
-    """Why no service could start in ``home``, which may not be there yet."""
+    """The reason why no service could start in ``home``, which may not exist yet."""
     nearest = next(folder for folder in (home, *home.parents) if os.path.lexists(folder))
     try:
         with explained(home):

@@ -1,4 +1,4 @@
-"""What a notebook tells a program: small results in its outputs, under a media type of our own.
+"""Results of a notebook for programs: small JSON objects in its outputs, under a media type of their own.
 
 A display of the toolkit puts its counts beside the table that people see; ``toolkit run --fail-on`` and
 schedulers read them from the executed notebook.

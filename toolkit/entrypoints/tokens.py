@@ -44,7 +44,7 @@ class InvalidToken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """Who a verified token was issued to, and when it expires, in seconds since 1970."""
+    """The subject of a verified token and its expiry, in seconds since 1970."""
 
     subject: str
     expires: float

@@ -13,7 +13,7 @@ from toolkit.errors import InvalidInput
 
 
 class Draft:
-    """What will become the file, beside it: ``finish`` it when it is complete."""
+    """The draft beside the future file; ``finish`` it when it is complete."""
 
     def __init__(self, file: TextIO) -> None:
         self.file = file

@@ -1,4 +1,4 @@
-"""How a long job tells how far it is, without knowing whether anyone looks."""
+"""The interface by which a long job reports its progress."""
 
 from __future__ import annotations
 

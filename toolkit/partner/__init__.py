@@ -1,4 +1,4 @@
-"""What a partner's software does: register clients, ask for upload credentials, send the files.
+"""A client for partners: register clients, request upload credentials, send the files.
 
 ::
 

@@ -22,7 +22,7 @@ _ACL: Final = ("acl", "private")
 
 @dataclass(frozen=True, slots=True)
 class FormPolicy:
-    """What an upload form allows: until when, and how many bytes (``None``: not said)."""
+    """The limits of an upload form: its end, and the bytes it takes (``None``: not said)."""
 
     expires_at: datetime
     min_bytes: int = 0

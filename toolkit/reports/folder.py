@@ -26,7 +26,7 @@ Writer = Callable[[Report, Path], None]
 
 
 class FileState(StrEnum):
-    """What became of a file since the report was written."""
+    """The state of a file compared with the report as it was written."""
 
     AS_WRITTEN = "as written"
     CHANGED = "changed"

@@ -107,7 +107,7 @@ def headline(result: AuditResult) -> str:
 
 
 def notices(result: AuditResult) -> list[str]:
-    """What a reader must know before trusting the numbers."""
+    """The facts that a reader must know before trusting the numbers."""
     found = []
     if result.source.embedded:
         services = " and ".join(result.source.embedded)
@@ -134,7 +134,7 @@ def notices(result: AuditResult) -> list[str]:
 
 
 def provenance(result: AuditResult, timezone: ZoneInfo) -> dict[str, str]:
-    """Where the numbers come from, for those who have to vouch for them."""
+    """The source of the numbers, for those who have to vouch for them."""
     source, sync = result.source, result.source.last_sync
     return {
         "As of": readable(result.as_of, timezone),

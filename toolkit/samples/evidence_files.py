@@ -79,7 +79,7 @@ def _png_chunk(name: bytes, data: bytes) -> bytes:
 
 
 def error_page(mark: str) -> bytes:
-    """What a failed download leaves under the name of a recording: the web page that told of the failure."""
+    """The error page of a failed download, saved under the name of a recording."""
     return (
         "<!DOCTYPE html>\n<html lang='pt-BR'><head><meta charset='utf-8'><title>502</title></head>\n"
         f"<body><h1>Erro 502</h1><p>O arquivo não está disponível ({mark}).</p></body></html>\n"

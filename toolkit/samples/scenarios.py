@@ -23,7 +23,7 @@ KYC: Final = EvidenceType.KYC
 
 
 class Fate(Enum):
-    """What became of one piece of evidence."""
+    """The fate of one piece of evidence."""
 
     UPLOADED = EvidenceState.COUNTED
     """Requested and uploaded."""

@@ -1,4 +1,4 @@
-"""What happens around the sample files: what the sales system, partners' software and compliance do.
+"""The acts of others in the sample: the sales system, partners' software, compliance.
 
 The demo lets it happen on a real database and bucket. Each part looks first at what is there already, so that
 a second telling adds nothing.

@@ -1,4 +1,4 @@
-"""Who we are towards an S3 server: clients, and the temporary credentials that sign upload forms.
+"""S3 clients, and the temporary credentials that sign upload forms.
 
 A form carries the credentials of a session with a token. The ambient ones serve where they carry one;
 else the session is a role's (AssumeRole), else the user's own (GetSessionToken).

@@ -26,7 +26,7 @@ _CHUNK: Final = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class UploadForm:
-    """What lets a caller post one file: whoever holds ``fields`` may upload, so they are never shown."""
+    """A form that posts one file; whoever holds ``fields`` may upload, so they are never shown."""
 
     url: str
     fields: dict[str, str] = field(repr=False)
@@ -146,7 +146,7 @@ class Bucket:
 
     @cached_property
     def _form_url(self) -> str:
-        """Where forms are posted to: boto3 knows when the bucket is named in the host and when in the path."""
+        """The address for forms: boto3 knows when the bucket is named in the host and when in the path."""
         with self._server.translated():
             return str(self._client.generate_presigned_post(self.name, "any")["url"])
 

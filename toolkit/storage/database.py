@@ -43,7 +43,7 @@ class Database:
 
     @property
     def address(self) -> str:
-        """Where the database is, without user and password."""
+        """The address of the database, without user and password."""
         if self.embedded:
             return "embedded PostgreSQL"
         url = self.engine.url

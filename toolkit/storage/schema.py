@@ -63,7 +63,7 @@ def check(database: Database) -> None:
 
 
 def is_current(database: Database) -> bool:
-    """Whether ``upgrade`` has nothing to do."""
+    """Tell whether ``upgrade`` has nothing to do."""
     with database.transaction() as connection:
         return revision(connection) == newest_revision()
 

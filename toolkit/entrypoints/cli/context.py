@@ -1,4 +1,4 @@
-"""What every command shares: the environment, the application, and how results are printed."""
+"""The parts that all commands share: environment, application context, and printing of results."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class ClientRegistered(Answer):
 
 
 class UploadCredentials(Answer):
-    """Where and with which form fields the file is posted to the bucket."""
+    """The address and the form fields for posting the file to the bucket."""
 
     id: UUID = Field(description="Id of the evidence record.")
     url: str = Field(description="Address of the storage bucket to which the file is posted.")

@@ -23,7 +23,7 @@ PATIENCE: Final = 5.0
 
 
 class Backend:
-    """What operations are given, for as long as the server runs.
+    """The database, bucket and clock that operations receive while the server runs.
 
     A service that is away when the server starts, or later, is found again without a restart.
     """
@@ -72,7 +72,7 @@ class Backend:
         return self._bucket.get()  # one that answers no to looking at it may still take what is signed
 
     def check(self) -> Mapping[str, Exception | None]:
-        """How the database and the bucket are: ``None``, or why they cannot be used."""
+        """Check the database and the bucket: ``None`` where they work, else the reason."""
         return {"database": self._database_look.outcome(), "bucket": self._bucket_look.outcome()}
 
     def _ask_database(self) -> None:

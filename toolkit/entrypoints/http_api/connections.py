@@ -77,7 +77,7 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Where the answer came before the end of the body, bear with the rest for a while."""
+        """Read on for a while where the answer came before the end of the body."""
         super().on_response_complete()
         if self._in_body and self.cycle.response_complete and not self.transport.is_closing():
             self._start(REST_SECONDS, self.transport.close)

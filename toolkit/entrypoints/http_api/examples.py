@@ -1,4 +1,4 @@
-"""What the OpenAPI document shows: the contract's words for each field, and requests and answers as they look."""
+"""Texts and examples of the OpenAPI document: the contract's words for each field, sample requests and answers."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def flush() -> None:
 
 
 def fault(error: BaseException) -> dict[str, str]:
-    """What went wrong and where, without the error's text, which may repeat what a caller sent.
+    """The kind and place of an error, without its text, which may repeat a caller's data.
 
     The text of the toolkit's own errors is made for people and holds nothing of the kind.
     """

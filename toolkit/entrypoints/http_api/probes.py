@@ -1,4 +1,4 @@
-"""What a supervisor asks: ``/health``, is the process alive; ``/ready``, can it work."""
+"""The probes of a supervisor: ``/health`` tells that the process lives, ``/ready`` that it can work."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Workers:
             threading.Thread(target=self._work, name=f"{name}-{number}", daemon=True).start()
 
     async def run(self, job: Callable[[], T]) -> T:
-        """What ``job`` returns or raises.
+        """Run ``job`` in a thread; return its result or raise its error.
 
         Raises:
             Busy: the job did not run, or did not end in time.

@@ -39,7 +39,7 @@ _SYSTEM_VARIABLES: Final = ("HOME", "LANG", "PATH", "TMPDIR")
 
 @dataclass(slots=True)
 class Watch:
-    """How long a run has taken and may take, its kernel, and the signal that stopped it, if any."""
+    """The time limit of a run, its kernel, and the signal that stopped it, if any."""
 
     timeout: float | None
     started: float = field(default_factory=time.monotonic)
@@ -80,7 +80,7 @@ class Watch:
 
     @staticmethod
     def interruption(number: int) -> BaseException:
-        """What Python and shells expect of a program that this signal stopped."""
+        """The exception that Python and shells expect of a program stopped by this signal."""
         return KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)
 
 

@@ -1,4 +1,4 @@
-"""What is told of a notebook's errors: where, and of which kind; their texts only where these are ours.
+"""Descriptions of a notebook's errors: place and kind; the text only of the toolkit's own errors.
 
 The texts of the toolkit's own errors never hold personal data or secrets. Those of any other error may quote
 the row or the address that it stumbled over.
@@ -28,7 +28,7 @@ _FRAME: Final = re.compile(r"^(?:File .+?:\d+, in \w+|Cell In\[\d+\], line \d+)"
 
 
 def described_failure(error: PapermillExecutionError) -> str:
-    """Where the notebook failed and why, in one line."""
+    """The place and reason of the notebook's failure, in one line."""
     text = _text(error.ename, error.evalue, _places(error.traceback))
     return f"failed at In [{error.exec_count}]: {error.ename}: {text}"
 

@@ -33,7 +33,7 @@ class NotebookRun:
 
     @property
     def needs_attention(self) -> bool:
-        """Whether any display of the notebook says so."""
+        """Tell whether any display of the notebook asks for attention."""
         return any(result.get("needsAttention") for result in self.results)
 
 

@@ -1,4 +1,4 @@
-"""What the notebooks call: each function does one job on the database and bucket of the environment.
+"""The functions that notebooks call: each does one job on the database and bucket of the environment.
 
 They take plain values, as a parameters cell holds them, and give an object that shows itself; its ``result``
 is what the operation returned.

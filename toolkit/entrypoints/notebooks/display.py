@@ -1,4 +1,4 @@
-"""What a notebook shows: figures, pictures and tables that stay readable wherever the notebook is opened.
+"""Displays of a notebook: figures, charts and tables that stay readable wherever the notebook is opened.
 
 Everything is escaped. Pictures are PNG and styles stand in the tags, because JupyterLab strips scripts, style
 sheets and SVG from a notebook that somebody else has run.

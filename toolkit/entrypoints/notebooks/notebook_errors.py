@@ -1,4 +1,4 @@
-"""What every call from a notebook shares: the application, paths, and errors that tell without a traceback."""
+"""The parts that all notebook calls share: application context, paths, errors without traceback."""
 
 from __future__ import annotations
 

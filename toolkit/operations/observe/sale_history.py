@@ -32,7 +32,7 @@ _LOCK: Final = 0x73616C65
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What changed in the sales since they were observed last."""
+    """The changes in the sales since the last observation."""
 
     appeared: int
     changed: int

@@ -38,7 +38,7 @@ class RejectedSale:
 
 @dataclass(frozen=True, slots=True)
 class SalesLoaded:
-    """What became of each row of a sales file."""
+    """The result for each row of a sales file."""
 
     rows: int
     inserted: int

@@ -34,7 +34,7 @@ _STEP: Final = 500
 
 
 def journal_of(credentials: Path) -> Path:
-    """Where uploads with a credentials file note what they have sent."""
+    """The file in which uploads with a credentials file note the lines that were sent."""
     return credentials.with_name(credentials.name + ".done")
 
 
@@ -51,7 +51,7 @@ class AlreadyUploaded:
 
 @dataclass(frozen=True, slots=True)
 class ManifestResult:
-    """What became of each row of a manifest.
+    """The result for each row of a manifest.
 
     ``issued`` have a new record; ``reissued`` had one whose credentials are still valid, and have a new form for
     that same record; both are in the file. ``skipped`` are uploaded and not in it. Where rows are ``rejected``,
@@ -150,7 +150,7 @@ def _skipped(item: Wanted, record: KnownRecord) -> AlreadyUploaded:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """What all forms of one call have in common."""
+    """The values that all forms of one call share."""
 
     bucket: Bucket
     limits: UploadLimits

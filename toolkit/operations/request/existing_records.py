@@ -1,4 +1,4 @@
-"""What the database and the bucket know about the rows of a manifest: their sales, and earlier records."""
+"""Look up the rows of a manifest in database and bucket: their sales, and earlier records."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def known_records(connection: Connection, bucket: Bucket, now: datetime) -> dict
 
 
 def sales_with_kyc(connection: Connection, bucket: Bucket, sale_ids: Sequence[str], now: datetime) -> set[str]:
-    """Which of the sales have a KYC file that is not known to be unusable, or credentials for one."""
+    """Find the sales that have a KYC file not known to be unusable, or credentials for one."""
     records = connection.execute(sa.text(_KYC_RECORDS), {"sales": list(sale_ids)}).all()
     ended = [record for record in records if record.expires_at <= now]
     arrived = _in_bucket(bucket, [record.object_key for record in ended if record.size is None])
@@ -87,7 +87,7 @@ def _is_seen_usable(record: Row[Any]) -> bool:
 
 
 def _in_bucket(bucket: Bucket, keys: Iterable[str]) -> set[str]:
-    """Which of the keys hold an object of at least one byte that no reading of the bucket has seen yet."""
+    """Find the keys that hold an object of at least one byte that no reading of the bucket has seen yet."""
     days = defaultdict(set)
     for key in keys:
         days[key.rpartition("/")[0].rpartition("/")[0]].add(key)

@@ -34,7 +34,7 @@ _GUARDED: Final = re.compile(r"\A'(?='*[=+\-@\t\r\n])")
 
 
 class LeftOutReason(StrEnum):
-    """Why nothing is requested for a sale of the report."""
+    """The reason why nothing is requested for a sale of the report."""
 
     CONFLICT = "CONFLICT"
     KYC_PENDING = "KYC_PENDING"

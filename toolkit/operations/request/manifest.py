@@ -24,7 +24,7 @@ class ManifestRow(EvidenceRequest):
 
     @property
     def identity(self) -> tuple[str, EvidenceType, str]:
-        """What a row and a record have in common that are about the same file."""
+        """The values by which a row and a record are known to be about the same file."""
         return self.sale_id, self.evidence_type, self.file_name
 
 

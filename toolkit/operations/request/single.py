@@ -30,7 +30,7 @@ REQUIRED_FOR_GROUP_D: Final = "evidenceType is required for a sale of utility gr
 
 @dataclass(frozen=True, slots=True)
 class UploadLimits:
-    """How long upload credentials live, in seconds, and how large a file may be, in bytes."""
+    """The life of upload credentials in seconds, and the largest file in bytes."""
 
     ttl_seconds: int
     max_bytes: int
@@ -93,7 +93,7 @@ def request_upload(
 
 
 def is_possible_sale_id(sale_id: str) -> bool:
-    """Whether a sale can have this id at all: what cannot be stored is never looked for."""
+    """Tell whether a sale can have this id: a text that cannot be stored is never looked up."""
     return 0 < len(sale_id) <= SALE_ID_MAX and not UNSTORABLE.search(sale_id)
 
 

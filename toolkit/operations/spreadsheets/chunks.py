@@ -15,7 +15,7 @@ Lines = npt.NDArray[np.int64]
 
 
 class CellKind(IntEnum):
-    """What a workbook says about a cell; in a text file every cell is ``TEXT``."""
+    """The type of a cell in a workbook; in a text file every cell is ``TEXT``."""
 
     TEXT = 0
     NUMBER = 1
@@ -66,7 +66,7 @@ def any_cell(cells: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How to read a file where a person knows better than what would be found out; ``None``: find out."""
+    """The properties of a file that a person states; ``None``: to be found out."""
 
     encoding: str | None = None
     delimiter: str | None = None
@@ -80,7 +80,7 @@ HEADING_ROWS: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What was understood of a file before its rows are read."""
+    """The recognised layout of a file, known before its rows are read."""
 
     kind: str
     headings: tuple[str, ...]
@@ -95,7 +95,7 @@ class Layout:
 
     @property
     def unit(self) -> str:
-        """What ``size`` counts."""
+        """The unit of ``size``."""
         return "B" if self.kind == "text" else "rows"
 
     def __str__(self) -> str:

@@ -37,7 +37,7 @@ _UTF8_IN_WINDOWS: Final = re.compile("Ã[¡¢£§©ª\u00ad³´µº]".encode())
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What one reading of all bytes told."""
+    """The facts that one reading of all bytes gives."""
 
     sha256: str
     size: int

@@ -54,7 +54,7 @@ def parse(text: bytes, delimiter: bytes, width: int, *, most: int, final: bool) 
 
 
 def _has_lone_returns(text: bytes) -> bool:
-    """Whether a carriage return ends no line."""
+    """Tell whether some carriage return ends no line."""
     if b"\r" not in text:
         return False
     data = np.frombuffer(text, dtype=np.uint8)
@@ -87,7 +87,7 @@ def _by_arrow(text: memoryview, delimiter: bytes, width: int, rows: int) -> list
 
 
 class _Survey:
-    """Where the records of a block start and end, and which of them are regular, from its bytes."""
+    """Find the starts and ends of a block's records, and the regular ones among them, from its bytes."""
 
     def __init__(self, text: bytes, delimiter: bytes, width: int, most: int, final: bool) -> None:
         self.text, self.delimiter, self.width, self.most, self.final = text, delimiter, width, most, final
@@ -151,7 +151,7 @@ class _Survey:
         return ends
 
     def _quotes_out_of_place(self, opening: Mask) -> Mask:
-        """Which quotation marks stand at no border of a cell, given which of them would open one."""
+        """Mark the quotation marks at no border of a cell, given those that would open one."""
         border_before, border_after = np.zeros((2, 256), dtype=bool)
         border_before[[self.delimiter[0], _LF, _QUOTE]] = True
         border_after[[self.delimiter[0], _LF, _QUOTE, _CR]] = True
@@ -159,7 +159,7 @@ class _Survey:
         return ~np.where(opening, border_before[between[self.quotes]], border_after[between[self.quotes + 2]])
 
     def _quoting_is_regular(self) -> bool:
-        """Whether quotation marks stand only around whole cells, or doubled inside of them."""
+        """Tell whether quotation marks stand only around whole cells, or doubled inside of them."""
         open_at_end = bool(self.quotes.size % 2)
         if open_at_end and (self.final or len(self.text) - int(self.quotes[-1]) > LONGEST_RECORD):
             return False
@@ -188,7 +188,7 @@ class _Survey:
         return np.concatenate(([0], self.line_ends + 1))[of_strange].tolist()  # type: ignore[no-any-return]
 
     def _within_odd_records(self) -> Mask:
-        """Which records start where one that was cut already reaches."""
+        """Mark the records that start within a record that was cut already."""
         if not self.odd:
             return np.zeros(self.starts.size, dtype=bool)
         odd_starts = np.array(sorted(self.odd))
@@ -197,14 +197,14 @@ class _Survey:
         return np.asarray((nearest >= 0) & (self.starts < odd_ends[nearest]))
 
     def _lengths(self) -> Positions:
-        """How many bytes each record has, without its line end."""
+        """The bytes of each record, without its line end."""
         last = self.bytes[self.ends - 1] == _LF
         lengths = self.ends - self.starts - last
         crlf = last & (lengths > 0) & (self.bytes[np.maximum(self.ends - 2, 0)] == _CR)
         return np.asarray(lengths - crlf, dtype=np.int64)
 
     def _delimiters(self) -> Positions:
-        """How many delimiters outside of quotation marks each record has."""
+        """The number of delimiters outside of quotation marks in each record."""
         found = self._at(self.delimiter[0])
         if self.quotes.size and self.starts.size:
             record = np.maximum(np.searchsorted(self.starts, found, side="right") - 1, 0)
@@ -213,7 +213,7 @@ class _Survey:
         return np.asarray(np.searchsorted(found, self.ends) - np.searchsorted(found, self.starts))
 
     def _with_lone_returns(self) -> Mask:
-        """Which records hold a carriage return that ends no line; Arrow would end one there."""
+        """Mark the records with a carriage return that ends no line; Arrow would end one there."""
         returns = self._at(_CR)
         last = self.bytes.size - 1
         lone = returns[(returns == last) | (self.bytes[np.minimum(returns + 1, last)] != _LF)]

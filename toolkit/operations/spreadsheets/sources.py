@@ -38,7 +38,7 @@ class TableSource:
 
     @property
     def name(self) -> str:
-        """How people are told of it: the file name, with the member of an archive behind a slash."""
+        """The name for people: the file name, with the member of an archive behind a slash."""
         return "/".join((*self.folders, self.path.name, *([] if self.member is None else [self.member])))
 
     @property
@@ -47,7 +47,7 @@ class TableSource:
         return self.name.replace("/", ".").replace("\\", ".")
 
     def stamp(self) -> tuple[int, int, int]:
-        """What changes when somebody writes the file: its size, its time, and which file it is."""
+        """The values that change when somebody writes the file: its size, its time, and its identity."""
         status = self.path.stat()
         return status.st_size, status.st_mtime_ns, status.st_ino
 

@@ -17,7 +17,7 @@ Offsets = npt.NDArray[np.int32]
 
 
 def offsets(column: pa.StringArray) -> Offsets:
-    """Where each cell starts in the column's bytes, and where the last one ends."""
+    """The start of each cell in the column's bytes, and the end of the last one."""
     if not len(column):
         return np.zeros(1, np.int32)
     return np.frombuffer(column.buffers()[1], np.int32, len(column) + 1, column.offset * 4)
@@ -41,7 +41,7 @@ _FIRST_BYTES: Final = _flags(*{letter.encode()[0] for letter in TRIMMED})
 
 
 def may_have_outer_space(column: pa.StringArray) -> bool:
-    """Whether some cell may start or end with white space; finding out costs less than trimming."""
+    """Tell whether some cell may start or end with white space; this costs less than trimming."""
     starts, data = offsets(column), values(column)
     if not data.size:
         return False
@@ -54,7 +54,7 @@ def may_have_outer_space(column: pa.StringArray) -> bool:
 
 
 def blank_rows(columns: Sequence[pa.StringArray]) -> Mask:
-    """Which rows hold nothing but white space."""
+    """Mark the rows that hold nothing but white space."""
     blank = np.ones(len(columns[0]), dtype=bool)
     for column in columns:
         starts, data = offsets(column), values(column)

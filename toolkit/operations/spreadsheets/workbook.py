@@ -90,7 +90,7 @@ class Workbook:
 
 
 def _counts_from_1904(contents: bytes) -> bool:
-    """Whether day numbers of this workbook count from 1904; only XLSX can tell here."""
+    """Tell whether day numbers of this workbook count from 1904; only XLSX says so."""
     try:
         with zipfile.ZipFile(io.BytesIO(contents)) as parts:
             return re.search(rb"""\bdate1904=["'](1|true)["']""", parts.read("xl/workbook.xml")) is not None

@@ -21,7 +21,7 @@ _CELL: Final = re.compile(rb"<c\s[^>]*?\br\s*=\s*[\"']([A-Za-z]{1,3})([0-9]{1,7}
 
 
 def is_too_wide_apart(contents: bytes) -> bool:
-    """Whether some sheet of the workbook spans more than ``CELLS`` cells; ``False`` for what is no XLSX."""
+    """Tell whether some sheet of the workbook spans more than ``CELLS`` cells; ``False`` for what is no XLSX."""
     try:
         with zipfile.ZipFile(io.BytesIO(contents)) as archive:
             sheets = [item for item in archive.infolist() if item.filename.startswith("xl/worksheets/")]
@@ -38,7 +38,7 @@ def _spans(sheet: bytes) -> bool:
 
 
 def _could_span(sheet: bytes) -> bool:
-    """Whether any cell names a column of two letters or more: up to column Z no sheet is too large."""
+    """Tell whether any cell names a column of two letters or more: up to column Z no sheet is too large."""
     if sheet.count(b' r="') < sheet.count(b"<c ") + sheet.count(b"<row "):  # written in some unusual way
         return re.search(rb"\br\s*=\s*[\"'][A-Za-z]{2,3}[0-9]", sheet) is not None
     return re.search(rb' r="[A-Za-z]{2,3}[0-9]', sheet) is not None

@@ -26,7 +26,7 @@ _ANY_CELL: Final = re.compile(rb"<c[\s>]")
 
 
 class CellError(str):
-    """What stands in a cell instead of a value."""
+    """The error that stands in a cell instead of a value."""
 
     __slots__ = ()
 

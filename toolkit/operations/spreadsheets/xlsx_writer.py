@@ -175,7 +175,7 @@ def _has_too_long(column: pa.StringArray) -> bool:
 
 
 def _has_unwritable(column: pa.StringArray) -> bool:
-    """Whether U+FFFE or U+FFFF is in a cell."""
+    """Tell whether U+FFFE or U+FFFF is in a cell."""
     data = values(column)
     return bool(((data[:-2] == 0xEF) & (data[1:-1] == 0xBF) & (data[2:] >= 0xBE)).any())
 

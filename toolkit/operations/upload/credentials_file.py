@@ -34,7 +34,7 @@ class CredentialsLine:
 
     @property
     def address(self) -> str:
-        """Where the file goes: scheme, host and port of ``url``."""
+        """The destination of the file: scheme, host and port of ``url``."""
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 

@@ -1,4 +1,4 @@
-"""What of a credentials file is in the bucket already, kept beside it as ``<credentials file>.done``."""
+"""The journal of a credentials file: the lines already in the bucket, kept as ``<credentials file>.done``."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from toolkit.operations.upload.credentials_file import CredentialsLine
 
 
 class UploadProblem(StrEnum):
-    """Why a file was not uploaded."""
+    """The reason why a file was not uploaded."""
 
     NOT_FOUND = "NOT_FOUND"
     AMBIGUOUS = "AMBIGUOUS"

@@ -52,7 +52,7 @@ class FailedUpload:
 
 @dataclass(frozen=True, slots=True)
 class Uploaded:
-    """What became of the lines of a credentials file; ``skipped`` were sent by an earlier call."""
+    """The result for the lines of a credentials file; ``skipped`` were sent by an earlier call."""
 
     files: int
     sent: int
@@ -135,7 +135,7 @@ class _Sender:
         self._connections.clear()
 
     def send_all(self, lines: Iterator[CredentialsLine]) -> Iterator[list[_Outcome]]:
-        """What became of the lines, some at a time, in the order in which they ended."""
+        """Send the lines, some at a time; yield each outcome in the order in which they end."""
         under_way: set[Future[_Outcome]] = set()
         while True:
             wanted = 2 * self._concurrency - len(under_way)

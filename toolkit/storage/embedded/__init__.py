@@ -31,7 +31,7 @@ def database_url(home: Path) -> str:
 
 
 def bucket_access(home: Path) -> BucketAccess:
-    """How to reach the embedded bucket; starts the S3 server where it does not run.
+    """The access to the embedded bucket; starts the S3 server where it does not run.
 
     Raises:
         EmbeddedServiceError: it cannot be started; the text says why and what to do.
@@ -40,7 +40,7 @@ def bucket_access(home: Path) -> BucketAccess:
 
 
 def statuses(home: Path) -> Sequence[ServiceStatus]:
-    """What runs where, PostgreSQL first; starts nothing and creates nothing."""
+    """The state of the embedded services, PostgreSQL first; starts nothing and creates nothing."""
     return [service.status(home.resolve()) for service in _SERVICES]
 
 

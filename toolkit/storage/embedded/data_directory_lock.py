@@ -48,7 +48,7 @@ def claim(folder: Path, *, leftover: Callable[[psutil.Process], bool]) -> Iterat
 
 
 def is_claimed(folder: Path) -> bool:
-    """Whether a server lives; not for the one who holds the claim himself."""
+    """Tell whether a server lives; not for the process that holds the lock itself."""
     try:
         with (folder / _NAME).open("a") as file:
             return not _lock(file.fileno())

@@ -117,7 +117,7 @@ def _emulator() -> Application:
 
 
 class _Front:
-    """What stands before ministack: it keeps out what is not S3, and keeps what ministack forgets."""
+    """The front of ministack: it refuses requests that are not S3, and stores metadata that ministack loses."""
 
     def __init__(self, application: Application, folder: Path) -> None:
         from ministack.core import persistence
@@ -159,7 +159,7 @@ class _Front:
 
 
 def _is_s3(scope: Message) -> bool:
-    """Whether this is a signed request or an upload form, to a bucket or to STS, by a name of this machine.
+    """Tell whether this is a signed request or an upload form, to a bucket or to STS, by a name of this machine.
 
     ministack's own paths (``/_ministack/reset`` empties everything) ask for no signature, and any web page
     could make a browser post to them.

@@ -28,7 +28,7 @@ _STOP_SECONDS: Final = 15
 
 @dataclass(frozen=True, slots=True)
 class BucketAccess:
-    """What an S3 client needs to know; the secret is left out of its ``repr``."""
+    """The access data of an S3 client; the secret is left out of its ``repr``."""
 
     endpoint_url: str
     region: str
@@ -48,7 +48,7 @@ class _Running:
 
 
 def access(home: Path) -> BucketAccess:
-    """How to reach the bucket; starts the server where it does not run."""
+    """The access to the bucket; starts the server where it does not run."""
     running = _running(home)
     if running is None:
         prepare(home)
@@ -66,7 +66,7 @@ def access(home: Path) -> BucketAccess:
 
 
 def status(home: Path) -> ServiceStatus:
-    """What runs; starts nothing."""
+    """The state of the server; starts nothing."""
     running = _running(home)
     return ServiceStatus(
         name=NAME,

@@ -75,7 +75,7 @@ def url(home: Path) -> str:
 
 
 def status(home: Path) -> ServiceStatus:
-    """What runs; starts nothing."""
+    """The state of the server; starts nothing."""
     running = _running(home)
     return ServiceStatus(
         name=NAME,

@@ -105,7 +105,7 @@ def _lives(process: psutil.Process) -> bool:
 
 
 def wait_until(done: Callable[[], bool], seconds: float) -> bool:
-    """Whether ``done`` became true in time."""
+    """Wait until ``done`` is true; tell whether it became so in time."""
     deadline = time.monotonic() + seconds
     while not done():
         if time.monotonic() > deadline:
@@ -115,6 +115,6 @@ def wait_until(done: Callable[[], bool], seconds: float) -> bool:
 
 
 def _environment() -> dict[str, str]:
-    """What a server needs of our environment: no ``PG*``, no ``AWS_*``, nothing that a user set for himself."""
+    """The environment of a server: no ``PG*``, no ``AWS_*``, nothing that a user set for other programs."""
     kept = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
     return {**{name: os.environ[name] for name in kept if name in os.environ}, "LC_ALL": "C", "PGTZ": "UTC"}

@@ -1,4 +1,4 @@
-"""What is told about an embedded service."""
+"""The state of an embedded service."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ class ServiceStatus:
 
     @property
     def running(self) -> bool:
-        """Whether a process serves."""
+        """Tell whether a process serves."""
         return self.pid is not None

@@ -1,4 +1,4 @@
-"""Which sales lack the evidence that the contract demands, and why: as of now, or of any moment observed.
+"""The audit: sales that lack the demanded evidence, and the reasons, as of now or of any observed moment.
 
 ``expression`` judges all sales at once, ``observed`` reads what was there at a moment, ``census`` counts,
 ``run`` does it on PostgreSQL, and ``result`` is what comes out.

@@ -25,7 +25,7 @@ OLDER: Final = ">90"
 
 
 def census(audited: Table, as_of: datetime) -> Table:
-    """How many sales share a status, group, list of what is missing and why, problems and age.
+    """Count the sales that share status, group, missing types, reasons, problems and age.
 
     Columns: ``status``, ``utility_group``, ``missing``, ``reasons``, ``problems``, ``age``, ``has_client``,
     and the counts ``sales`` and ``unexamined`` (files).

@@ -145,7 +145,7 @@ def _with_status(sales: Table) -> Table:
 
 
 def _reason_for_lack(sales: Table, named: EvidenceType) -> StringValue:
-    """Why a sale lacks this type, null where it does not or where no rule demands it of the sale."""
+    """The reason why a sale lacks this type, null where it does not or where no rule demands it of the sale."""
     lacks = []
     for requirement in _requirements(named):
         demanded = sales.utility_group.isin(

@@ -1,4 +1,4 @@
-"""What was there at a moment, read from the observations: the audit's three input tables.
+"""The audit's three input tables as of a moment, read from the observations.
 
 Each function gives an Ibis table over the tables of ``toolkit.storage.tables``, bound to no connection. A
 moment is compared with the times that the toolkit itself wrote, so an answer about the past stays the same.

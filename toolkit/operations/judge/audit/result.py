@@ -1,4 +1,4 @@
-"""What an audit says: the totals, and one row for each sale that is not compliant."""
+"""The result of an audit: the totals, and one row for each sale that is not compliant."""
 
 from __future__ import annotations
 

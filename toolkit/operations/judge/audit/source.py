@@ -1,4 +1,4 @@
-"""Where an audit's numbers come from: the database, the bucket, the rules and the version of the toolkit."""
+"""The source of an audit's numbers: the database, the bucket, the rules and the version of the toolkit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LastSync:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What an audit was made from."""
+    """The source of an audit."""
 
     database: str
     """The address, without user and password."""

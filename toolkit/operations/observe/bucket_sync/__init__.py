@@ -1,4 +1,4 @@
-"""What lies in the bucket, into the database: a listing, then the first bytes of what was not examined yet.
+"""Read the bucket into the database: a listing, then the first bytes of objects not examined yet.
 
 ::
 
@@ -32,7 +32,7 @@ __all__ = ["FULL_EVERY", "Synced", "sync_bucket", "take_lock"]
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """What one reading of the bucket found, in objects; ``examined`` counts those looked into.
+    """The result of one reading of the bucket, in objects; ``examined`` counts those whose bytes were read.
 
     ``full`` tells whether every key was read.
     """

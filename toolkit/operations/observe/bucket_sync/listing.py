@@ -34,7 +34,7 @@ def listed_pages(database: Database, bucket: Bucket, scope: Scope) -> Iterator[P
 
 
 def _cuts(database: Database) -> list[str]:
-    """Where to cut the bucket: at days, so that the parts hold about as many evidence records each."""
+    """The days at which the bucket is cut, so that the parts hold about as many evidence records each."""
     day = sa.cast(sa.func.timezone("UTC", evidences.c.requested_at), sa.Date)
     with database.transaction() as connection:
         days = connection.execute(sa.select(day, sa.func.count()).group_by(day).order_by(day)).all()

@@ -22,7 +22,7 @@ _LOCK: Final = 0x73796E63
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """How a listing differs from what was known, in objects."""
+    """The differences between a listing and the known objects, counted."""
 
     listed: int
     appeared: int

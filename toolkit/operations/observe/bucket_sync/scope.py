@@ -1,4 +1,4 @@
-"""Which keys a reading of the bucket has to look at."""
+"""The keys that a reading of the bucket has to list."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Scope:
 
     @property
     def full(self) -> bool:
-        """Whether every key is looked at."""
+        """Tell whether every key is listed."""
         return self.days is None
 
     @property
@@ -53,7 +53,7 @@ class Scope:
 
 
 def next_scope(database: Database, bucket: Bucket, now: datetime, *, full: bool) -> Scope:
-    """What the next reading has to look at, by when the bucket was read before."""
+    """The scope of the next reading, derived from the times of the readings before."""
     with database.transaction() as connection:
         last = connection.execute(_newest()).one_or_none()
         last_full = connection.execute(_newest().where(bucket_syncs.c.full_listing)).one_or_none()
@@ -72,7 +72,7 @@ def address(bucket: Bucket) -> str:
 
 
 def day_prefix(day: date) -> str:
-    """What the keys of the evidence that was requested on this day (UTC) start with."""
+    """The prefix of the keys of evidence requested on this day (UTC)."""
     return f"{KEY_PREFIX}{day:%Y/%m/%d}/"
 
 

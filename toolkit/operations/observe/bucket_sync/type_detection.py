@@ -1,4 +1,4 @@
-"""What kind of file each new object is, by its first bytes."""
+"""Detect the type of each new object by its first bytes."""
 
 from __future__ import annotations
 

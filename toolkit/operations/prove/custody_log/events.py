@@ -1,4 +1,4 @@
-"""What the toolkit tells by itself: that credentials were issued, since the records lie in the service's table."""
+"""Events that the toolkit records itself, since evidence records lie in a table of the service."""
 
 from __future__ import annotations
 

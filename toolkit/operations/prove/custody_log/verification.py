@@ -13,7 +13,7 @@ from toolkit.errors import UnreadableFile
 
 @dataclass(frozen=True, slots=True)
 class LogVerdict:
-    """What an exported log holds, and the first line that does not fit, with the reason.
+    """The contents of an exported log, and the first line that does not fit, with the reason.
 
     ``misfit`` is ``None`` where everything fits; ``newest`` is the hash of the last seal that fits.
     """
@@ -66,7 +66,7 @@ class _Chain:
         return f"line {number} is no event and no seal"
 
     def verdict(self) -> LogVerdict:
-        """What was found when the last line is behind."""
+        """The verdict after the last line."""
         if self.misfit is None and self._under_way:
             self.misfit = f"the end is missing: {self._under_way} events have no seal"
         if self.misfit is None and self._kept is not None and not self._kept_found:

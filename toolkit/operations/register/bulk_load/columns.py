@@ -68,7 +68,7 @@ def judge(field: Field, column: pa.StringArray, *, strict: bool = False, may_pad
 
 
 def _cut(column: pa.StringArray, trimmed: pa.StringArray) -> Mask | None:
-    """Which cells lost white space; ``None`` for none."""
+    """Mark the cells that lost white space; ``None`` for none."""
     before, after = offsets(column), offsets(trimmed)
     if before[-1] - before[0] == after[-1] - after[0]:
         return None
@@ -94,7 +94,7 @@ def _of_length(cells: _Cells, fits: Mask) -> Judged:
 
 
 def _storable(column: pa.StringArray) -> Mask:
-    """Which cells hold no control character (U+0000 to U+001F, U+007F to U+009F)."""
+    """Mark the cells without control characters (U+0000 to U+001F, U+007F to U+009F)."""
     data = values(column)
     sure = np.ones(len(column), dtype=bool)
     if (data - np.uint8(0x20) < 0x5F).all():  # printable ASCII
@@ -177,7 +177,7 @@ _CHECK_DIGIT: Final = (np.arange(1000) * 10 % 11 % 10).astype(np.uint8)
 
 
 def cpf_digits_fit(digits: Bytes) -> Mask:
-    """Which rows of 11 digits are a CPF: both check digits fit, and not all digits are the same."""
+    """Mark the rows of 11 digits that are a CPF: both check digits fit, and not all digits are the same."""
     running = np.zeros(len(digits), dtype=np.uint16)
     weighted = running.copy()
     for place in range(9):

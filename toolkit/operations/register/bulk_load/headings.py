@@ -1,4 +1,4 @@
-"""Which column of a spreadsheet holds which field."""
+"""Match the columns of a spreadsheet with the fields of a client."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Headings:
         raise InvalidInput(f"There is no field {name} to map a heading to; there are {listed}.")
 
     def recognise(self, cells: Sequence[str]) -> bool:
-        """Whether a row of cells can only be the headings."""
+        """Tell whether a row of cells can only be the headings."""
         return len({name for cell in cells if (name := self._name(cell))}) >= _ENOUGH
 
     def columns(self, source: str, line: int, headings: Sequence[str]) -> dict[str, int]:
@@ -111,7 +111,7 @@ class Headings:
         return found
 
     def _quotable(self, headings: Sequence[str]) -> list[str]:
-        """What may be quoted: in a file without headings the first row is a person's."""
+        """The headings that may be quoted: in a file without headings the first row is a person's."""
         known = [heading for heading in headings if self._name(heading)]
         return (
             [heading for heading in headings if heading] if known and not any(map(_is_data, headings)) else known
@@ -128,7 +128,7 @@ def _is_data(cell: str) -> bool:
 
 
 def width_of_source(headings: Sequence[str]) -> int | None:
-    """How many columns the source had, where these are the headings of rejected rows that a load has written.
+    """The number of source columns, where these are the headings of rejected rows that a load has written.
 
     A spreadsheet program may have added empty columns to them.
     """

@@ -1,4 +1,4 @@
-"""What an analyst decides about a load, and the words of its verdicts."""
+"""The analyst's options for a load, and the texts of its repairs and warnings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolkit.domain.quality import WARNING_TEXTS, QualityWarning
 
 
 class OnDuplicate(StrEnum):
-    """What becomes of a client who is registered already (same CPF, installation and dealership number)."""
+    """The treatment of a client who is registered already (same CPF, installation and dealership number)."""
 
     SKIP = "skip"
     """Leave the client alone and list the row with the clientId."""
@@ -70,7 +70,7 @@ WARNED_FIELD: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """How to read and judge the files of a load.
+    """The options for reading and judging the files of a load.
 
     ``headings`` maps headings of the file to field names of the contract, before those that are known.
     """
@@ -101,6 +101,6 @@ class LoadOptions:
         }
 
     def fingerprint(self, sha256: str) -> str:
-        """What a file with these contents is recognised by, when it is loaded with these options."""
+        """The fingerprint of a file with these contents, loaded with these options."""
         document = json.dumps([sha256, self.deciding()], sort_keys=True)
         return hashlib.sha256(document.encode()).hexdigest()

@@ -12,7 +12,7 @@ from toolkit.operations.spreadsheets import Chunk, SpreadsheetTable
 
 
 class Plan:
-    """What to load from one table, and the ``folder`` for the files that come back."""
+    """The rows to load from one table, and the ``folder`` for the files that come back."""
 
     def __init__(self, table: SpreadsheetTable, headings: Headings, folder: Path) -> None:
         layout = table.layout

@@ -111,7 +111,7 @@ class ChunkRegistration:
         return Accepted(len(rows))
 
     def _in_database(self, keys: Settled) -> tuple[Mask, list[UUID | None]]:
-        """Which rows are of clients that were registered before this load, and their ids."""
+        """Find the rows of clients who were registered before this load, and their ids."""
         there = np.zeros(len(keys["cpf"]), dtype=bool)
         known = registered(self._reading, keys) if self._reading is not None and len(there) else {}
         ids: list[UUID | None] = []

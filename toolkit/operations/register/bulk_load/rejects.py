@@ -52,7 +52,7 @@ def unescape(cells: pa.StringArray) -> pa.StringArray:
 
 
 def _starts_oddly(cells: pa.StringArray) -> bool:
-    """Whether any cell starts with a character that may need an apostrophe, which is quickly found out."""
+    """Tell quickly whether any cell starts with a character that may need an apostrophe."""
     data = values(cells)
     first = data[np.minimum(offsets(cells)[:-1], data.size - 1)] if data.size else data
     return bool(_ODD_STARTS[first].any())

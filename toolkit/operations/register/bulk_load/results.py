@@ -1,4 +1,4 @@
-"""What a load has to tell: counts, reasons, repairs, warnings, masked examples, and where the files are."""
+"""The result of a load: counts, reasons, repairs, warnings, masked examples, and the files written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXAMPLES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """What was understood of a file before its rows are read."""
+    """The recognised layout of a file, known before its rows are read."""
 
     source: str
     layout: Layout
@@ -38,7 +38,7 @@ class Understood:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Where a reason or a warning occurs; ``value`` is masked."""
+    """A place where a reason or a warning occurs; ``value`` is masked."""
 
     source: str
     line: int
@@ -63,7 +63,7 @@ class Tally:
         self.accepted = 0
 
     def wants_example(self, of: str) -> bool:
-        """Whether there are too few examples of this reason or warning yet."""
+        """Tell whether there are too few examples of this reason or warning yet."""
         return len(self.examples.get(of, ())) < EXAMPLES
 
     def add_example(self, of: str, example: Example) -> None:
@@ -80,7 +80,7 @@ def masked(name: str, value: str) -> str:
 
 @dataclass(frozen=True)
 class FileLoaded:
-    """What became of one file."""
+    """The result for one file."""
 
     understood: Understood
     tally: Tally
@@ -103,7 +103,7 @@ class FileLoaded:
 
 @dataclass(frozen=True)
 class LoadResult:
-    """What became of all files; in a dry run, what would become of them."""
+    """The result for all files; in a dry run, the result that a load would have."""
 
     dry_run: bool
     files: tuple[FileLoaded, ...]
@@ -130,17 +130,17 @@ class LoadResult:
 
     @cached_property
     def reasons(self) -> dict[str, int]:
-        """How often each reason occurs, most frequent first; a row may have several."""
+        """The count of each reason, most frequent first; a row may have several."""
         return self._counted("reasons")
 
     @cached_property
     def repairs(self) -> dict[str, int]:
-        """How often each repair was made in rows that are fine."""
+        """The count of each repair in accepted rows."""
         return self._counted("repairs")
 
     @cached_property
     def warnings(self) -> dict[str, int]:
-        """How many rows have each data-quality warning."""
+        """The count of rows with each data-quality warning."""
         return self._counted("warnings")
 
     @cached_property

@@ -38,7 +38,7 @@ ROW: Final = "row"
 
 @dataclass(frozen=True, slots=True)
 class ChunkVerdict:
-    """What became of the rows of a chunk, by position.
+    """The verdict on the rows of a chunk, by position.
 
     ``values`` has the normalised column of each field (by database column name), of use where ``accepted``.
     ``errors`` has every reason for each row that is not.

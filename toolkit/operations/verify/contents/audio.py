@@ -1,4 +1,4 @@
-"""Is it a recording that lasts and is not silent?
+"""Inspect recordings: length, silence, damage.
 
 What libsndfile decodes (WAV, MPEG, FLAC, Ogg, AIFF, AU, CAF) is decoded from beginning to end. Of the other
 containers only the structure is read; whether they are silent stays open.
@@ -37,7 +37,7 @@ _SECONDS_OF: Final = {
 
 
 def inspect_audio(path: Path, media_type: str) -> tuple[ContentProblem | None, float | None]:
-    """What is wrong with the recording, if anything, and how many seconds it lasts where that can be told."""
+    """The recording's fault, if any, and its length in seconds where that can be told."""
     seconds: float | None
     silent = False
     try:

@@ -1,4 +1,4 @@
-"""What audio containers say about their own length, read without decoding them."""
+"""The length that an audio container declares, read without decoding it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def check_complete(path: Path, media_type: str) -> None:
 
 
 def has_telephone_codec(path: Path, media_type: str) -> bool:
-    """Whether a WAV file holds one of the codecs of telephone recorders that libsndfile does not decode."""
+    """Tell whether a WAV file holds a codec of telephone recorders that libsndfile does not decode."""
     if media_type != "audio/wav":
         return False
     with _mapped(path) as data:

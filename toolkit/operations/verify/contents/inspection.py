@@ -27,7 +27,7 @@ MEMORY_BYTES: Final = 1024**3
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """What one file is, and what is wrong with it, if anything; ``seconds`` and ``pages`` where they apply."""
+    """The kind of one file and its fault, if any; ``seconds`` and ``pages`` where they apply."""
 
     media_type: str
     problem: ContentProblem | None = None

@@ -1,4 +1,4 @@
-"""Is it a whole PDF with pages that anybody can open? Nothing in it is executed or rendered."""
+"""Inspect PDFs: whole, with pages, open to anybody. Nothing in them is executed or rendered."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _END_WITHIN: Final = 2048
 
 
 def inspect_pdf(path: Path) -> tuple[ContentProblem | None, int | None]:
-    """What is wrong with the document, if anything, and its number of pages."""
+    """The document's fault, if any, and its number of pages."""
     if not _has_end(path):
         return ContentProblem.DAMAGED, None
     try:
@@ -29,7 +29,7 @@ def inspect_pdf(path: Path) -> tuple[ContentProblem | None, int | None]:
 
 
 def _has_end(path: Path) -> bool:
-    """Whether the place of the cross-reference table and the end are named: what a truncated file lacks."""
+    """Tell whether the cross-reference table and the end are named, which a truncated file lacks."""
     with path.open("rb") as file:
         file.seek(-min(_END_WITHIN, file.seek(0, os.SEEK_END)), os.SEEK_END)
         tail = file.read()

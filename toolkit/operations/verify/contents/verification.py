@@ -42,7 +42,7 @@ _BATCH: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What a verification found, in objects.
+    """The result of a verification, in objects.
 
     ``left`` could not be read, were overwritten meanwhile, or are larger than what is fetched. ``wrong_kind`` have
     none of the ``problems``, but are not of the kind that the evidenceType of their record demands.
@@ -69,7 +69,7 @@ class _Unverified:
     """Of the record that the object belongs to, if there is one."""
 
     def is_of_wrong_kind(self, found: FileKind) -> bool:
-        """Whether the record demands another kind; one of a type that the contract does not know demands none."""
+        """Tell whether the record demands another kind; an unknown evidence type demands none."""
         return self.evidence_type in set(EvidenceType) and KIND_OF[EvidenceType(self.evidence_type)] is not found
 
 

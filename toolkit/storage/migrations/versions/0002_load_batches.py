@@ -1,4 +1,4 @@
-"""Which files of clients were loaded, so that none is loaded twice."""
+"""The loaded files of clients, kept so that none is loaded twice."""
 
 import sqlalchemy as sa
 from alembic import op

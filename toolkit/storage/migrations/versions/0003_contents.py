@@ -1,4 +1,4 @@
-"""What a verification of an object's contents found, and an index to read the objects of a day."""
+"""Columns for the verification of contents, and an index to read the objects of a day."""
 
 import sqlalchemy as sa
 from alembic import op
