@@ -5,9 +5,9 @@ is what the operation returned.
 
 ::
 
-    clients, credentials, report    one notebook each: the call, and what it shows
-    display, progress               figures, pictures, tables, and a line that moves
-    calls                           the application, paths, and errors told without a traceback
+    load_clients, request_credentials, missing_evidence    one notebook each: the call and its display
+    display, progress_line    figures, charts and tables, and a line of progress
+    notebook_errors           the application context, paths, and errors without a traceback
 """
 
 from toolkit.entrypoints.notebooks.load_clients import load_clients

@@ -27,14 +27,14 @@ class NotebookProgress:
         self._line.display(self._moving(), raw=True)
 
     def advance(self, count: int) -> None:
-        """Move the line, not more often than eyes can follow."""
+        """Renew the line, at most a few times a second."""
         self._done += count
         if self._line is not None and time.monotonic() - self._shown >= _EVERY:
             self._shown = time.monotonic()
             self._line.update(self._moving(), raw=True)
 
     def end(self) -> None:
-        """Leave what was done."""
+        """Leave a line with the final count and time."""
         if self._line is not None:
             seconds = time.monotonic() - self._started
             text = f"{self._task}: {self._done:,} {self._unit} in {seconds:.1f} s"

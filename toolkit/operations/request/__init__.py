@@ -2,11 +2,11 @@
 
 ::
 
-    single          for one file, as the HTTP interface asks for them
-    manifest        the rows of a manifest, each judged by the contract's rules
-    known           what the database and the bucket know about these rows already
-    bulk            for all of them at once, into a file
-    report          for what a missing-evidence report says is missing
+    single              credentials for one file, as the HTTP interface asks for them
+    manifest            the rows of a manifest, each judged by the contract's rules
+    existing_records    the sales of these rows, and their earlier records
+    bulk                credentials for all rows at once, written into a file
+    from_report         credentials for the evidence that a report lists as missing
 """
 
 from toolkit.operations.request.bulk import AlreadyUploaded, ManifestResult, request_manifest

@@ -108,7 +108,7 @@ def _noting(lines: Iterator[CredentialsLine], addresses: dict[str, None]) -> Ite
 
 
 class _Stopped(Exception):
-    """Whoever started the upload has left; nobody waits for this file any more."""
+    """The upload was stopped; nobody waits for this file any more."""
 
 
 _Outcome = tuple[CredentialsLine, FailedUpload | None]
@@ -171,7 +171,7 @@ class _Sender:
                 post_file(form.url, form.fields, path, progress=self._check_stopped, pool=self._connections)
 
     def _check_bucket_answers(self) -> None:
-        """Give the rest up soon where the bucket stays away, instead of half a minute for each file."""
+        """Give the remaining files up soon where the bucket does not answer, instead of after half a minute each."""
         if self._away_in_a_row >= self._concurrency:
             raise BucketUnavailable("Not tried: the bucket did not answer for the files before.")
 

@@ -1,4 +1,4 @@
-"""Whose process a server is: the caller's own, and for root, which PostgreSQL refuses, a system account."""
+"""The account of a server's process: the caller's own; for root, which PostgreSQL refuses, a system account."""
 
 from __future__ import annotations
 

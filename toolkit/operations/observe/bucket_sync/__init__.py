@@ -2,10 +2,10 @@
 
 ::
 
-    scope           which keys a reading has to look at: all of them, or the days that can have changed
-    listing         those keys, several parts of the bucket side by side
-    observations    the listing becomes ``audit.object_observations``, in one transaction
-    type_detection      what kind of file each new object is, by its first bytes
+    scope             the keys that a reading lists: all of them, or the days that can have changed
+    listing           those keys, several parts of the bucket side by side
+    object_history    the listing becomes ``audit.object_observations``, in one transaction
+    type_detection    the kind of each new object, by its first bytes
 
 The row in ``audit.bucket_syncs`` comes last: a reading that was killed counts as not made, and the next one
 does what it left undone.

@@ -2,8 +2,8 @@
 
 ::
 
-    events          what the toolkit tells by itself; the rest is told by triggers (migration 0004)
-    sealing         chain the events that were told since the last seal
+    events          events that the toolkit records itself; triggers record the others (migration 0004)
+    sealing         chain the events recorded since the last seal
     export          the sealed log as a file
     verification    whether such a file is what was sealed, without any database
 

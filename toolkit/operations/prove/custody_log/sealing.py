@@ -1,6 +1,6 @@
-"""Chain the events that were told since the last seal.
+"""Chain the events recorded since the last seal.
 
-Events are sealed in the order of their transactions, and only when no older transaction can still tell any:
+Events are sealed in the order of their transactions, and only when no older transaction can still record any:
 so the place of an event in the chain never changes, and no writer is made to wait.
 """
 

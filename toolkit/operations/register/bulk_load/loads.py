@@ -1,4 +1,4 @@
-"""One file on its way: judged chunk by chunk, counted, registered, and what is wrong with it written down."""
+"""Load one file: judge it chunk by chunk, count, register, and write its rejected rows."""
 
 from __future__ import annotations
 

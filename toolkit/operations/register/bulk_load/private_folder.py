@@ -1,4 +1,4 @@
-"""A place for files in the making: only their owner may read them, and what a kill leaves is cleared away."""
+"""A folder for files that are being written: readable by their owner only, removed after a kill."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PrivateFolder:
         return place
 
     def remove(self) -> None:
-        """Leave nothing."""
+        """Remove the folder with all that is in it."""
         self._lock.release()
         shutil.rmtree(self.path, ignore_errors=True)
 

@@ -34,7 +34,7 @@ Driver = psycopg.Connection[tuple[object, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Rows whose fate is known: how many are new, and those of clients who were there, with their ids.
+    """Settled rows: how many are new, and those of clients who were there, with their ids.
 
     An id is ``None`` where the client stands earlier in the file and a rehearsal gave it none.
     """
