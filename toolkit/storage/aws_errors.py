@@ -1,4 +1,4 @@
-"""The one boundary where errors of boto3 become ours.
+"""Translate errors of boto3 into those of the toolkit, at one boundary.
 
 ``BucketUnavailable`` where trying again later may help, ``BucketError`` where somebody has to act. The texts
 are our own: those of servers may quote keys of objects and of accounts.

@@ -64,7 +64,7 @@ class Database:
     def statement(self) -> Iterator[Connection]:
         """A connection for a single statement, which is a transaction by itself; raises as ``transaction`` does.
 
-        It goes to the server and back once, where beginning and committing are two journeys more.
+        It takes one round trip to the server; beginning and committing would take two more.
         """
         with self._translated(), self._alone.connect() as connection:
             yield connection

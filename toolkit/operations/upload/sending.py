@@ -171,7 +171,7 @@ class _Sender:
                 post_file(form.url, form.fields, path, progress=self._check_stopped, pool=self._connections)
 
     def _check_bucket_answers(self) -> None:
-        """Give the remaining files up soon where the bucket does not answer, instead of after half a minute each."""
+        """Give up the remaining files soon where the bucket does not answer, not after half a minute each."""
         if self._away_in_a_row >= self._concurrency:
             raise BucketUnavailable("Not tried: the bucket did not answer for the files before.")
 
