@@ -15,11 +15,15 @@ help: ## Show these targets
 
 setup: $(VENV)/.ready ## Create the environment in .venv from the hash-locked file
 
-$(VENV)/.ready: requirements.lock pyproject.toml
+UV := $(RUN)/python .make/uv.py
+INSTALL := $(UV) pip install --quiet --python $(RUN)/python
+
+$(VENV)/.ready: requirements.lock requirements-uv.lock pyproject.toml .make/uv.py
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(RUN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(RUN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.lock
+	$(INSTALL) --require-hashes -r requirements.lock
+	$(INSTALL) --no-deps --no-build-isolation --editable .
 	touch $@
 
 run: setup ## The main job, end to end, on the embedded services and the sample data
@@ -44,7 +48,7 @@ lab: setup ## JupyterLab on the notebooks, on this machine only
 	$(RUN)/jupyter lab --ip=127.0.0.1 --notebook-dir=notebooks --LabApp.news_url=None $(AS_ROOT) $(LAB)
 
 $(VENV)/.bench-ready: $(VENV)/.ready tests/benchmarks/requirements.lock
-	$(RUN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r tests/benchmarks/requirements.lock
+	$(INSTALL) --require-hashes -r tests/benchmarks/requirements.lock
 	touch $@
 
 bench: $(VENV)/.bench-ready ## Speed and memory, against a floor and a peer in the same run (SCALE=0.1 NAMES=http)
@@ -57,11 +61,12 @@ picture: run ## Renew the report in reports/sample and its picture (needs chromi
 		$(if $(AS_ROOT),--no-sandbox) --screenshot=reports/sample/missing-evidence.png \
 		"file://$(CURDIR)/reports/sample/missing-evidence.html"
 
-LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
+LOCK := $(UV) pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
 
-lock: ## Renew the locks of the environment and of the benchmarks' peers (needs uv)
-	$(LOCK) --extra dev pyproject.toml --output-file requirements.lock
-	printf 'frictionless\npandera\ns5cmd\n' | $(LOCK) --constraint requirements.lock - \
+lock: setup ## Renew the locks of uv, of the environment and of the benchmarks' peers (UPGRADE=--upgrade)
+	printf 'uv\n' | $(LOCK) $(UPGRADE) - --output-file requirements-uv.lock
+	$(LOCK) $(UPGRADE) --extra dev pyproject.toml --output-file requirements.lock
+	printf 'frictionless\npandera\ns5cmd\n' | $(LOCK) $(UPGRADE) --constraint requirements.lock - \
 		--output-file tests/benchmarks/requirements.lock
 
 clean: ## Remove the environment and the caches; data under TOOLKIT_HOME stays
