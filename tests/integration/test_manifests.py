@@ -22,7 +22,13 @@ from toolkit.entrypoints.cli import main
 from toolkit.errors import BucketUnavailable, InvalidField, InvalidInput, UnreadableFile
 from toolkit.operations.atomic_file import atomic_file
 from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.request import ManifestResult, UploadLimits, known, request_manifest, request_missing
+from toolkit.operations.request import (
+    ManifestResult,
+    UploadLimits,
+    existing_records,
+    request_manifest,
+    request_missing,
+)
 from toolkit.operations.upload import upload_files
 from toolkit.settings import AwsSettings
 from toolkit.storage.bucket import Bucket
@@ -171,7 +177,7 @@ def test_whole_days_are_listed_where_many_records_are_asked_for(
 ) -> None:
     ask(CONTRACT, RECORDING)
     upload(credentials(out)[1], MP3)
-    monkeypatch.setattr(known, "FEW", 1)
+    monkeypatch.setattr(existing_records, "FEW", 1)
     result = ask(CONTRACT, RECORDING)
     assert ([row.sale_id for row in result.skipped], result.reissued) == (["sale-2"], 1)
 

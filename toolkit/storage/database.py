@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import select
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import psycopg
 import sqlalchemy as sa
+from psycopg import sql
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from toolkit.errors import DatabaseError, DatabaseUnavailable, SchemaMismatch
+from toolkit.storage.tables import OWN_TABLES, SERVICE
 
 _LINK_ERRORS: Final = (psycopg.OperationalError, psycopg.InterfaceError)
 """Without an SQLSTATE these say that the connection could not be made, or broke."""
@@ -25,18 +28,25 @@ CONNECT_TIMEOUT = 10
 class Database:
     """A PostgreSQL database; cheap to keep for a whole process, safe to share between threads.
 
-    ``embedded`` tells whether it is the one that the toolkit started itself.
+    ``embedded`` tells whether it is the one that the toolkit started itself. ``mapped`` tells that the sales
+    service is read through views in schema ``audit_service``; otherwise its tables are the contract's own, and
+    every statement finds them in ``public`` under that name.
     """
 
-    def __init__(self, url: str, *, embedded: bool = False, pool_size: int = 5) -> None:
+    def __init__(self, url: str, *, embedded: bool = False, mapped: bool = False, pool_size: int = 5) -> None:
         self.embedded = embedded
+        self.mapped = mapped
         self.engine: Engine = sa.create_engine(
             url,
             hide_parameters=True,
             pool_size=pool_size,
             max_overflow=pool_size,
             pool_timeout=CONNECT_TIMEOUT,
-            connect_args={"connect_timeout": CONNECT_TIMEOUT, "application_name": "toolkit"},
+            connect_args={
+                "connect_timeout": CONNECT_TIMEOUT,
+                "application_name": "toolkit",
+                "cursor_factory": psycopg.Cursor if mapped else _OwnTablesCursor,
+            },
         )
         sa.event.listen(self.engine, "checkout", _refuse_lost)
         self._alone = self.engine.execution_options(isolation_level="AUTOCOMMIT")
@@ -140,6 +150,26 @@ def raw(connection: Connection) -> psycopg.Connection[tuple[object, ...]]:
     driver = connection.connection.driver_connection
     assert isinstance(driver, psycopg.Connection)
     return driver
+
+
+class _OwnTablesCursor(psycopg.Cursor[Any]):
+    """Finds the service's tables where they are the contract's own, without state in the session."""
+
+    def execute(self, query: Any, *args: Any, **kwargs: Any) -> _OwnTablesCursor:
+        return super().execute(self._found(query), *args, **kwargs)
+
+    def executemany(self, query: Any, *args: Any, **kwargs: Any) -> None:
+        super().executemany(self._found(query), *args, **kwargs)
+
+    def copy(self, statement: Any, *args: Any, **kwargs: Any) -> Any:
+        return super().copy(self._found(statement), *args, **kwargs)
+
+    def _found(self, query: Any) -> Any:
+        text = query.as_string(self) if isinstance(query, sql.Composable) else query
+        return _SERVICE_SCHEMA.sub(f"{OWN_TABLES}.", text) if isinstance(text, str) else text
+
+
+_SERVICE_SCHEMA: Final = re.compile(rf"\b{SERVICE}\.|\"{SERVICE}\"\.")
 
 
 def _refuse_lost(connection: psycopg.Connection[object], *_: object) -> None:

@@ -114,17 +114,20 @@ def _refuse_newer(connection: Connection) -> None:
 
 def _present(connection: Connection, metadata: sa.MetaData) -> bool:
     inspector = sa.inspect(connection)
-    return any(inspector.has_table(table.name, schema=table.schema) for table in metadata.sorted_tables)
+    return any(inspector.has_table(table.name, schema=tables.OWN_TABLES) for table in metadata.sorted_tables)
 
 
 def _check_service_tables(connection: Connection) -> None:
     inspector = sa.inspect(connection)
     differences = []
     for table in tables.service.sorted_tables:
-        if not inspector.has_table(table.name):
+        if not inspector.has_table(table.name, schema=tables.OWN_TABLES):
             differences.append(f"table {table.name} is missing")
             continue
-        found = {column["name"]: column["type"] for column in inspector.get_columns(table.name)}
+        found = {
+            column["name"]: column["type"]
+            for column in inspector.get_columns(table.name, schema=tables.OWN_TABLES)
+        }
         for column in table.columns:
             if column.name not in found:
                 differences.append(f"column {table.name}.{column.name} is missing")
@@ -141,6 +144,8 @@ def _check_service_tables(connection: Connection) -> None:
 
 def _alike(expected: sa.types.TypeEngine[object], found: sa.types.TypeEngine[object]) -> bool:
     def family(kind: sa.types.TypeEngine[object]) -> str:
+        if isinstance(kind, sa.Enum):  # SQLAlchemy counts it among the texts; PostgreSQL compares it with none
+            return "enum"
         if isinstance(kind, sa.String):
             return "text"
         if isinstance(kind, sa.DateTime):

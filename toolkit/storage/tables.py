@@ -1,7 +1,7 @@
-"""The tables: the service's own in ``public``, the toolkit's in ``audit``.
+"""The tables: the service's in ``audit_service``, the toolkit's in ``audit``.
 
-Nothing here creates anything. ``audit`` is built by the migrations; ``public`` is created only where the
-toolkit owns the database (``toolkit.storage.schema``).
+Nothing here creates anything. ``audit`` is built by the migrations. ``audit_service`` holds views where a mapping
+describes the service's tables; without one it is another name for ``public`` (``toolkit.storage.database``).
 """
 
 from __future__ import annotations
@@ -14,6 +14,12 @@ from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 
 AUDIT: Final = "audit"
 
+SERVICE: Final = "audit_service"
+"""The schema that every statement names for the service's relations."""
+
+OWN_TABLES: Final = "public"
+"""Where they are without a mapping: tables as the contract has them."""
+
 _names = {
     "pk": "%(table_name)s_pkey",
     "fk": "%(table_name)s_%(column_0_name)s_fkey",
@@ -21,7 +27,7 @@ _names = {
     "uq": "%(table_name)s_%(column_0_N_name)s_key",
 }
 
-service = MetaData(naming_convention=_names)
+service = MetaData(schema=SERVICE, naming_convention=_names)
 """Tables of the sales service; on a shared database the toolkit only checks and uses them."""
 
 toolkit = MetaData(schema=AUDIT, naming_convention=_names)

@@ -143,7 +143,9 @@ _staged_sales: Final = sa.table(
 
 
 def _stage(connection: Connection) -> None:
-    connection.execute(sa.text("CREATE TEMP TABLE staged_sales (line bigint, LIKE sales) ON COMMIT DROP"))
+    connection.execute(
+        sa.text("CREATE TEMP TABLE staged_sales (line bigint, LIKE audit_service.sales) ON COMMIT DROP")
+    )
 
 
 def _reject_unknown_clients(connection: Connection) -> list[RejectedSale]:

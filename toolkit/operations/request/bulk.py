@@ -215,7 +215,7 @@ class _Batch:
 
 
 _COPY_RECORDS: Final = """
-    COPY evidences (
+    COPY audit_service.evidences (
         id, sale_id, file_name, file_format, type, evidence_type, object_key,
         requested_by, requested_at, expires_at
     ) FROM STDIN

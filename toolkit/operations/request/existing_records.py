@@ -114,7 +114,7 @@ _COPY_WANTED: Final = "COPY wanted (position, sale_id, evidence_type, file_name)
 _WITHOUT_SALE: Final = """
     SELECT position
     FROM wanted
-    WHERE NOT EXISTS (SELECT FROM sales WHERE sales.id = wanted.sale_id)
+    WHERE NOT EXISTS (SELECT FROM audit_service.sales AS sale WHERE sale.id = wanted.sale_id)
     ORDER BY position
 """
 
@@ -136,12 +136,12 @@ _RECORDS_OF: Final = """
 
 _RECORDS: Final = _RECORDS_OF.format(
     place="wanted.position",
-    records="wanted JOIN evidences AS record USING (sale_id, evidence_type, file_name)",
+    records="wanted JOIN audit_service.evidences AS record USING (sale_id, evidence_type, file_name)",
     condition="TRUE",
 )
 
 _KYC_RECORDS: Final = _RECORDS_OF.format(
     place="record.sale_id",
-    records="evidences AS record",
+    records="audit_service.evidences AS record",
     condition="record.sale_id = ANY(:sales) AND record.evidence_type = 'KYC'",
 )

@@ -102,9 +102,9 @@ _COLUMNS: Final = evidences.columns.keys()
 _ISSUE_FOR_KNOWN_SALE: Final = sa.text(
     f"""
     WITH record AS (
-        INSERT INTO public.evidences ({", ".join(_COLUMNS)})
+        INSERT INTO audit_service.evidences ({", ".join(_COLUMNS)})
         SELECT {", ".join(f":{name}" for name in _COLUMNS)}
-        FROM public.sales WHERE id = :sale_id
+        FROM audit_service.sales WHERE id = :sale_id
         RETURNING *
     )
     {TELL_ISSUED}

@@ -102,7 +102,7 @@ _STORED: Final = """
            record.id, record.sale_id, record.evidence_type, record.type AS declared, record.expires_at,
            checked.sha256, checked.media_type
     FROM audit.object_observations AS seen
-    JOIN public.evidences AS record ON record.object_key = seen.key
+    JOIN audit_service.evidences AS record ON record.object_key = seen.key
     LEFT JOIN checked ON checked.observation_id = seen.id
     WHERE seen.gone_at IS NULL
       AND NOT EXISTS (SELECT FROM audit.withdrawals WHERE evidence_id = record.id)
@@ -173,7 +173,7 @@ _WITHOUT_RECORD: Final = """
     FROM audit.object_observations AS seen
     WHERE gone_at IS NULL
       AND key ~ :layout
-      AND NOT EXISTS (SELECT FROM public.evidences WHERE object_key = seen.key)
+      AND NOT EXISTS (SELECT FROM audit_service.evidences WHERE object_key = seen.key)
     ORDER BY key
 """
 

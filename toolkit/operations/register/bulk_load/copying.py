@@ -13,6 +13,7 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
+import sqlalchemy as sa
 from psycopg import sql
 
 from toolkit.operations.register.bulk_load.shapes import column_of
@@ -124,16 +125,20 @@ class Copying:
         while (rows := self._waiting.get()) is not None:
             try:
                 if self._failure is None:
-                    self._copy(clients.name, _CLIENT_COLUMNS, rows.clients)
-                    self._copy(addresses.name, _ADDRESS_COLUMNS, rows.addresses)
+                    self._copy(clients, _CLIENT_COLUMNS, rows.clients)
+                    self._copy(addresses, _ADDRESS_COLUMNS, rows.addresses)
             except BaseException as error:  # raised again where the load waits for it
                 self._failure = error
             finally:
                 self._waiting.task_done()
 
-    def _copy(self, table: str, columns: tuple[str, ...], rows: Bytes) -> None:
+    def _copy(self, table: sa.Table, columns: tuple[str, ...], rows: Bytes) -> None:
         statement = sql.SQL(
             "COPY {} ({}) FROM STDIN (FORMAT text, ENCODING 'UTF8', DELIMITER {}, NULL '')"
-        ).format(sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, columns)), sql.Literal(_DELIMITER))
+        ).format(
+            sql.Identifier(table.schema or "", table.name),
+            sql.SQL(", ").join(map(sql.Identifier, columns)),
+            sql.Literal(_DELIMITER),
+        )
         with self._connection.cursor() as cursor, cursor.copy(statement) as copy:
             copy.write(rows.data)

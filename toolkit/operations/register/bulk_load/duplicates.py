@@ -110,10 +110,11 @@ def registered(
     """The clients in the database with a CPF of these rows, by key; of several with one key the first."""
     found = connection.execute(
         """
-        SELECT clients.cpf, addresses.installation_number, clients.number_on_dealership, clients.id
-        FROM clients JOIN addresses ON addresses.client_id = clients.id
-        WHERE clients.cpf = ANY (string_to_array(%s, ','))
-        ORDER BY clients.created_at DESC, clients.id DESC
+        SELECT client.cpf, address.installation_number, client.number_on_dealership, client.id
+        FROM audit_service.clients AS client
+        JOIN audit_service.addresses AS address ON address.client_id = client.id
+        WHERE client.cpf = ANY (string_to_array(%s, ','))
+        ORDER BY client.created_at DESC, client.id DESC
         """,
         [",".join(pc.unique(settled["cpf"]).to_pylist())],
     )

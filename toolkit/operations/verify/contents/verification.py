@@ -204,7 +204,7 @@ def _keep(database: Database, checks: list[dict[str, Any]], now: datetime) -> No
 
 _COLUMNS: Final = """
     id, key, size, etag,
-    (SELECT evidence_type FROM public.evidences WHERE object_key = known.key) AS evidence_type
+    (SELECT evidence_type FROM audit_service.evidences WHERE object_key = known.key) AS evidence_type
 """
 
 _UNVERIFIED: Final = """
