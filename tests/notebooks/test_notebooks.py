@@ -13,7 +13,6 @@ import pytest
 import sqlalchemy as sa
 
 from toolkit.entrypoints.cli import main
-from toolkit.entrypoints.demo import NOTEBOOKS
 from toolkit.entrypoints.notebook_results import results_of
 from toolkit.entrypoints.notebook_runs.parameters import read_parameters
 from toolkit.entrypoints.notebooks import load_clients, missing_evidence_report, request_credentials
@@ -22,6 +21,7 @@ from toolkit.reports import DEFAULT_FORMATS
 from toolkit.samples import make_samples
 from toolkit.storage import tables
 
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 NAMES = ("01_bulk_load_clients", "02_request_credentials", "03_missing_evidence_report")
 
 

@@ -13,14 +13,12 @@ from typing import Any, Final
 
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.entrypoints.notebook_runs import run_notebook
-from toolkit.errors import NotebookFailed, SettingsError
+from toolkit.entrypoints.packaged_notebooks import packaged_notebooks
+from toolkit.errors import SettingsError
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.register.sales_load import load_sales
 from toolkit.operations.verify.contents import verify_contents
 from toolkit.samples import Samples, make_samples, story, write_sales, write_samples
-
-NOTEBOOKS: Final = Path(__file__).parents[2] / "notebooks"
-"""The notebooks of the project; they do not come with an installed package."""
 
 TIMEOUT: Final = 300.0
 """Seconds that each notebook may take."""
@@ -39,10 +37,8 @@ class Demo:
         """Do all of it.
 
         Raises:
-            NotebookFailed: a notebook failed, or this is no clone of the project.
+            NotebookFailed: a notebook failed.
         """
-        if not NOTEBOOKS.is_dir():
-            raise NotebookFailed(f"The demo runs the project's notebooks, and there is no folder {NOTEBOOKS}.")
         samples = make_samples()
         folder = self.out / "sample-data"
         self._write(samples, folder)
@@ -113,7 +109,7 @@ class Demo:
     def _notebook(self, name: str, *given: tuple[str, Path]) -> dict[str, Any]:
         """Run one notebook and give what it told."""
         run = run_notebook(
-            NOTEBOOKS / f"{name}.ipynb",
+            packaged_notebooks()[name].path,
             [(parameter, str(path.absolute())) for parameter, path in given],
             self.out / "notebooks" / f"{name}.ipynb",
             timeout=TIMEOUT,

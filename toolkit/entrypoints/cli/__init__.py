@@ -31,6 +31,7 @@ _COMMANDS: Final = {
     "report": ("report", "Judge every sale, and write the report of those that lack evidence."),
     "verify": ("report", "Tell whether a report or an exported custody log is what was written."),
     "run": ("notebooks", "Execute a notebook with parameters."),
+    "notebooks": ("packaged_notebooks", "List the notebooks that come with the toolkit, or copy them."),
     "serve": ("http", "Answer partners over HTTP, as the contract says."),
     "token": ("http", "Issue bearer tokens for the HTTP interface."),
     "sample": ("samples", "Write a folder of made-up files."),

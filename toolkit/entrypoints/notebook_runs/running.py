@@ -20,6 +20,7 @@ from toolkit.entrypoints.notebook_results import results_of
 from toolkit.entrypoints.notebook_runs.executing import Watch, execute
 from toolkit.entrypoints.notebook_runs.failures import cut_errors
 from toolkit.entrypoints.notebook_runs.parameters import chosen_values, read_parameters
+from toolkit.entrypoints.packaged_notebooks import is_installed
 from toolkit.errors import NotebookFailed, SettingsError
 
 
@@ -48,7 +49,8 @@ def run_notebook(
 ) -> NotebookRun:
     """Execute ``notebook`` with the parameter texts ``given`` and keep it as ``out``.
 
-    Without ``out`` it is kept in the folder ``runs`` beside the notebook, under its name and the time (UTC).
+    Without ``out`` it is kept in the folder ``runs`` beside the notebook, under its name and the time (UTC); for a
+    notebook of an installed package, in the folder ``runs`` of the current one.
     ``timeout`` is in seconds and for the whole run; ``environ`` is what the kernel gets.
 
     Raises:
@@ -86,7 +88,8 @@ def _read(notebook: Path) -> nbformat.NotebookNode:
 
 def _target(notebook: Path, out: Path | None) -> Path:
     if out is None:
-        out = notebook.absolute().parent / "runs" / f"{notebook.stem}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.ipynb"
+        beside = Path.cwd() if is_installed(notebook) else notebook.absolute().parent
+        out = beside / "runs" / f"{notebook.stem}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.ipynb"
     if out.suffix != ".ipynb":
         raise SettingsError(f"{out}: the name of an executed notebook ends with .ipynb")
     if out.exists() and out.samefile(notebook):

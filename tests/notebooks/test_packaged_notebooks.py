@@ -1,0 +1,62 @@
+"""Notebooks by name: a file of that name first, then the toolkit's own; copies keep what somebody changed."""
+
+import json
+
+import pytest
+
+from toolkit.entrypoints.cli import main
+from toolkit.entrypoints.packaged_notebooks import copy_notebooks, find_notebook, packaged_notebooks
+from toolkit.errors import InvalidInput, SettingsError
+
+REPORT = "03_missing_evidence_report"
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("named", [REPORT, f"{REPORT}.ipynb", f"notebooks/{REPORT}.ipynb", f"notebooks/{REPORT}"])
+def test_a_notebook_of_the_toolkit_is_known_by_its_name_anywhere(named):
+    assert find_notebook(named) == packaged_notebooks()[REPORT].path
+
+
+def test_a_file_of_the_same_name_comes_first(tmp_path):
+    copy_notebooks(tmp_path / "notebooks")
+    assert find_notebook(f"notebooks/{REPORT}.ipynb").absolute() == tmp_path / "notebooks" / f"{REPORT}.ipynb"
+
+
+def test_a_path_elsewhere_never_means_the_toolkits_own():
+    with pytest.raises(SettingsError, match=f"Did you mean {REPORT}?"):
+        find_notebook(f"mine/{REPORT}.ipynb")
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        ("missing", f"Did you mean {REPORT}?"),
+        ("03_missing_evidense", f"Did you mean {REPORT}?"),
+        ("", "comes with 01_"),
+    ],
+)
+def test_an_unknown_name_is_wrong_usage_and_gets_a_suggestion(named, told, capsys):
+    assert main(["run", named], {}) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_the_list_tells_the_question_of_each(capsys):
+    assert main(["notebooks", "list", "--json"], {}) == 0
+    listed = json.loads(capsys.readouterr().out)["notebooks"]
+    assert [each["name"] for each in listed] == sorted(packaged_notebooks())
+    assert all(each["question"].endswith("?") for each in listed)
+
+
+def test_a_changed_copy_is_replaced_only_when_asked_for(tmp_path):
+    first, second, *_ = copy_notebooks(tmp_path / "mine")
+    first.write_text("{}")
+    second.unlink()
+    with pytest.raises(InvalidInput, match=first.name):
+        copy_notebooks(tmp_path / "mine")
+    assert (first.read_text(), second.exists()) == ("{}", False)
+    copy_notebooks(tmp_path / "mine", replace=True)
+    assert first.read_bytes() == packaged_notebooks()[first.stem].path.read_bytes()

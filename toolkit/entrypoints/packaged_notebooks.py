@@ -1,0 +1,110 @@
+"""The notebooks that come with the toolkit: where they are, by which names they are run, and copies of them.
+
+In a checkout they are its folder ``notebooks``. A wheel carries them as data files: they are installed as
+``share/evidence-toolkit/notebooks`` of the environment.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+
+from toolkit.errors import InvalidInput, NotebookFailed, SettingsError
+
+_CHECKOUT: Final = Path(__file__).parents[2]
+_QUESTION: Final = re.compile(r"\*\*Question:\*\*\s*(.+?)(?:\n\n|\Z)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class PackagedNotebook:
+    """A notebook of the toolkit; ``name`` is what ``toolkit run`` takes."""
+
+    name: str
+    path: Path
+
+    @property
+    def question(self) -> str:
+        """The question that the notebook answers, from its first cell."""
+        first = json.loads(self.path.read_text(encoding="utf-8"))["cells"][0]["source"]
+        found = _QUESTION.search("".join(first))
+        return " ".join(found[1].split()) if found else ""
+
+
+def is_installed(notebook: Path) -> bool:
+    """Whether the notebook lies in an installation, where nothing is written beside it."""
+    return not _in_checkout() and notebook in [each.path for each in packaged_notebooks().values()]
+
+
+def _in_checkout() -> bool:
+    return (_CHECKOUT / "pyproject.toml").is_file() and (_CHECKOUT / "notebooks").is_dir()
+
+
+@cache
+def packaged_notebooks() -> dict[str, PackagedNotebook]:
+    """Every notebook of the toolkit by its name, in the order of their numbers.
+
+    Raises:
+        NotebookFailed: the installation lacks them.
+    """
+    if _in_checkout():
+        files = [*(_CHECKOUT / "notebooks").glob("*.ipynb")]
+    else:
+        installed = metadata.files("evidence-toolkit") or []
+        files = [Path(str(file.locate())).resolve() for file in installed if file.suffix == ".ipynb"]
+    if not files:
+        raise NotebookFailed("This installation lacks its notebooks; install evidence-toolkit again.")
+    return {file.stem: PackagedNotebook(file.stem, file) for file in sorted(files)}
+
+
+def find_notebook(named: str) -> Path:
+    """The notebook that ``named`` means: a file, or else a packaged notebook by its name.
+
+    A packaged notebook is also found as ``notebooks/NAME.ipynb``, its path in a checkout.
+
+    Raises:
+        SettingsError: there is no such file and no such name; the text names what comes closest.
+    """
+    path = Path(named)
+    for candidate in (path, Path(f"{named}.ipynb")):
+        if candidate.is_file():
+            return candidate
+    packaged = packaged_notebooks()
+    name = path.name.removesuffix(".ipynb")
+    if name in packaged and str(path.parent) in {".", "notebooks"}:
+        return packaged[name].path
+    raise SettingsError(f"{named!r}: there is no such notebook. {_suggestion(name, list(packaged))}")
+
+
+def _suggestion(name: str, packaged: list[str]) -> str:
+    contained = [known for known in packaged if name.lower() in known]
+    close = contained or difflib.get_close_matches(name.lower(), packaged, n=1)
+    if len(close) == 1:
+        return f"Did you mean {close[0]}?"
+    return f"The toolkit comes with {', '.join(packaged)}."
+
+
+def copy_notebooks(folder: Path, *, replace: bool = False) -> list[Path]:
+    """Copy every packaged notebook into ``folder``; one that is there already and equal stays as it is.
+
+    Raises:
+        InvalidInput: a notebook there is another one, and ``replace`` was not asked for; nothing was copied.
+    """
+    sources = {
+        folder / notebook.path.name: notebook.path.read_bytes() for notebook in packaged_notebooks().values()
+    }
+    changed = [target for target, content in sources.items() if target.exists() and target.read_bytes() != content]
+    if changed and not replace:
+        raise InvalidInput(
+            f"{', '.join(map(str, changed))}: somebody changed what is there, so nothing was copied. "
+            "Name another folder, or add --replace."
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    for target, content in sources.items():
+        target.write_bytes(content)
+    return list(sources)
