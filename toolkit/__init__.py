@@ -13,8 +13,9 @@ incomplete ['DOC_CONTRATANTE']
 """
 
 from toolkit.domain.clients import Address, Client
+from toolkit.domain.codes import Severity
 from toolkit.domain.evidence import EvidenceRequest, EvidenceType, FileKind, UtilityGroup
-from toolkit.domain.findings import Finding, MissingPiece, Problem, Reason, Severity, Status, Verdict
+from toolkit.domain.findings import MissingPiece, Problem, Reason, Status, Verdict
 from toolkit.domain.requests import parse
 from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.errors import InvalidField, InvalidFields, ToolkitError
@@ -27,7 +28,6 @@ __all__ = [
     "EvidenceState",
     "EvidenceType",
     "FileKind",
-    "Finding",
     "InvalidField",
     "InvalidFields",
     "MissingPiece",

@@ -217,7 +217,7 @@ def test_a_report_of_now_tells_of_files_in_doubt(
         out = tmp_path / str(number)
         assert run(embedded_environment, "report", "--out", str(out), *as_of) == 0
         file_findings.append(
-            json.loads((out / "missing-evidence.json").read_text(encoding="utf-8"))["file_findings"]
+            json.loads((out / "missing-evidence.json").read_text(encoding="utf-8"))["fileFindings"]
         )
     assert [(finding["problem"], finding["folders"]) for finding in file_findings[0]] == [
         ("KEY_OUTSIDE_LAYOUT", ["stray/"])

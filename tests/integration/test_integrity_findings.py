@@ -161,7 +161,7 @@ def test_the_command_lists_findings(
     put: Any, look: Any, embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["evidence", "findings"], embedded_environment) == 0
-    assert capsys.readouterr().out == "nothing in finding\n"
+    assert capsys.readouterr().out == "no findings about files\n"
     put("elsewhere.pdf", pdf())
     look()
     assert main(["evidence", "findings", "--json"], embedded_environment) == 3

@@ -397,6 +397,7 @@ def report(database: Database, tmp_path: Path, clock: Any) -> Path:
         + "kyc-pending,C,incomplete,POV,\n"
         + "kyc-expired,D,incomplete,AUT,COMPLETED_WITHOUT_EVIDENCE\n"
         + "conflict,A,conflict,,KYC_NOT_ALONE\n"
+        + "group,E,conflict,,COMPLETED_WITHOUT_EVIDENCE|GROUP_UNKNOWN|KYC_NOT_ALONE\n"
     )
     return tmp_path
 
@@ -411,6 +412,7 @@ def test_what_a_report_says_is_missing_becomes_what_is_requested(
     assert summary["leftOut"] == [
         {"line": 4, "saleId": "kyc-pending", "reason": "KYC_PENDING"},
         {"line": 6, "saleId": "conflict", "reason": "CONFLICT"},
+        {"line": 7, "saleId": "group", "reason": "GROUP_UNKNOWN"},
     ]
     assert [(line["saleId"], line["fileName"], line["evidenceType"]) for line in credentials(out)] == [
         ("VND 1/A", "VND_1_A-POV.mp3", "POV"),

@@ -183,7 +183,7 @@ def test_nothing_that_a_sale_holds_becomes_a_formula_or_markup(tmp_path: Path) -
     assert "{{ 7 * 7 }}" in page
     document = json.loads((out / "missing-evidence.json").read_text(encoding="utf-8"))
     assert [row["saleId"] for row in document["rows"]] == list(NASTY)
-    assert [finding["saleIds"] for finding in document["file_findings"]] == [[text] for text in NASTY]
+    assert [finding["saleIds"] for finding in document["fileFindings"]] == [[text] for text in NASTY]
     listed = openpyxl.load_workbook(out / "missing-evidence.xlsx")["File findings"]
     assert [cell.value for cell in listed["C"][1:]] == list(NASTY)
     assert {cell.data_type for cell in listed["C"][1:]} == {"s"}

@@ -18,11 +18,3 @@ class ContentProblem(StrEnum):
 
 SHORTEST_SECONDS: Final = 1.0
 """A recording that lasts less proves nothing."""
-
-CONTENT_PROBLEM_TEXTS: Final = {
-    ContentProblem.EMPTY: "The file has no content.",
-    ContentProblem.DAMAGED: "The file is truncated or broken: it cannot be opened as what it is.",
-    ContentProblem.ENCRYPTED: "The document is encrypted.",
-    ContentProblem.TOO_SHORT: "The recording lasts less than one second.",
-    ContentProblem.SILENT: "The recording is silent from beginning to end.",
-}

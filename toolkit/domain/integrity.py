@@ -23,16 +23,6 @@ class IntegrityProblem(StrEnum):
     KEY_OUTSIDE_LAYOUT = "KEY_OUTSIDE_LAYOUT"
 
 
-INTEGRITY_TEXTS: Final = {
-    IntegrityProblem.CONTENT_REUSED: "The same file is the evidence of more than one sale.",
-    IntegrityProblem.OVERWRITTEN: "The file was replaced by another one after it had been verified.",
-    IntegrityProblem.WRITTEN_LATE: "The file was written after its upload credentials had run out.",
-    IntegrityProblem.CONTENT_REPEATED: "The same file is two types of evidence of one sale.",
-    IntegrityProblem.TYPE_DIFFERS: "The file is of the right kind, but not of the type that was declared.",
-    IntegrityProblem.OBJECT_WITHOUT_RECORD: "The file belongs to no evidence record.",
-    IntegrityProblem.KEY_OUTSIDE_LAYOUT: "The file lies where no upload form leads.",
-}
-
 LAYOUT: Final = re.compile(
     KEY_PREFIX + "[0-9]{4}/[0-9]{2}/[0-9]{2}/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/[^/]+"
 )
@@ -68,11 +58,6 @@ class IntegrityFinding:
     evidence_ids: tuple[UUID, ...] = ()
     sale_ids: tuple[str, ...] = ()
     detail: str = ""
-
-    @property
-    def text(self) -> str:
-        """The problem in a sentence."""
-        return INTEGRITY_TEXTS[self.problem]
 
     @property
     def folders(self) -> tuple[str, ...]:

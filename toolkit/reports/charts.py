@@ -12,9 +12,10 @@ from typing import Final
 
 import pandas as pd
 
+from toolkit.domain.codes import names_of
 from toolkit.domain.findings import Reason, Status
 from toolkit.operations.judge.audit import AuditResult
-from toolkit.reports.wording import REASON_NAMES, TYPE_NAMES
+from toolkit.reports.wording import TYPE_NAMES
 
 WIDTH: Final = 100.0
 """Of the longest bar, in units of its drawing."""
@@ -81,7 +82,7 @@ def charts(result: AuditResult) -> list[Chart]:
             title="What is missing, and why",
             about="Incomplete sales that lack each piece, by how far the best attempt at it got",
             heading="Evidence",
-            columns={reason.value: REASON_NAMES[reason] for reason in Reason},
+            columns=names_of(Reason),
             bars=_bars(result.missing, {each.value: name for each, name in TYPE_NAMES.items()}),
         ),
     ]

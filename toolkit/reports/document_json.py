@@ -62,7 +62,7 @@ def summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
         "byGroup": _records(result.by_group),
         "missing": _records(result.missing),
         "problems": _records(result.problems),
-        "file_findings": [_file_finding(each) for each in result.file_findings],
+        "fileFindings": [_file_finding(each) for each in result.file_findings],
         "ages": _records(result.ages),
         "source": {
             "database": source.database,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from matplotlib.backends.backend_pdf import PdfPages
 
-from toolkit.domain.findings import PROBLEM_TEXTS, Problem, Reason
+from toolkit.domain.codes import CODES
 from toolkit.operations.judge.audit.expression import items
 from toolkit.reports import wording
 from toolkit.reports.charts import Chart, charts, shares
@@ -116,7 +116,7 @@ def _draw_problems(paper: Paper, report: Report) -> None:
     for row in found:
         paper.y += 0.2
         paper.text(MARGIN + 0.4, f"{row.sales:,}", bold=True, align="right")
-        paper.text(MARGIN + 0.55, PROBLEM_TEXTS[Problem(row.problem)], size=8)
+        paper.text(MARGIN + 0.55, CODES[row.problem].meaning, size=8)
 
 
 def _sales(report: Report) -> Iterator[Paper]:
@@ -152,9 +152,9 @@ def _sales_page(report: Report) -> Paper:
 def _lines(row: Any) -> Iterator[tuple[str, str]]:
     """What is missing and what else is wrong, each with the colour of its dot."""
     for code, reason in zip(items(row.missing), items(row.reasons), strict=True):
-        yield f"{code}: {wording.REASON_NAMES[Reason(reason)]}", COLOURS[reason]
+        yield f"{code}: {CODES[reason].name}", COLOURS[reason]
     for problem in items(row.problems):
-        yield wording.PROBLEM_NAMES[Problem(problem)], STATUS_INK["conflict"]
+        yield CODES[problem].name, STATUS_INK["conflict"]
 
 
 def _draw_sale(paper: Paper, row: Any, lines: list[tuple[str, str]]) -> None:

@@ -20,8 +20,10 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from toolkit.domain.codes import CODES, names_of
 from toolkit.domain.evidence import EvidenceType
-from toolkit.domain.findings import PROBLEM_TEXTS, SEVERITY_OF, Problem, Reason
+from toolkit.domain.findings import Problem, Reason
+from toolkit.domain.integrity import IntegrityProblem
 from toolkit.operations.judge.audit.expression import items
 from toolkit.reports import wording
 from toolkit.reports.charts import charts, shares
@@ -112,13 +114,13 @@ def _context(report: Report) -> dict[str, Any]:
         "lines": _lines(result.rows.head(ROWS_SHOWN), report.timezone),
         "shown": min(len(result.rows), ROWS_SHOWN),
         "file_findings": result.file_findings[:FILE_FINDINGS_SHOWN],
-        "file_finding_names": wording.FILE_FINDING_NAMES,
+        "file_finding_names": names_of(IntegrityProblem),
         "files": [f"{STEM}.{each}" for each in report.formats if each != "html"],
         "glossary": wording.GLOSSARY,
-        "codes": wording.CODES,
+        "codes": wording.MEANINGS,
         "types": {each: wording.TYPE_NAMES[EvidenceType(each)] for each in result.missing["evidenceType"]},
-        "reasons": {each.value: name for each, name in wording.REASON_NAMES.items()},
-        "problems": {each.value: name for each, name in wording.PROBLEM_NAMES.items()},
+        "reasons": names_of(Reason),
+        "problems": names_of(Problem),
         "provenance": wording.provenance(result, report.timezone),
         "style": style,
         "script": script,
@@ -161,9 +163,9 @@ def _minute(moment: Any, timezone: ZoneInfo) -> str:
 
 
 def _piece(code: str, reason: str) -> Piece:
-    return Piece(code, wording.TYPE_NAMES[EvidenceType(code)], reason, wording.REASON_NAMES[Reason(reason)])
+    return Piece(code, wording.TYPE_NAMES[EvidenceType(code)], reason, CODES[reason].name)
 
 
 def _trouble(code: str, sales: int = 0) -> Trouble:
-    problem = Problem(code)
-    return Trouble(code, wording.PROBLEM_NAMES[problem], PROBLEM_TEXTS[problem], SEVERITY_OF[problem], sales)
+    known_code = CODES[code]
+    return Trouble(code, known_code.name, known_code.meaning, str(known_code.severity), sales)

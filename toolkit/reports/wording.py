@@ -6,9 +6,10 @@ from collections import Counter
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from toolkit.domain.codes import CODES
 from toolkit.domain.evidence import EvidenceType
-from toolkit.domain.findings import PROBLEM_TEXTS, REASON_TEXTS, Problem, Reason, Status
-from toolkit.domain.integrity import INTEGRITY_TEXTS, IntegrityProblem
+from toolkit.domain.findings import Problem, Reason, Status
+from toolkit.domain.integrity import IntegrityProblem
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports.times import readable
 
@@ -30,31 +31,6 @@ STATUS_TEXTS: Final = {
     Status.CONFLICT: "What was sent contradicts the contract; more files do not mend it.",
 }
 
-REASON_NAMES: Final = {
-    Reason.UNUSABLE: "file unusable",
-    Reason.NOT_UPLOADED: "not uploaded yet",
-    Reason.EXPIRED: "credentials expired",
-    Reason.NEVER_REQUESTED: "never requested",
-}
-
-PROBLEM_NAMES: Final = {
-    Problem.COMPLETED_WITHOUT_EVIDENCE: "completed without evidence",
-    Problem.GROUP_UNKNOWN: "unknown utility group",
-    Problem.KYC_NOT_ALONE: "KYC beside other evidence",
-    Problem.KYC_REPEATED: "more than one KYC",
-    Problem.DOCUMENT_REDUNDANT: "redundant document",
-}
-
-FILE_FINDING_NAMES: Final = {
-    IntegrityProblem.CONTENT_REUSED: "same file for several sales",
-    IntegrityProblem.OVERWRITTEN: "replaced after it was verified",
-    IntegrityProblem.WRITTEN_LATE: "written too late",
-    IntegrityProblem.CONTENT_REPEATED: "same file as two types",
-    IntegrityProblem.TYPE_DIFFERS: "another type than declared",
-    IntegrityProblem.OBJECT_WITHOUT_RECORD: "belongs to no record",
-    IntegrityProblem.KEY_OUTSIDE_LAYOUT: "lies outside the layout",
-}
-
 GLOSSARY: Final = {
     "Evidence": "A recording or document that a sale needs before it can be completed.",
     "Counted": (
@@ -71,15 +47,13 @@ GLOSSARY: Final = {
     "Utility group": "A, B, C or D; all four demand a document and an audio of the contracting party.",
 }
 
-CODES: Final = {
+MEANINGS: Final = {
     "isClientFinancialResponsible": (
         "Whether the contracting party pays. If not, an audio and a document of the financially responsible "
         "person are demanded too."
     ),
     **{evidence_type.value: f"{name}." for evidence_type, name in TYPE_NAMES.items()},
-    **{reason.value: text for reason, text in REASON_TEXTS.items()},
-    **{problem.value: text for problem, text in PROBLEM_TEXTS.items()},
-    **{problem.value: text for problem, text in INTEGRITY_TEXTS.items()},
+    **{code: CODES[code].meaning for code in (*Reason, *Problem, *IntegrityProblem)},
 }
 """What each code of the tables means."""
 
@@ -121,7 +95,7 @@ def notices(result: AuditResult) -> list[str]:
     if result.file_findings:
         kinds = Counter(finding.problem for finding in result.file_findings)
         told = ", ".join(
-            f"{name} ({kinds[problem]:,})" for problem, name in FILE_FINDING_NAMES.items() if kinds[problem]
+            f"{CODES[problem].name} ({kinds[problem]:,})" for problem in IntegrityProblem if kinds[problem]
         )
         found.append(f"There are findings about files: {told}.")
     if result.without_client:

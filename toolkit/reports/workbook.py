@@ -16,8 +16,9 @@ from typing import Any, Final
 import pandas as pd
 import xlsxwriter
 
+from toolkit.domain.codes import CODES, names_of
 from toolkit.domain.evidence import EvidenceType
-from toolkit.domain.findings import Reason
+from toolkit.domain.findings import Problem
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.judge.audit.expression import items
 from toolkit.reports import wording
@@ -131,7 +132,7 @@ def _write_summary(book: Any, formats: Formats, report: Report) -> None:
         sheet.paper.insert_chart(_CHART_ROWS * number + 1, _CHART_COLUMN, chart)
     sheet.line()
     sheet.line("Problems", style=formats.section)
-    names = {problem.value: name for problem, name in wording.PROBLEM_NAMES.items()}
+    names = names_of(Problem)
     sheet.table(
         ["problem", "sales", "inWords"],
         [(row.problem, row.sales, names[row.problem]) for row in tuples(result.problems)],
@@ -213,7 +214,7 @@ def _pieces(rows: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
                 code,
                 wording.TYPE_NAMES[EvidenceType(code)],
                 reason,
-                wording.REASON_NAMES[Reason(reason)],
+                CODES[reason].name,
                 row.partner,
                 row.createdAt,
                 row.ageDays,
@@ -225,7 +226,7 @@ def _file_findings(result: AuditResult) -> Iterator[tuple[str, ...]]:
     for finding in result.file_findings:
         yield (
             finding.problem,
-            wording.FILE_FINDING_NAMES[finding.problem],
+            CODES[finding.problem].name,
             "|".join(finding.sale_ids),
             "|".join(map(str, finding.evidence_ids)),
             "|".join(finding.folders),
@@ -242,4 +243,4 @@ def _write_notes(book: Any, formats: Formats, report: Report) -> None:
     sheet.list_of(wording.GLOSSARY)
     sheet.line()
     sheet.line("Codes", style=formats.section)
-    sheet.list_of(wording.CODES)
+    sheet.list_of(wording.MEANINGS)

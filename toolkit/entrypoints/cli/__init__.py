@@ -30,6 +30,7 @@ _COMMANDS: Final = {
     "audit": ("audit", "Judge every sale by its evidence, and show the totals."),
     "report": ("report", "Judge every sale, and write the report of those that lack evidence."),
     "verify": ("report", "Tell whether a report or an exported custody log is what was written."),
+    "explain": ("explain", "Say what a code means, and what to do about it."),
     "run": ("notebooks", "Execute a notebook with parameters."),
     "notebooks": ("packaged_notebooks", "List the notebooks that come with the toolkit, or copy them."),
     "serve": ("http", "Answer partners over HTTP, as the contract says."),

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import click
 import pandas as pd
 
+from toolkit.domain.codes import CODES, names_of
 from toolkit.domain.findings import Problem, Reason
 from toolkit.entrypoints.cli.audit_options import asked_for, audit_options
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports.document_json import summary
 from toolkit.reports.times import readable
-from toolkit.reports.wording import PROBLEM_NAMES, REASON_NAMES, headline, notices
+from toolkit.reports.wording import headline, notices
 
 
 @click.command()
@@ -52,11 +53,11 @@ def _show(ctx: Context, result: AuditResult) -> None:
     if result.sales:
         _table("Sales", result.by_group, "utilityGroup", "utility group", {})
     if result.incomplete:
-        missing = result.missing.rename(columns={reason.value: REASON_NAMES[reason] for reason in Reason})
+        missing = result.missing.rename(columns={reason.value: CODES[reason].name for reason in Reason})
         _table("What is missing, and why", missing, "evidenceType", "evidence type", {})
     problems = result.problems.loc[result.problems["sales"] > 0, ["problem", "sales"]]
     if len(problems):
-        _table("Problems", problems, "problem", "problem", PROBLEM_NAMES)
+        _table("Problems", problems, "problem", "problem", names_of(Problem))
     if result.open:
         _table("Age of what is open, in days", result.ages, "ageDays", "age", {})
 
@@ -66,13 +67,12 @@ def _table(
     table: pd.DataFrame,
     key: str,
     heading: str,
-    meanings: dict[Problem, str],
+    meanings: dict[str, str],
 ) -> None:
     """A table with its numbers aligned, and the meaning of each code after them."""
     counts = [name for name in table.columns if name != key]
-    texts = {str(code): meaning for code, meaning in meanings.items()}
     rows = [
-        [str(row[key]), *(f"{row[name]:,}" for name in counts), texts.get(str(row[key]), "")]
+        [str(row[key]), *(f"{row[name]:,}" for name in counts), meanings.get(str(row[key]), "")]
         for row in table.to_dict("records")
     ]
     show(f"\n{title}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from toolkit.domain.contents import CONTENT_PROBLEM_TEXTS, ContentProblem
+from toolkit.domain.codes import CODES, KindFault
+from toolkit.domain.contents import ContentProblem
 from toolkit.domain.integrity import IntegrityFinding
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
 from toolkit.operations.verify.contents import verify_contents
@@ -44,9 +45,9 @@ def verify(ctx: Context, as_json: bool) -> int:
     else:
         show(f"{verified.verified} files verified: {verified.unusable} unusable, {verified.left} left")
         for problem, count in sorted(verified.problems.items()):
-            note(f"{count} {problem}: {CONTENT_PROBLEM_TEXTS[problem]}")
+            note(f"{count} {problem}: {CODES[problem].meaning}")
         if verified.wrong_kind:
-            note(f"{verified.wrong_kind} WRONG_KIND: The file is not of the kind that its evidenceType demands.")
+            note(f"{verified.wrong_kind} {KindFault.WRONG_KIND}: {CODES[KindFault.WRONG_KIND].meaning}")
     return NEEDS_ATTENTION if verified.unusable or verified.left else DONE
 
 
@@ -54,7 +55,7 @@ def verify(ctx: Context, as_json: bool) -> int:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def findings(ctx: Context, as_json: bool) -> int:
-    """List what is in finding about the files in the bucket.
+    """List the findings about the files in the bucket.
 
     \b
     The same file for more than one sale, or as two types of one sale; a file that was
@@ -66,23 +67,26 @@ def findings(ctx: Context, as_json: bool) -> int:
       toolkit bucket sync --verify
       toolkit evidence findings --json > findings.json
 
-    Exit status 3: something is in finding. What sales lack is told by: toolkit audit
+    Exit status 3: there are findings. What sales lack is told by: toolkit audit
     """
     found = integrity_findings(ctx.application.database)
     if as_json:
         print_json({"findings": [_finding_as_json(finding) for finding in found]})
     elif not found:
-        show("nothing in finding")
+        show("no findings about files")
     for finding in () if as_json else found:
         about = ", ".join(finding.sale_ids or finding.keys)
-        show(f"{finding.problem}: {about}: {finding.text}" + (f" ({finding.detail})" * bool(finding.detail)))
+        show(
+            f"{finding.problem}: {about}: {CODES[finding.problem].meaning}"
+            + (f" ({finding.detail})" * bool(finding.detail))
+        )
     return NEEDS_ATTENTION if found else DONE
 
 
 def _finding_as_json(finding: IntegrityFinding) -> dict[str, object]:
     return {
         "problem": finding.problem,
-        "text": finding.text,
+        "text": CODES[finding.problem].meaning,
         "detail": finding.detail,
         "sales": list(finding.sale_ids),
         "evidenceIds": list(finding.evidence_ids),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from toolkit.domain.codes import CODES
 from toolkit.domain.findings import Verdict
 from toolkit.entrypoints.cli.context import (
     DONE,
@@ -115,8 +116,8 @@ def complete(ctx: Context, sale_id: str, as_json: bool) -> int:
         note(f"toolkit: {sale_id} cannot be completed, it is {done.verdict.status}")
         for piece in done.verdict.missing:
             note(f"  {piece.evidence_type} is missing: {piece.reason}")
-        for finding in done.verdict.findings:
-            note(f"  {finding.problem}: {finding.text}")
+        for problem in done.verdict.problems:
+            note(f"  {problem}: {CODES[problem].meaning}")
     return DONE if completed else FAILED
 
 

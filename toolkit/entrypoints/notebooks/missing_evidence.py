@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from toolkit.domain.findings import PROBLEM_TEXTS, REASON_TEXTS, Problem, Reason, Status
+from toolkit.domain.codes import CODES
+from toolkit.domain.findings import Reason, Status
 from toolkit.entrypoints.auditing import audit
 from toolkit.entrypoints.notebooks.display import (
     BAD,
@@ -88,11 +89,9 @@ def _parts(result: AuditResult, written: Sequence[Path], timezone: tzinfo) -> li
     missing = {name: row for name, row in _counts(result.missing, "evidenceType").items() if any(row.values())}
     if missing:
         parts.append(Bars("What is missing, and why", missing, _texts(_REASON_COLOURS)))
-        parts.append(Grid("The reasons", ["reason", "meaning"], [(each, REASON_TEXTS[each]) for each in Reason]))
+        parts.append(Grid("The reasons", ["reason", "meaning"], [(each, CODES[each].meaning) for each in Reason]))
     problems = [
-        (row.problem, row.sales, PROBLEM_TEXTS[Problem(row.problem)])
-        for row in _tuples(result.problems)
-        if row.sales
+        (row.problem, row.sales, CODES[row.problem].meaning) for row in _tuples(result.problems) if row.sales
     ]
     if problems:
         parts.append(Grid("Other problems", ["problem", "sales", "meaning"], problems))
@@ -115,7 +114,7 @@ def _open_sales(result: AuditResult) -> Grid:
 def _file_findings(result: AuditResult) -> Grid:
     columns = ["finding", "sales", "where", "detail"]
     rows = [
-        (finding.text, ", ".join(finding.sale_ids), ", ".join(finding.folders), finding.detail)
+        (CODES[finding.problem].meaning, ", ".join(finding.sale_ids), ", ".join(finding.folders), finding.detail)
         for finding in result.file_findings[: Grid.SHOWN]
     ]
     return Grid("Findings about files, the gravest first", columns, rows, total=len(result.file_findings))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from toolkit.domain.evidence import KIND_OF, EvidenceType, FileKind
-from toolkit.domain.findings import Status
+from toolkit.domain.findings import Problem, Status
 from toolkit.errors import UnreadableFile
 from toolkit.operations import Clock
 from toolkit.operations.progress import Progress
@@ -37,11 +37,16 @@ class LeftOutReason(StrEnum):
     """The reason why nothing is requested for a sale of the report."""
 
     CONFLICT = "CONFLICT"
+    GROUP_UNKNOWN = "GROUP_UNKNOWN"
     KYC_PENDING = "KYC_PENDING"
 
 
 LEFT_OUT_TEXTS: Final = {
     LeftOutReason.CONFLICT: "The sale is in conflict: a record has to be withdrawn, not another one requested.",
+    LeftOutReason.GROUP_UNKNOWN: (
+        "The utility group is unknown, so no rule says what the sale needs: it has to be corrected in the system "
+        "that the sale belongs to."
+    ),
     LeftOutReason.KYC_PENDING: "A KYC was requested, which would replace all that is missing.",
 }
 
@@ -61,6 +66,7 @@ class _ReportedSale:
     sale_id: str
     status: str
     missing: tuple[str, ...]
+    problems: tuple[str, ...]
 
 
 def request_missing(
@@ -109,11 +115,16 @@ def _reported_sales(path: Path) -> list[_ReportedSale]:
         raise UnreadableFile(
             f"{path}: the columns {', '.join(lacking)} are missing; is this the {REPORT_NAME} of a report?"
         )
-    cells = zip(table.lines.tolist(), *(table.rows[name].tolist() for name in _COLUMNS), strict=True)
+    rows = table.rows.assign(problems=table.rows.get("problems", ""))
+    cells = zip(table.lines.tolist(), *(rows[name].tolist() for name in (*_COLUMNS, "problems")), strict=True)
     return [
-        _ReportedSale(line, _GUARDED.sub("", sale_id, count=1), status, tuple(filter(None, missing.split("|"))))
-        for line, sale_id, status, missing in cells
+        _ReportedSale(line, _GUARDED.sub("", sale_id, count=1), status, _listed(missing), _listed(problems))
+        for line, sale_id, status, missing, problems in cells
     ]
+
+
+def _listed(cell: str) -> tuple[str, ...]:
+    return tuple(filter(None, cell.split("|")))
 
 
 def _left_out(database: Database, bucket: Bucket, sales: list[_ReportedSale], now: datetime) -> list[LeftOut]:
@@ -121,7 +132,9 @@ def _left_out(database: Database, bucket: Bucket, sales: list[_ReportedSale], no
         pending = sales_with_kyc(connection, bucket, [sale.sale_id for sale in sales], now)
     found = []
     for sale in sales:
-        if sale.status == Status.CONFLICT:
+        if Problem.GROUP_UNKNOWN in sale.problems:
+            found.append(LeftOut(sale.line, sale.sale_id, LeftOutReason.GROUP_UNKNOWN))
+        elif sale.status == Status.CONFLICT:
             found.append(LeftOut(sale.line, sale.sale_id, LeftOutReason.CONFLICT))
         elif sale.missing and sale.sale_id in pending:
             found.append(LeftOut(sale.line, sale.sale_id, LeftOutReason.KYC_PENDING))

@@ -21,7 +21,7 @@ LATE_BY: Final = timedelta(minutes=15)
 
 
 def integrity_findings(database: Database) -> list[IntegrityFinding]:
-    """Everything that is in finding about the objects that are in the bucket now, gravest first.
+    """Every finding about the objects that are in the bucket now, gravest first.
 
     Only what ``toolkit bucket sync`` and ``toolkit evidence verify`` saw is looked at.
     """

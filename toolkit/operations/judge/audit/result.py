@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import pandas as pd
 
+from toolkit.domain.codes import CODES
 from toolkit.domain.evidence import EvidenceType, UtilityGroup
-from toolkit.domain.findings import SEVERITY_OF, Problem, Reason, Status
+from toolkit.domain.findings import Problem, Reason, Status
 from toolkit.domain.integrity import IntegrityFinding
 from toolkit.domain.rules import GROUP_RULES
 from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
@@ -126,7 +127,7 @@ class AuditResult:
         for row in self._census():
             for problem in items(row.problems):
                 found[problem] += row.sales
-        rows = [(each.value, SEVERITY_OF[each].value, found[each]) for each in Problem]
+        rows = [(each.value, str(CODES[each].severity), found[each]) for each in Problem]
         return pd.DataFrame(rows, columns=["problem", "severity", "sales"])
 
     @cached_property

@@ -1,0 +1,59 @@
+"""Every code that anything can give is explained in one catalogue."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from toolkit.domain.codes import CODES, KindFault, SaleWarning, Severity, Subject, missing_code
+from toolkit.domain.contents import ContentProblem
+from toolkit.domain.findings import Problem, Reason
+from toolkit.domain.integrity import IntegrityProblem
+from toolkit.domain.rules import GROUP_RULES
+from toolkit.entrypoints.cli import main
+
+MISSING = [missing_code(requirement.named) for rules in GROUP_RULES.values() for requirement in rules]
+
+
+def test_every_code_that_can_be_given_is_in_the_catalogue_and_no_other() -> None:
+    given = {*Problem, *Reason, *IntegrityProblem, *ContentProblem, *SaleWarning, *KindFault, *MISSING}
+
+    assert given == set(CODES)
+
+
+def test_every_finding_has_a_weight_an_owner_and_a_deadline() -> None:
+    findings = [code for code in CODES.values() if code.subject in (Subject.SALE, Subject.FILE)]
+
+    assert all(code.severity and code.owner and code.deadline for code in findings)
+    for subject in (Subject.SALE, Subject.FILE):
+        weights = [list(Severity).index(code.severity) for code in findings if code.subject is subject]
+        assert weights == sorted(weights)
+
+
+def test_every_code_is_explained_by_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    for code in CODES:
+        assert main(["explain", code.lower(), "--json"], {}) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert told["code"] == code
+        assert told["meaning"]
+        assert told["remedy"]
+        assert told["section"]
+
+
+def test_a_mistyped_code_gets_suggestions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "kyc_alone"], {}) == 2
+    assert "KYC_NOT_ALONE" in capsys.readouterr().err
+
+    assert main(["explain", "POV"], {}) == 2
+    assert "MISSING_POV" in capsys.readouterr().err
+
+
+def test_without_a_code_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain"], {}) == 0
+    told = capsys.readouterr().out
+    assert all(code in told for code in CODES)
+
+
+def test_the_remedy_of_an_unknown_group_is_not_to_withdraw_a_record() -> None:
+    assert "cannot mend" in CODES["GROUP_UNKNOWN"].remedy

@@ -1,0 +1,87 @@
+"""``toolkit explain``: the meaning of a code, its section of the contract, and the remedy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from toolkit.domain.codes import CODES, Code, Subject, similar
+from toolkit.entrypoints.cli.context import DONE, Context, pass_context, print_json, show
+
+_TITLES = {
+    Subject.SALE: "Findings about sales",
+    Subject.FILE: "Findings about files",
+    Subject.REASON: "Reasons why a piece is missing",
+    Subject.FAULT: "Faults that make a file unusable",
+}
+
+
+@click.command()
+@click.argument("code", required=False)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def explain(_: Context, code: str | None, as_json: bool) -> int:
+    """Say what CODE means, where the contract says so, and what to do; without CODE, list every code.
+
+    \b
+    Examples:
+      toolkit explain
+      toolkit explain KYC_NOT_ALONE
+      toolkit explain MISSING_POV --json
+    """
+    if code is None:
+        if as_json:
+            print_json({"codes": [_as_json(each) for each in CODES.values()]})
+        else:
+            _list_all()
+        return DONE
+    known = CODES.get(code.strip().upper())
+    if known is None:
+        likely = similar(code)
+        hint = f"Did you mean {' or '.join(likely)}?" if likely else "toolkit explain lists all of them."
+        raise click.BadParameter(f"there is no code {code!r}. {hint}", param_hint="CODE")
+    if as_json:
+        print_json(_as_json(known))
+    else:
+        _show(known)
+    return DONE
+
+
+def _list_all() -> None:
+    width = max(map(len, CODES))
+    for subject, title in _TITLES.items():
+        show(f"{title}:")
+        for each in CODES.values():
+            if each.subject is subject:
+                show(f"  {each.code:<{width}}  {each.severity or '':<8}  {each.meaning}")
+
+
+def _show(code: Code) -> None:
+    show(f"{code.code}: {code.name}")
+    facts = {
+        "meaning": code.meaning,
+        "contract": code.section,
+        "remedy": code.remedy,
+        "about": f"a {code.subject}" if code.severity else f"a missing piece, as its {code.subject}",
+        "severity": code.severity,
+        "owner": code.owner,
+        "deadline": f"{code.deadline} business days" if code.deadline else None,
+    }
+    for name, value in facts.items():
+        if value:
+            show(f"  {name:<9} {value}")
+
+
+def _as_json(code: Code) -> dict[str, Any]:
+    return {
+        "code": code.code,
+        "about": code.subject,
+        "name": code.name,
+        "meaning": code.meaning,
+        "section": code.section,
+        "remedy": code.remedy,
+        "severity": code.severity,
+        "owner": code.owner,
+        "deadlineBusinessDays": code.deadline,
+    }
