@@ -22,6 +22,11 @@
     │   └── BucketUnavailable     nobody answers at the address; trying again later may help
     ├── EmbeddedServiceError      an embedded service cannot be started or stopped
     ├── NotebookFailed            a notebook run ended with an error, or was started wrongly
+    │   ├── NotebookTimedOut      the run, or one of its cells, took longer than it may
+    │   └── KernelDied            the kernel ended before the notebook did
+    │       └── KernelOutOfMemory  because it asked for more memory than there is
+    ├── JobFailed                 a job could not do its work for its slot
+    │   └── LeaseLost             another start took the run over
     └── ReportError               a report cannot be written, or is not what was written
 
 Broken business rules are values, not exceptions: a rejected row, a missing document, a conflict.
@@ -133,7 +138,34 @@ class EmbeddedServiceError(ToolkitError):
 
 
 class NotebookFailed(ToolkitError):
-    """The notebook did not run to its end."""
+    """The notebook did not run to its end.
+
+    ``cell_error`` is the name of the error that a cell ended with, where that is the reason.
+    """
+
+    def __init__(self, message: str | None = None, *, cell_error: str | None = None) -> None:
+        super().__init__(message)
+        self.cell_error = cell_error
+
+
+class NotebookTimedOut(NotebookFailed):
+    """The notebook took longer than it may."""
+
+
+class KernelDied(NotebookFailed):
+    """The kernel of the notebook died."""
+
+
+class KernelOutOfMemory(KernelDied):
+    """The kernel of the notebook ran out of memory."""
+
+
+class JobFailed(ToolkitError):
+    """The job could not do its work."""
+
+
+class LeaseLost(JobFailed):
+    """Another start took this run over, because nothing had been heard of it; nothing more was written."""
 
 
 class ReportError(ToolkitError):

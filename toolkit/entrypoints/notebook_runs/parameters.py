@@ -14,24 +14,14 @@ import tokenize
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from io import StringIO
-from typing import Any, Final
+from typing import Any
 
 import nbformat
 
+from toolkit.domain.secret_texts import looks_secret
 from toolkit.errors import NotebookFailed, SettingsError
 
 Value = str | bool | int | float | list[Any] | dict[str, Any] | None
-
-_SECRET_NAME: Final = re.compile(
-    r"(?:^|_)(?:passwords?|passwd|senhas?|secrets?|tokens?|jwt|api_?keys?|access_?keys?|private_?keys?)(?:_|$)",
-    re.IGNORECASE,
-)
-_SECRET_VALUE: Final = re.compile(
-    r"://[^/@\s]+:[^/@\s]+@"  # an address with user and password
-    r"|\beyJ[\w-]+\.[\w-]+\.[\w-]*"  # a bearer token
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY"
-    r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +105,7 @@ def _unknown(name: str, parameters: Mapping[str, Parameter], notebook: str) -> s
 
 
 def _refuse_secret(name: str, text: str) -> None:
-    if _SECRET_NAME.search(name) or _SECRET_VALUE.search(text):
+    if looks_secret(name, text):
         raise SettingsError(
             f"The value of {name!r} looks like a secret, and the executed notebook would keep it. "
             "Hand secrets over in the environment."

@@ -1,0 +1,116 @@
+"""Slots of a job, by the clock of its zone, and dates counted from them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.domain.jobs.relative_dates import filled, named_values
+from toolkit.domain.jobs.schedules import Schedule
+from toolkit.errors import SettingsError
+
+SAO_PAULO = ZoneInfo("America/Sao_Paulo")
+NEW_YORK = ZoneInfo("America/New_York")
+
+
+def local(zone: ZoneInfo, expression: str, first: str, last: str) -> list[str]:
+    start, end = (datetime.fromisoformat(day).replace(tzinfo=zone).astimezone(UTC) for day in (first, last))
+    slots = Schedule(expression, zone).between(start, end)
+    return [slot.astimezone(zone).strftime("%m-%d %H:%M %z") for slot in slots]
+
+
+def test_a_daily_slot_follows_the_clock_on_the_wall_of_its_zone() -> None:
+    assert local(SAO_PAULO, "0 2 * * *", "2026-02-28", "2026-03-03") == [
+        "02-28 02:00 -0300",
+        "03-01 02:00 -0300",
+        "03-02 02:00 -0300",
+    ]
+
+
+def test_where_clocks_are_put_forward_the_slot_is_the_first_time_that_exists() -> None:
+    assert local(NEW_YORK, "30 2 * * *", "2026-03-07", "2026-03-10") == [
+        "03-07 02:30 -0500",
+        "03-08 03:00 -0400",
+        "03-09 02:30 -0400",
+    ]
+
+
+def test_where_clocks_are_put_back_a_daily_slot_comes_once() -> None:
+    assert local(NEW_YORK, "30 1 * * *", "2026-10-31", "2026-11-03") == [
+        "10-31 01:30 -0400",
+        "11-01 01:30 -0400",
+        "11-02 01:30 -0500",
+    ]
+
+
+def test_a_monthly_slot_comes_once_a_month_and_february_has_its_last_day() -> None:
+    assert local(SAO_PAULO, "0 3 1 * *", "2026-01-15", "2026-03-15") == ["02-01 03:00 -0300", "03-01 03:00 -0300"]
+    assert local(SAO_PAULO, "0 3 L * *", "2028-02-01", "2028-03-01") == ["02-29 03:00 -0300"]
+
+
+ZONES = st.sampled_from(["America/Sao_Paulo", "America/New_York", "Australia/Lord_Howe", "UTC", "Asia/Kathmandu"])
+EXPRESSIONS = st.sampled_from(
+    ["0 2 * * *", "30 1 * * *", "*/20 * * * *", "0 3 1 * *", "15 0,12 * * MON", "0 * * * *"]
+)
+MOMENTS = st.integers(1_420_000_000, 1_800_000_000).map(lambda seconds: datetime.fromtimestamp(seconds, UTC))
+
+
+@given(zone=ZONES, expression=EXPRESSIONS, now=MOMENTS)
+def test_the_latest_slot_and_the_following_one_stand_on_both_sides_of_now(
+    zone: str, expression: str, now: datetime
+) -> None:
+    schedule = Schedule(expression, ZoneInfo(zone))
+    latest, following = schedule.latest(now), schedule.following(now)
+    assert latest is not None
+    assert latest <= now < following
+    assert list(schedule.between(latest, now)) == []
+    assert schedule.holds(latest)
+    assert not schedule.holds(latest + timedelta(seconds=30))
+
+
+@pytest.mark.parametrize("expression", ["", "0 2 * *", "0 25 * * *", "0 0 31 2 *", "0 0 0 2 * *", "@daily"])
+def test_what_is_no_schedule_is_refused(expression: str) -> None:
+    with pytest.raises(SettingsError, match="is no schedule"):
+        Schedule(expression, SAO_PAULO)
+
+
+def test_dates_are_counted_from_the_slot_in_its_zone() -> None:
+    late_evening = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)  # 28 February in São Paulo
+    names = named_values(late_evening, SAO_PAULO)
+    assert names == {
+        "today": "2026-02-28",
+        "yesterday": "2026-02-27",
+        "tomorrow": "2026-03-01",
+        "week-start": "2026-02-23",
+        "month-start": "2026-02-01",
+        "month-end": "2026-02-28",
+        "last-month-start": "2026-01-01",
+        "last-month-end": "2026-01-31",
+        "year-start": "2026-01-01",
+        "slot": "2026-02-28T23:30:00-03:00",
+    }
+    assert named_values(late_evening, ZoneInfo("UTC"))["today"] == "2026-03-01"
+
+
+def test_names_are_filled_in_wherever_a_text_is() -> None:
+    names = {"yesterday": "2026-02-27"}
+    value = {"as_of": "{yesterday} 18:00", "files": ["a-{yesterday}.csv", "{{x}}"], "top": 3, "sync": True}
+    assert filled(value, names, "here") == {
+        "as_of": "2026-02-27 18:00",
+        "files": ["a-2026-02-27.csv", "{x}"],
+        "top": 3,
+        "sync": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("{yesteday}", "Did you mean {yesterday}"), ("{", "no pair"), ("{0.__class__}", "stands for")],
+)
+def test_a_name_that_does_not_exist_is_an_error(text: str, told: str) -> None:
+    with pytest.raises(SettingsError, match=told):
+        filled(text, {"yesterday": "x"}, "job nightly, step report")

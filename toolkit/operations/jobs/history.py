@@ -1,0 +1,118 @@
+"""Runs, steps and notices as they are read: by people, by the metrics, by the next start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+from sqlalchemy import Row
+
+from toolkit.domain.jobs.outcomes import RunStatus
+from toolkit.storage.database import Database
+from toolkit.storage.job_tables import job_notices, job_runs, job_steps
+from toolkit.storage.tables import bucket_syncs
+
+_NEWEST = (job_runs.c.slot.desc(), job_runs.c.job)
+
+
+def recent_runs(database: Database, job: str | None = None, limit: int = 30) -> Sequence[Row[Any]]:
+    """The runs of the last slots, of one job or of all, the newest first."""
+    runs = sa.select(job_runs).order_by(*_NEWEST).limit(limit)
+    if job is not None:
+        runs = runs.where(job_runs.c.job == job)
+    with database.transaction() as connection:
+        return connection.execute(runs).all()
+
+
+def find_runs(database: Database, text: str) -> Sequence[Row[Any]]:
+    """The runs whose id begins with ``text``."""
+    runs = sa.select(job_runs).where(sa.cast(job_runs.c.id, sa.Text).startswith(text, autoescape=True))
+    with database.transaction() as connection:
+        return connection.execute(runs.order_by(*_NEWEST).limit(2)).all()
+
+
+def run_of_slot(database: Database, job: str, slot: datetime) -> Row[Any] | None:
+    """The run of one slot."""
+    with database.transaction() as connection:
+        runs = sa.select(job_runs).where(job_runs.c.job == job, job_runs.c.slot == slot)
+        return connection.execute(runs).one_or_none()
+
+
+def steps_of(database: Database, run_id: UUID) -> Sequence[Row[Any]]:
+    """The steps of a run, in their order."""
+    with database.transaction() as connection:
+        steps = sa.select(job_steps).where(job_steps.c.run_id == run_id).order_by(job_steps.c.position)
+        return connection.execute(steps).all()
+
+
+def notices_of(database: Database, job: str, slot: datetime) -> Sequence[Row[Any]]:
+    """The notices about a slot."""
+    told = job_notices.c
+    with database.transaction() as connection:
+        notices = (
+            sa.select(job_notices).where(told.job == job, told.slot == slot).order_by(told.created_at, told.id)
+        )
+        return connection.execute(notices).all()
+
+
+def last_done(database: Database, job: str, before: datetime | None = None) -> Row[Any] | None:
+    """The newest run of the job that is done; ``before`` a slot, where one is named."""
+    runs = sa.select(job_runs).where(job_runs.c.job == job, job_runs.c.status == RunStatus.DONE)
+    if before is not None:
+        runs = runs.where(job_runs.c.slot < before)
+    with database.transaction() as connection:
+        return connection.execute(runs.order_by(*_NEWEST).limit(1)).one_or_none()
+
+
+def missed_since_success(database: Database, job: str) -> Sequence[Row[Any]]:
+    """The missed slots after the last one that was done."""
+    runs = job_runs.c
+    done = (
+        sa.select(sa.func.max(runs.slot)).where(runs.job == job, runs.status == RunStatus.DONE).scalar_subquery()
+    )
+    missed = sa.select(job_runs).where(runs.job == job, runs.status == RunStatus.MISSED)
+    after = missed.where(sa.func.coalesce(runs.slot > done, sa.true())).order_by(runs.slot)
+    with database.transaction() as connection:
+        return connection.execute(after).all()
+
+
+@dataclass(frozen=True, slots=True)
+class JobFigures:
+    """What is measured of one job; ``None`` where it never happened."""
+
+    last_success: datetime | None
+    last_failure: datetime | None
+    duration: float | None
+    missed: int
+    failed: int
+    counts: dict[str, int]
+
+
+def figures_of(database: Database, job: str) -> JobFigures:
+    """The figures of a job: its last success and failure, and how many slots were missed and failed."""
+    runs = job_runs.c
+    ends = sa.select(runs.status, sa.func.max(runs.ended_at).label("ended"), sa.func.count().label("number"))
+    with database.transaction() as connection:
+        rows = connection.execute(ends.where(runs.job == job).group_by(runs.status)).all()
+    found = {row.status: row for row in rows}
+    done = last_done(database, job)
+    failed = found.get(RunStatus.FAILED)
+    return JobFigures(
+        last_success=done.ended_at if done is not None else None,
+        last_failure=failed.ended if failed is not None else None,
+        duration=(done.ended_at - done.started_at).total_seconds() if done is not None else None,
+        missed=found[RunStatus.MISSED].number if RunStatus.MISSED in found else 0,
+        failed=failed.number if failed is not None else 0,
+        counts=dict(done.counts) if done is not None else {},
+    )
+
+
+def bucket_read_at(database: Database) -> datetime | None:
+    """When the bucket was read last: how old the picture is that audits judge."""
+    with database.transaction() as connection:
+        found: datetime | None = connection.scalar(sa.select(sa.func.max(bucket_syncs.c.finished_at)))
+    return found

@@ -1,0 +1,63 @@
+"""Which process holds a run, so that another start can tell at once whether it died.
+
+The process table of one machine says nothing about another machine or container. So a process is looked for only
+where the machine's boot and the namespace of process numbers are the same as ours; elsewhere the lease decides.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
+_NAMESPACE: Final = "/proc/self/ns/pid"
+_START: Final = 19
+"""Place of the start time, in ticks since the boot, among the fields of ``/proc/PID/stat`` after the name."""
+_STATE: Final = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HolderProcess:
+    """A process as it can be known again: a number is given out again later, with another start time."""
+
+    host: str
+    boot: str
+    namespace: str
+    pid: int
+    started: str
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as a row keeps it."""
+        return asdict(self)
+
+
+def this_process() -> HolderProcess:
+    """The process that asks."""
+    try:
+        boot, namespace = _BOOT.read_text().strip(), os.readlink(_NAMESPACE)  # noqa: PTH115  # it is no path
+    except OSError:  # no Linux: then only leases tell
+        boot = namespace = ""
+    return HolderProcess(socket.gethostname(), boot, namespace, os.getpid(), _started(os.getpid()) or "")
+
+
+def is_dead(held_by: Mapping[str, Any] | None) -> bool:
+    """Whether the process that holds a run surely died; ``False`` also where that cannot be known."""
+    here = this_process()
+    if held_by is None or not here.boot:
+        return False
+    if (held_by.get("boot"), held_by.get("namespace")) != (here.boot, here.namespace):
+        return False
+    return _started(int(held_by["pid"])) != str(held_by["started"])
+
+
+def _started(pid: int) -> str | None:
+    """When the process started, ``None`` where it ended, also if nobody asked for its result yet."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[_STATE] in {"Z", "X"} else fields[_START]

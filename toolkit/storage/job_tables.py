@@ -1,0 +1,90 @@
+"""The tables of jobs: their slots, runs, steps and notices, all in schema ``audit``."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from sqlalchemy import Column, ForeignKey, Index, Table, Text, Uuid
+from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
+
+from toolkit.storage.tables import toolkit
+
+_moment = TIMESTAMP(timezone=True)
+
+job_schedules = Table(
+    "job_schedules",
+    toolkit,
+    Column("job", Text, primary_key=True),
+    Column("schedule", Text, nullable=False),
+    Column("watched_until", _moment, nullable=False),
+)
+"""Each job that was ever started or watched. Slots up to ``watched_until`` are accounted for: run, or missed.
+
+A job is watched from the moment at which it, or its present schedule, was first seen.
+"""
+
+job_runs = Table(
+    "job_runs",
+    toolkit,
+    Column("id", Uuid, primary_key=True),
+    Column("job", Text, nullable=False),
+    Column("slot", _moment, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("holder", Uuid),
+    Column("held_by", JSONB),
+    Column("lease_until", _moment),
+    Column("starts", sa.BigInteger, nullable=False),
+    Column("started_at", _moment),
+    Column("ended_at", _moment),
+    Column("failure", Text),
+    Column("reason", Text),
+    Column("started_by", Text),
+    Column("host", Text),
+    Column("versions", JSONB, nullable=False),
+    Column("counts", JSONB, nullable=False),
+    Column("files", JSONB, nullable=False),
+    Column("folder", Text),
+    Column("seal", Text),
+    Column("purged_at", _moment),
+    Index("job_runs_job_slot_key", "job", "slot", unique=True),
+)
+"""The run of each slot of each job: one row, whoever starts it and however often.
+
+``holder`` names the start that works on it; it holds the run while ``lease_until`` lies ahead by the clock of the
+database, and ``held_by`` tells which process of which machine that is. ``counts`` are numbers only, ``files`` are
+names with sizes and SHA-256. ``purged_at``: the files were deleted, as their retention demands.
+"""
+
+job_steps = Table(
+    "job_steps",
+    toolkit,
+    Column("run_id", Uuid, ForeignKey("audit.job_runs.id"), primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("position", sa.BigInteger, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("parameters", JSONB, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("tries", sa.BigInteger, nullable=False),
+    Column("started_at", _moment, nullable=False),
+    Column("ended_at", _moment, nullable=False),
+    Column("failure", Text),
+    Column("reason", Text),
+    Column("counts", JSONB, nullable=False),
+    Column("files", JSONB, nullable=False),
+)
+"""The steps of a run that ended, done or failed; those that are done are not done again."""
+
+job_notices = Table(
+    "job_notices",
+    toolkit,
+    Column("id", Uuid, primary_key=True),
+    Column("job", Text, nullable=False),
+    Column("slot", _moment, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("channel", Text, nullable=False),
+    Column("content", JSONB, nullable=False),
+    Column("created_at", _moment, nullable=False),
+    Column("delivered_at", _moment),
+    Column("tries", sa.BigInteger, nullable=False),
+    Column("problem", Text),
+)
+"""Notices to people, one a channel, written with what they tell; ``problem`` is why the last try failed."""
