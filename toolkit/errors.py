@@ -82,7 +82,10 @@ class UnreadableFile(InvalidInput):
 
 
 class SaleNotFound(ToolkitError):
-    """No sale has this id."""
+    """There is no sale with this id."""
+
+    def __init__(self, sale_id: str | None = None) -> None:
+        super().__init__(None if sale_id is None else f"There is no sale with the id {sale_id!r}.")
 
 
 class EvidenceNotFound(ToolkitError):

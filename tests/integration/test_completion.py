@@ -1,23 +1,37 @@
 """A sale is completed only when the files that lie in the bucket at that moment satisfy the rules."""
 
-from concurrent.futures import ThreadPoolExecutor
+import re
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
 import sqlalchemy as sa
 
 from tests.conftest import SettableClock
+from tests.waiting import someone_waits, wait_until
 from toolkit.domain.evidence import KIND_OF, EvidenceType, FileKind, object_key
 from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.cli.context import print_json
 from toolkit.errors import SaleNotFound
 from toolkit.operations.judge.completion import complete_sale
+from toolkit.operations.judge.withdrawal import withdraw
+from toolkit.operations.observe.bucket_sync import sync_bucket
+from toolkit.operations.register.sales_load import SalesLoaded, load_sales
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_id
-from toolkit.storage.tables import evidences, sale_observations, sales, withdrawals
+from toolkit.storage.tables import (
+    content_checks,
+    evidences,
+    object_observations,
+    sale_observations,
+    sales,
+    withdrawals,
+)
 
 CONTENT = {FileKind.PDF: b"%PDF-1.7\n", FileKind.AUDIO: b"ID3\x04\x00\x00\x00\x00\x00\x00"}
 ISSUED = datetime(2026, 3, 2, 11, 0, tzinfo=UTC)
@@ -128,9 +142,83 @@ def test_two_callers_at_once_complete_a_sale_once(
         assert connection.scalar(sa.select(sa.func.count()).select_from(sale_observations)) == 1
 
 
-def test_an_unknown_sale_is_named(database: Database, bucket: Bucket, clock: SettableClock) -> None:
-    with pytest.raises(SaleNotFound, match="S-9"):
-        complete_sale(database, bucket, "S-9", clock)
+class Interrupted:
+    """A bucket during whose first reading something else happens."""
+
+    def __init__(self, bucket: Bucket, meanwhile: Callable[[], object]) -> None:
+        self._bucket, self._meanwhile = bucket, [meanwhile]
+
+    def head(self, key: str) -> Any:
+        while self._meanwhile:
+            self._meanwhile.pop()()
+        return self._bucket.head(key)
+
+    def read(self, *range_of: Any) -> bytes:
+        return self._bucket.read(*range_of)
+
+
+def test_sales_are_loaded_while_one_of_them_is_completed(
+    database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock, tmp_path: Path
+) -> None:
+    upload(s3, bucket, database, sale, EvidenceType.KYC)
+    path = tmp_path / "sales.csv"
+    path.write_text(
+        f"saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt\n{sale},,B,true,{ISSUED}\n"
+    )
+    with ThreadPoolExecutor(1) as pool:
+
+        def load() -> None:
+            loads.append(pool.submit(load_sales, database, path, timezone=UTC, clock=clock))
+            wait_until(lambda: loads[0].done() or someone_waits(database))
+
+        loads: list[Future[SalesLoaded]] = []
+        done = complete_sale(database, cast("Bucket", Interrupted(bucket, load)), sale, clock)
+        assert loads[0].result().updated == 1
+    assert done.completed_at == clock.now
+    with database.transaction() as connection:
+        assert connection.execute(sa.select(sales.c.utility_group, sales.c.completed_at)).one() == ("B", clock.now)
+
+
+def test_a_record_that_is_withdrawn_while_the_bucket_is_read_does_not_count(
+    database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock
+) -> None:
+    only = upload(s3, bucket, database, sale, EvidenceType.KYC)
+    with ThreadPoolExecutor(1) as pool:
+
+        def withdraw_it() -> None:
+            people = {"withdrawn_by": "a", "approved_by": "b"}
+            done = pool.submit(withdraw, database, only, reason="sent twice", **people, clock=clock)
+            wait_until(lambda: done.done() or someone_waits(database))
+
+        meanwhile = cast("Bucket", Interrupted(bucket, withdraw_it))
+        assert complete_sale(database, meanwhile, sale, clock).completed_at is None
+
+
+@pytest.mark.parametrize("overwritten", [False, True])
+def test_damage_counts_against_the_version_that_it_was_found_in(
+    overwritten: bool, database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock
+) -> None:
+    evidence_id = upload(s3, bucket, database, sale, EvidenceType.KYC)
+    sync_bucket(database, bucket, clock=clock)
+    with database.transaction() as connection:
+        check = {
+            "kind": FileKind.PDF,
+            "problem": "DAMAGED",
+            "media_type": "application/pdf",
+            "checked_at": clock.now,
+        }
+        seen = sa.select(object_observations.c.id).scalar_subquery()
+        connection.execute(sa.insert(content_checks).values(observation_id=seen, **check))
+    if overwritten:
+        key = object_key(evidence_id, "file", ISSUED)
+        s3.put_object(Bucket=bucket.name, Key=key, Body=b"%PDF-1.7 sent again")
+    assert (complete_sale(database, bucket, sale, clock).completed_at == clock.now) is overwritten
+
+
+@pytest.mark.parametrize("sale_id", ["S-9", "", "S-9\udcff", "S-9\x00", "9" * 101])
+def test_an_unknown_sale_is_named(database: Database, bucket: Bucket, clock: SettableClock, sale_id: str) -> None:
+    with pytest.raises(SaleNotFound, match=re.escape(repr(sale_id))):
+        complete_sale(database, bucket, sale_id, clock)
 
 
 def test_the_command_says_what_stands_in_the_way(

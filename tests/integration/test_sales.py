@@ -1,7 +1,6 @@
 """Taking sales over: new, updated, unchanged, rejected; and what is kept of each state that was seen."""
 
 import json
-import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,6 +11,7 @@ import sqlalchemy as sa
 
 from tests.conftest import SettableClock
 from tests.unit.test_fields import body
+from tests.waiting import someone_waits, wait_until
 from toolkit.entrypoints.cli import main
 from toolkit.errors import UnreadableFile
 from toolkit.operations.observe.sale_history import observe, observe_sales
@@ -172,7 +172,6 @@ def test_who_waited_for_another_observer_looks_later_than_that_one(
     database: Database, tmp_path: Path, clock: SettableClock
 ) -> None:
     load(database, tmp_path, clock, "S-1,,A,true,2026-02-28T09:30:00Z,")
-    waits = sa.text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
     with ThreadPoolExecutor() as pool:
         with database.transaction() as connection:
             connection.execute(sa.update(sales).values(utility_group="D"))
@@ -180,8 +179,7 @@ def test_who_waited_for_another_observer_looks_later_than_that_one(
             observe(connection, clock)
             clock.now -= timedelta(minutes=1)
             waiting = pool.submit(observe_sales, database, clock)
-            while not connection.scalar(waits):
-                time.sleep(0.01)
+            wait_until(lambda: someone_waits(database))
             clock.now += timedelta(hours=1)
             connection.execute(sa.update(sales).values(utility_group="C"))
         assert waiting.result().changed == 1

@@ -14,7 +14,7 @@ from uuid import UUID
 from pydantic import BeforeValidator
 
 from toolkit.domain.evidence import SALE_ID_MAX
-from toolkit.domain.fields import OptionalText, RequiredText, invalid, optional_text, required_text
+from toolkit.domain.fields import UNSTORABLE, OptionalText, RequiredText, invalid, optional_text, required_text
 from toolkit.domain.requests import RequestModel
 
 YES: Final = frozenset({"true", "1", "yes", "sim", "s", "verdadeiro"})
@@ -22,6 +22,11 @@ NO: Final = frozenset({"false", "0", "no", "não", "nao", "n", "falso"})
 
 _DAY_FIRST = re.compile(r"^([0-9]{2})/([0-9]{2})/([0-9]{4})")
 """Dates with slashes are day first, always."""
+
+
+def is_possible_sale_id(sale_id: str) -> bool:
+    """Whether a sale can have this id at all: no database is asked about what it cannot store."""
+    return 0 < len(sale_id) <= SALE_ID_MAX and not UNSTORABLE.search(sale_id)
 
 
 def _check_sale_id(value: Any) -> str:

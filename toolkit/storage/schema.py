@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -14,9 +12,7 @@ from sqlalchemy.dialects import postgresql
 from toolkit.errors import SchemaMismatch
 from toolkit.storage import tables
 from toolkit.storage.database import Database
-
-_LOCK: Final = 0x65766964
-"""Advisory lock under which schemas change, so that two upgrades at once become one after the other."""
+from toolkit.storage.locks import Lock, take
 
 _POSTGRESQL: Final = postgresql.dialect()  # type: ignore[no-untyped-call]
 
@@ -34,7 +30,8 @@ def upgrade(database: Database, *, service_tables: bool = False) -> None:
     Raises:
         SchemaMismatch: the database is newer than this toolkit, or the service's tables differ from ours.
     """
-    with database.transaction() as connection, _alone(connection):
+    with database.transaction() as connection:
+        take(connection, Lock.SCHEMA)
         _refuse_newer(connection)
         if service_tables and not _present(connection, tables.service):
             tables.service.create_all(connection)
@@ -95,12 +92,6 @@ def _migrate(connection: Connection) -> None:
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     command.upgrade(config, "head")
-
-
-@contextmanager
-def _alone(connection: Connection) -> Iterator[None]:
-    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
-    yield
 
 
 def _refuse_newer(connection: Connection) -> None:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row
 from toolkit.domain.evidence import EvidenceType, FileKind
 from toolkit.domain.findings import Status, Verdict
 from toolkit.domain.rules import Evidence, Sale, evaluate, evidence_state
+from toolkit.domain.sales import is_possible_sale_id
 from toolkit.domain.signatures import SIGNATURE_BYTES, kind_of_bytes
 from toolkit.errors import SaleNotFound
 from toolkit.operations import Clock
@@ -23,7 +24,7 @@ from toolkit.storage.tables import content_checks, evidences, object_observation
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The answer to a wish to complete a sale.
+    """How an attempt to complete a sale ended.
 
     ``completed_at`` is ``None`` where the verdict did not allow it; ``already`` tells that it was completed
     before, and then its evidence was not looked at again.
@@ -35,33 +36,54 @@ class Completion:
     verdict: Verdict | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The sale and its evidence records that are not withdrawn, as the database holds them."""
+
+    sale: Row[Any]
+    records: list[Row[Any]]
+
+
 def complete_sale(database: Database, bucket: Bucket, sale_id: str, clock: Clock) -> Completion:
     """Mark a sale as completed if the files that lie in the bucket right now satisfy the rules.
 
-    The sale is locked meanwhile: of two callers at once the second one waits and finds it completed, and a
-    withdrawal comes wholly before or wholly after.
+    The bucket is read without any lock. Then the sale is locked, and marked only if neither it nor its records
+    changed since they were read; otherwise it is judged again. So of two callers at once one completes it and
+    the other finds it completed, and a withdrawal comes wholly before or wholly after.
 
     Raises:
         SaleNotFound: no sale has this id.
         BucketError: the bucket could not be asked; nothing was changed.
     """
-    with database.transaction() as connection:
-        sale = connection.execute(sa.select(sales).where(sales.c.id == sale_id).with_for_update()).one_or_none()
-        if sale is None:
-            raise SaleNotFound(f"There is no sale with the id {sale_id!r}.")
-        if sale.completed_at is not None:
-            return Completion(sale_id, sale.completed_at, True, None)
-        now = clock()
-        verdict = evaluate(
-            Sale(sale.utility_group, sale.is_client_financial_responsible),
-            [_examined(bucket, record, now) for record in _records(connection, sale_id)],
-        )
+    if not is_possible_sale_id(sale_id):
+        raise SaleNotFound(sale_id)
+    while True:
+        with database.transaction() as connection:
+            known = _read(connection, sale_id)
+        if known.sale.completed_at is not None:
+            return Completion(sale_id, known.sale.completed_at, True, None)
+        verdict = _judged(bucket, known, clock())
         if verdict.status is not Status.COMPLIANT:
             return Completion(sale_id, None, False, verdict)
-        completed_at = clock()
-        connection.execute(sa.update(sales).where(sales.c.id == sale_id).values(completed_at=completed_at))
-        observe(connection, clock, sale_id)
-        return Completion(sale_id, completed_at, False, verdict)
+        with database.transaction() as connection:
+            connection.execute(sa.select(sales.c.id).where(sales.c.id == sale_id).with_for_update())
+            if _read(connection, sale_id) == known:
+                completed_at = clock()
+                connection.execute(sa.update(sales).where(sales.c.id == sale_id).values(completed_at=completed_at))
+                observe(connection, clock, sale_id)
+                return Completion(sale_id, completed_at, False, verdict)
+
+
+def _read(connection: Connection, sale_id: str) -> _Known:
+    sale = connection.execute(sa.select(sales).where(sales.c.id == sale_id)).one_or_none()
+    if sale is None:
+        raise SaleNotFound(sale_id)
+    return _Known(sale, _records(connection, sale_id))
+
+
+def _judged(bucket: Bucket, known: _Known, now: datetime) -> Verdict:
+    sale = Sale(known.sale.utility_group, known.sale.is_client_financial_responsible)
+    return evaluate(sale, [_examined(bucket, record, now) for record in known.records])
 
 
 def _records(connection: Connection, sale_id: str) -> list[Row[Any]]:

@@ -10,9 +10,9 @@ import sqlalchemy as sa
 
 from toolkit.domain.evidence import EvidenceType, FileKind
 from toolkit.domain.rules import EvidenceState, evidence_state
+from toolkit.domain.sales import is_possible_sale_id
 from toolkit.errors import SaleNotFound
 from toolkit.operations import Clock
-from toolkit.operations.request.single import is_possible_sale_id
 from toolkit.storage.database import Database
 from toolkit.storage.tables import content_checks, evidences, object_observations, sales, withdrawals
 
@@ -58,12 +58,11 @@ def records_of(database: Database, sale_id: str, clock: Clock) -> list[EvidenceR
         .order_by(evidences.c.requested_at, evidences.c.id)
     )
     now = clock()
-    unknown = SaleNotFound(f"There is no sale with the id {sale_id!r}.")
     if not is_possible_sale_id(sale_id):
-        raise unknown
+        raise SaleNotFound(sale_id)
     with database.transaction() as connection:
         if connection.scalar(sa.select(sales.c.id).where(sales.c.id == sale_id)) is None:
-            raise unknown
+            raise SaleNotFound(sale_id)
         rows = connection.execute(query).all()
     return [
         EvidenceRecord(

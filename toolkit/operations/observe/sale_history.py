@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 
 from toolkit.operations import Clock
 from toolkit.storage.database import Database
+from toolkit.storage.locks import Lock, take
 from toolkit.storage.tables import sale_observations, sales
 
 OBSERVED: Final = (
@@ -25,9 +26,6 @@ OBSERVED: Final = (
     "completed_at",
 )
 """The columns of a sale that are kept, beside its id."""
-
-_LOCK: Final = 0x73616C65
-"""Advisory lock under which sales are observed, so that two observers do not both note the same change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ def observe(connection: Connection, clock: Clock, sale_id: str | None = None) ->
     With ``sale_id`` only that sale is looked at. Whoever waits for another observer looks later than that one,
     so the clock is asked after the wait: no observation ends before it began.
     """
-    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+    take(connection, Lock.SALE_HISTORY)
     now = clock()
     seen = sale_observations
     current = sa.and_(seen.c.gone_at.is_(None), _only(seen.c.sale_id, sale_id))

@@ -19,13 +19,11 @@ from toolkit.operations.observe.sale_history import OBSERVED, observe
 from toolkit.operations.progress import Progress, Quiet
 from toolkit.operations.spreadsheets import Table, read_table
 from toolkit.storage.database import Database, raw
+from toolkit.storage.locks import Lock, take
 from toolkit.storage.tables import clients, sales
 
 REQUIRED_COLUMNS: Final = ("saleId", "clientId", "utilityGroup", "isClientFinancialResponsible", "createdAt")
 OPTIONAL_COLUMNS: Final = ("partner", "completedAt")
-
-_LOCK: Final = 0x73616C65
-"""Advisory lock of whoever merges sales: two with the same new sale would else fail each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +81,7 @@ def load_sales(
                 copy.write_row((line, *_values(sale, timezone)))
                 accepted += 1
         progress.end()
-        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+        take(connection, Lock.SALES_LOAD)
         rejected += _reject_unknown_clients(connection)
         inserted, updated = _merge(connection)
         observe(connection, clock)

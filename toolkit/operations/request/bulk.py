@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final, TextIO
 from uuid import UUID
 
-import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.domain.evidence import EvidenceType, object_key
@@ -25,9 +24,7 @@ from toolkit.operations.request.single import UploadLimits
 from toolkit.storage.bucket import Bucket, UploadForm
 from toolkit.storage.database import Database, raw
 from toolkit.storage.identifiers import new_ids
-
-_LOCK: Final = 0x63726564
-"""Advisory lock under which manifests are worked off, so that one that runs twice at once issues once."""
+from toolkit.storage.locks import Lock, take
 
 _STEP: Final = 500
 """Forms between two signs of progress."""
@@ -124,7 +121,7 @@ def issue(
     wanted, rows = manifest.wanted, len(manifest.wanted) + len(manifest.rejected)
     # The database commits before the file appears: there is no form without a record.
     with atomic_file(out) as draft, database.transaction() as connection:
-        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+        take(connection, Lock.CREDENTIALS)
         stage(connection, wanted)
         unknown = [RejectedRow(wanted[position].line, _NO_SALE) for position in without_sale(connection)]
         if rejected := sorted([*manifest.rejected, *unknown], key=lambda row: row.line):

@@ -11,9 +11,10 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolkit.domain.evidence import SALE_ID_MAX, EvidenceRequest, UtilityGroup, object_key
-from toolkit.domain.fields import REQUIRED, UNSTORABLE
+from toolkit.domain.evidence import EvidenceRequest, UtilityGroup, object_key
+from toolkit.domain.fields import REQUIRED
 from toolkit.domain.requests import parse
+from toolkit.domain.sales import is_possible_sale_id
 from toolkit.errors import InvalidField, InvalidFields, SaleNotFound
 from toolkit.operations import Clock
 from toolkit.operations.prove.custody_log import TELL_ISSUED
@@ -90,11 +91,6 @@ def request_upload(
         if connection.execute(_ISSUE_FOR_KNOWN_SALE, record).first() is None:
             raise SaleNotFound
     return IssuedCredentials(evidence_id, sale_id, request.file_name, form.url, form.fields, form.expires_at)
-
-
-def is_possible_sale_id(sale_id: str) -> bool:
-    """Tell whether a sale can have this id: a text that cannot be stored is never looked up."""
-    return 0 < len(sale_id) <= SALE_ID_MAX and not UNSTORABLE.search(sale_id)
 
 
 _COLUMNS: Final = evidences.columns.keys()

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 from toolkit.operations import Clock
 from toolkit.operations.observe.bucket_sync.listing import listed_pages
-from toolkit.operations.observe.bucket_sync.object_history import Changes, observe_objects, take_lock
+from toolkit.operations.observe.bucket_sync.object_history import Changes, observe_objects
 from toolkit.operations.observe.bucket_sync.scope import FULL_EVERY, address, next_scope
 from toolkit.operations.observe.bucket_sync.type_detection import examine
 from toolkit.operations.progress import Progress, Quiet
@@ -27,7 +27,7 @@ from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.tables import bucket_syncs
 
-__all__ = ["FULL_EVERY", "Synced", "sync_bucket", "take_lock"]
+__all__ = ["FULL_EVERY", "Synced", "sync_bucket"]
 
 
 @dataclass(frozen=True, slots=True)

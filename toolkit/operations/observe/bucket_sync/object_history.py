@@ -15,9 +15,7 @@ from toolkit.operations.observe.bucket_sync.listing import Page
 from toolkit.operations.observe.bucket_sync.scope import Scope
 from toolkit.operations.progress import Progress
 from toolkit.storage.database import Database, raw
-
-_LOCK: Final = 0x73796E63
-"""Advisory lock under which observations are written: two readings at once become one after the other."""
+from toolkit.storage.locks import Lock, take
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +33,12 @@ def observe_objects(
 ) -> Changes:
     """Take over a listing of the scope's keys, all of it or nothing."""
     with database.transaction() as connection:
-        take_lock(connection)
+        take(connection, Lock.OBJECT_HISTORY)
         listed = _copy_listing(connection, pages, progress)
         now = clock()
         changed, vanished = _close_observations(connection, scope, now)
         appeared = _insert_observations(connection, now) - changed
     return Changes(listed, appeared, changed, vanished)
-
-
-def take_lock(connection: Connection) -> None:
-    """Wait until nobody else writes what was seen of the bucket, and keep others out until the commit."""
-    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
 
 
 def _copy_listing(connection: Connection, pages: Iterable[Page], progress: Progress) -> int:

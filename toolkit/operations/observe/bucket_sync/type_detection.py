@@ -15,11 +15,11 @@ from toolkit.domain.evidence import KEY_PREFIX, kind_of_media_type
 from toolkit.domain.signatures import SIGNATURE_BYTES, UNKNOWN, media_type_of_bytes
 from toolkit.errors import BucketError, BucketUnavailable
 from toolkit.operations import Clock
-from toolkit.operations.observe.bucket_sync.object_history import take_lock
 from toolkit.operations.observe.bucket_sync.scope import Scope
 from toolkit.operations.progress import Progress
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
+from toolkit.storage.locks import Lock, take
 
 READERS: Final = 16
 """Objects whose first bytes are read at the same time."""
@@ -89,7 +89,7 @@ def _keep_checks(database: Database, checks: Iterable[dict[str, Any]], now: date
     if not rows:
         return
     with database.transaction() as connection:
-        take_lock(connection)
+        take(connection, Lock.OBJECT_HISTORY)
         connection.execute(sa.text(_KEEP_CHECK), rows)
 
 

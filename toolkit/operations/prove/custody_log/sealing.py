@@ -16,19 +16,17 @@ from sqlalchemy import Connection, Row
 from toolkit.domain.custody_chain import BEGINNING, Event, Seal, event_digest, first_digest, seal_hash, seal_header
 from toolkit.operations import Clock
 from toolkit.storage.database import Database
+from toolkit.storage.locks import Lock, take
 from toolkit.storage.tables import custody_seals
 
 BATCH: Final = 1000
 """Events under one seal at most."""
 
-_LOCK: Final = 0x7365616C
-"""Advisory lock under which the chain grows."""
-
 
 def seal_events(database: Database, clock: Clock) -> Seal | None:
     """Seal every event that can be sealed; the newest seal, ``None`` while there is none at all."""
     with database.transaction() as connection:
-        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+        take(connection, Lock.CUSTODY_SEAL)
         # The horizon is read after the lock, and after it no transaction below the horizon is under way.
         horizon: int = connection.execute(sa.text(_HORIZON)).scalar_one()
         last = connection.execute(_newest()).one_or_none()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -13,10 +12,8 @@ from toolkit.operations.progress import Progress
 from toolkit.operations.register.bulk_load.options import LoadOptions
 from toolkit.operations.register.bulk_load.results import Tally
 from toolkit.storage.identifiers import new_id
+from toolkit.storage.locks import Lock, take, take_if_free
 from toolkit.storage.tables import load_batches
-
-_LOCK: Final = 0x6C6F6164
-"""Loads of clients run one after the other, or two at once could each register what is in both files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +50,8 @@ class Batch:
 
 def wait_for_turn(connection: Connection, progress: Progress) -> None:
     """Hold the lock of loads until the transaction ends."""
-    if connection.scalar(sa.select(sa.func.pg_try_advisory_xact_lock(_LOCK))):
+    if take_if_free(connection, Lock.CLIENT_LOAD):
         return
     progress.begin("Waiting for another load of clients to end", None, "loads")
-    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+    take(connection, Lock.CLIENT_LOAD)
     progress.end()

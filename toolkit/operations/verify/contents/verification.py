@@ -21,12 +21,12 @@ from toolkit.domain.contents import ContentProblem
 from toolkit.domain.evidence import KEY_PREFIX, KIND_OF, EvidenceType, FileKind
 from toolkit.errors import BucketError, BucketUnavailable
 from toolkit.operations import Clock
-from toolkit.operations.observe.bucket_sync import take_lock
 from toolkit.operations.progress import Progress, Quiet
 from toolkit.operations.verify.contents.inspection import Inspected
 from toolkit.operations.verify.contents.inspector import Inspector
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
+from toolkit.storage.locks import Lock, take
 
 INSPECTORS: Final = min(4, os.cpu_count() or 1)
 """Files that are looked at, at the same time: a processor each."""
@@ -198,7 +198,7 @@ def _keep(database: Database, checks: list[dict[str, Any]], now: datetime) -> No
     if not checks:
         return
     with database.transaction() as connection:
-        take_lock(connection)
+        take(connection, Lock.OBJECT_HISTORY)
         connection.execute(sa.text(_KEEP), [check | {"now": now} for check in checks])
 
 

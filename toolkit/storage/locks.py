@@ -1,0 +1,74 @@
+"""The advisory locks of the toolkit, each for one kind of work that must not run twice at the same time.
+
+A transaction that needs several of them takes them in the order of ``Lock``, so that no two transactions wait for
+each other; rows of ``sales`` are locked after ``SALES_LOAD`` and before ``SALE_HISTORY``. PostgreSQL gives a lock
+back when the transaction ends. Nobody asks the bucket between locking rows of ``sales`` and the commit.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, unique
+from typing import Final
+from weakref import WeakKeyDictionary
+
+import sqlalchemy as sa
+from sqlalchemy import Connection, RootTransaction
+
+
+@unique
+class Lock(Enum):
+    """One member for each lock, in the order in which they are taken; the value is its number in PostgreSQL."""
+
+    SCHEMA = 0x65766964
+    """Schemas change: two upgrades at once become one after the other."""
+    CLIENT_LOAD = 0x6C6F6164
+    """Clients are loaded: two loads at once could each register what is in both files."""
+    CREDENTIALS = 0x63726564
+    """A manifest gets its credentials: two at once could each make a record for the same file."""
+    SALES_LOAD = 0x6D657267
+    """Sales are merged from a file: two with the same new sale would fail each other."""
+    SALE_HISTORY = 0x73616C65
+    """Observations of sales are written: two observers would both note the same change."""
+    OBJECT_HISTORY = 0x73796E63
+    """Observations of the bucket and of its contents are written: two readings become one after the other."""
+    CUSTODY_SEAL = 0x7365616C
+    """The chain of the custody log grows."""
+
+
+_ORDER: Final = {lock: place for place, lock in enumerate(Lock)}
+
+_taken: WeakKeyDictionary[RootTransaction, Lock] = WeakKeyDictionary()
+"""For each transaction under way, the last lock in the order that it holds."""
+
+
+def take(connection: Connection, lock: Lock) -> None:
+    """Wait for the lock, and hold it until the transaction ends.
+
+    Raises:
+        RuntimeError: the transaction holds a lock that comes later in the order.
+    """
+    _check_order(connection, lock)
+    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(lock.value)))
+    _note(connection, lock)
+
+
+def take_if_free(connection: Connection, lock: Lock) -> bool:
+    """Hold the lock until the transaction ends, unless somebody else holds it; raises as ``take`` does."""
+    _check_order(connection, lock)
+    free: bool = connection.execute(sa.select(sa.func.pg_try_advisory_xact_lock(lock.value))).scalar_one()
+    if free:
+        _note(connection, lock)
+    return free
+
+
+def _check_order(connection: Connection, lock: Lock) -> None:
+    transaction = connection.get_transaction()
+    last = _taken.get(transaction) if isinstance(transaction, RootTransaction) else None
+    if last is not None and _ORDER[last] > _ORDER[lock]:
+        raise RuntimeError(f"The lock {lock.name} comes before {last.name}, which this transaction holds already.")
+
+
+def _note(connection: Connection, lock: Lock) -> None:
+    transaction = connection.get_transaction()
+    assert isinstance(transaction, RootTransaction)
+    _taken[transaction] = lock
