@@ -57,6 +57,8 @@ class Settings:
     """The role that signs upload forms where the ambient credentials carry no token."""
     aws: AwsSettings = AwsSettings()
     """How the shared bucket is reached."""
+    service_map: Path | None = None
+    """The file that describes the sales service's own tables (``TOOLKIT_SERVICE_MAP``); see ``toolkit db map``."""
     timezone: ZoneInfo = field(default_factory=lambda: ZoneInfo(DEFAULT_TIMEZONE))
     """The zone of times that are written without an offset (``TOOLKIT_TIMEZONE``)."""
     upload_ttl: int = DEFAULT_UPLOAD_TTL
@@ -89,6 +91,7 @@ class Settings:
             evidence_bucket=value("EVIDENCE_BUCKET"),
             evidence_role_arn=value("EVIDENCE_ROLE_ARN"),
             aws=_aws(value),
+            service_map=_path(value("TOOLKIT_SERVICE_MAP")),
             timezone=_timezone(value("TOOLKIT_TIMEZONE") or DEFAULT_TIMEZONE),
             upload_ttl=_between("TOOLKIT_UPLOAD_TTL", value("TOOLKIT_UPLOAD_TTL"), DEFAULT_UPLOAD_TTL, 1, 43200),
             upload_max_bytes=_between(
@@ -99,6 +102,10 @@ class Settings:
             jwt_audience=value("TOOLKIT_JWT_AUDIENCE"),
             jwt_issuer=value("TOOLKIT_JWT_ISSUER"),
         )
+
+
+def _path(text: str | None) -> Path | None:
+    return None if text is None else Path(text).expanduser().absolute()
 
 
 def _home(text: str | None) -> Path:

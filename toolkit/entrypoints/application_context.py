@@ -13,6 +13,7 @@ from toolkit.operations import Clock
 from toolkit.settings import Settings
 from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database
+from toolkit.storage.service_map import ServiceMap, load_map
 
 if TYPE_CHECKING:
     from toolkit.storage.bucket import Bucket
@@ -46,16 +47,22 @@ class ApplicationContext:
         """The database, with a schema that fits this toolkit."""
         shared = self.settings.database_url
         url = embedded.database_url(self.settings.home) if shared is None else shared
-        database = Database(url, embedded=shared is None, pool_size=self.pool_size)
+        described = self.service_map
+        database = Database(url, embedded=shared is None, mapped=described is not None, pool_size=self.pool_size)
         try:
             if shared is not None:
-                schema.check(database)
-            elif not schema.is_current(database):
-                schema.upgrade(database, service_tables=True)
+                schema.check(database, described)
+            elif not schema.is_current(database, described):
+                schema.upgrade(database, service_tables=described is None, service_map=described)
         except ToolkitError:
             database.dispose()
             raise
         return database
+
+    @cached_property
+    def service_map(self) -> ServiceMap | None:
+        """How the service's data are read, where they are not in the contract's own tables."""
+        return None if self.settings.service_map is None else load_map(self.settings.service_map)
 
     @cached_property
     def bucket(self) -> Bucket:

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from toolkit.errors import BucketError, DatabaseError, EmbeddedServiceError, SchemaMismatch
+from toolkit.errors import BucketError, DatabaseError, EmbeddedServiceError, SchemaMismatch, SettingsError
 from toolkit.settings import Settings
 from toolkit.storage import embedded, schema
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.embedded import ServiceStatus
 from toolkit.storage.embedded.home import explained
+from toolkit.storage.service_map import load_map
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +49,9 @@ def service_health(settings: Settings) -> Sequence[ServiceHealth]:
     home = settings.home
     postgres, s3 = embedded.statuses(home)
     return (
-        _embedded_database(postgres, home)
+        _embedded_database(postgres, settings)
         if settings.database_url is None
-        else _shared_database(settings.database_url),
+        else _shared_database(settings.database_url, settings),
         _embedded("bucket", s3, home) if settings.evidence_bucket is None else _shared_bucket(settings),
     )
 
@@ -85,14 +86,14 @@ def _unusable(home: Path) -> str | None:
     return None
 
 
-def _embedded_database(status: ServiceStatus, home: Path) -> ServiceHealth:
-    health = replace(_embedded("database", status, home), newest_schema=schema.newest_revision())
+def _embedded_database(status: ServiceStatus, settings: Settings) -> ServiceHealth:
+    health = replace(_embedded("database", status, settings.home), newest_schema=schema.newest_revision())
     if status.url is None:
         return health
-    return _asked(health, Database(status.url, embedded=True))
+    return _asked(health, Database(status.url, embedded=True), settings)
 
 
-def _shared_database(url: str) -> ServiceHealth:
+def _shared_database(url: str, settings: Settings) -> ServiceHealth:
     database = Database(url)
     health = ServiceHealth(
         service="database",
@@ -102,18 +103,18 @@ def _shared_database(url: str) -> ServiceHealth:
         address=database.address,
         newest_schema=schema.newest_revision(),
     )
-    return _asked(health, database)
+    return _asked(health, database, settings)
 
 
-def _asked(health: ServiceHealth, database: Database) -> ServiceHealth:
+def _asked(health: ServiceHealth, database: Database, settings: Settings) -> ServiceHealth:
     """The health with what the database itself says."""
     found: str | None = None
     try:
         with database.transaction() as connection:
             found = schema.revision(connection)
             server = connection.dialect.server_version_info or ()
-        schema.check(database)
-    except SchemaMismatch as error:
+        schema.check(database, None if settings.service_map is None else load_map(settings.service_map))
+    except (SchemaMismatch, SettingsError) as error:
         health = replace(health, problem=str(error))
     except DatabaseError as error:
         return replace(health, answers=False, problem=str(error))

@@ -13,6 +13,8 @@ from toolkit.errors import SchemaMismatch
 from toolkit.storage import tables
 from toolkit.storage.database import Database
 from toolkit.storage.locks import Lock, take
+from toolkit.storage.service_map import ServiceMap
+from toolkit.storage.service_map.views import check_views, made_from, make_views
 
 _POSTGRESQL: Final = postgresql.dialect()  # type: ignore[no-untyped-call]
 
@@ -22,25 +24,32 @@ _VERSION_TABLE: Final = "alembic_version"
 _UPGRADE_HINT: Final = "Run: toolkit db upgrade"
 
 
-def upgrade(database: Database, *, service_tables: bool = False) -> None:
+def upgrade(database: Database, *, service_tables: bool = False, service_map: ServiceMap | None = None) -> None:
     """Bring schema ``audit`` to this version; with ``service_tables``, create the service's where there are none.
 
-    All or nothing: a failure leaves the schema as it was.
+    With ``service_map``, the views of schema ``audit_service`` are made from it. All or nothing: a failure leaves
+    the schema as it was.
 
     Raises:
         SchemaMismatch: the database is newer than this toolkit, or the service's tables differ from ours.
+        SettingsError: the mapping does not fit the database.
     """
     with database.transaction() as connection:
         take(connection, Lock.SCHEMA)
         _refuse_newer(connection)
-        if service_tables and not _present(connection, tables.service):
-            tables.service.create_all(connection)
-        _check_service_tables(connection)
-        connection.execute(sa.schema.CreateSchema(tables.AUDIT, if_not_exists=True))
+        if service_map is not None:
+            make_views(connection, service_map)
+        else:
+            if service_tables and not _present(connection, tables.service):
+                tables.service.create_all(connection)
+            _check_service_tables(connection)
+        # Asked for first: without the right to create schemas, one that is there is enough.
+        if not sa.inspect(connection).has_schema(tables.AUDIT):
+            connection.execute(sa.schema.CreateSchema(tables.AUDIT))
         _migrate(connection)
 
 
-def check(database: Database) -> None:
+def check(database: Database, service_map: ServiceMap | None = None) -> None:
     """Make sure that this version of the toolkit can work with the database as it is.
 
     Raises:
@@ -56,13 +65,17 @@ def check(database: Database) -> None:
                 f"The database at {database.address} has schema version {current}, older than {head}, which this "
                 f"toolkit needs. {_UPGRADE_HINT}"
             )
-        _check_service_tables(connection)
+        if service_map is not None:
+            check_views(connection, service_map)
+        else:
+            _check_service_tables(connection)
 
 
-def is_current(database: Database) -> bool:
+def is_current(database: Database, service_map: ServiceMap | None = None) -> bool:
     """Tell whether ``upgrade`` has nothing to do."""
     with database.transaction() as connection:
-        return revision(connection) == newest_revision()
+        mapped = service_map is None or made_from(connection) == service_map.fingerprint
+        return mapped and revision(connection) == newest_revision()
 
 
 def revision(connection: Connection) -> str | None:
@@ -129,7 +142,13 @@ def _check_service_tables(connection: Connection) -> None:
         raise SchemaMismatch(
             "The service's tables differ from what this toolkit works with: "
             + "; ".join(differences)
-            + ". They are never altered here. Where there are none yet: toolkit db upgrade --service-tables"
+            + ". They are never altered here. Where the service keeps its data in other tables, describe them: "
+            "toolkit db map. Where there are none yet: toolkit db upgrade --service-tables"
+            + (
+                f". Schema {tables.SERVICE} was made from a mapping: set TOOLKIT_SERVICE_MAP to its file"
+                if made_from(connection)
+                else ""
+            )
         )
 
 

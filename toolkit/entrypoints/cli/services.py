@@ -99,9 +99,20 @@ def upgrade(ctx: Context, service_tables: bool) -> int:
       DATABASE_URL=postgresql://toolkit@db.example/sales toolkit db upgrade --service-tables
     """
     url = ctx.settings.database_url
-    database = Database(url or embedded.database_url(ctx.settings.home), embedded=url is None)
+    described = ctx.application.service_map
+    if service_tables and described is not None:
+        raise click.UsageError(
+            "--service-tables makes the contract's own tables; TOOLKIT_SERVICE_MAP names others."
+        )
+    database = Database(
+        url or embedded.database_url(ctx.settings.home), embedded=url is None, mapped=described is not None
+    )
     try:
-        schema.upgrade(database, service_tables=service_tables or database.embedded)
+        schema.upgrade(
+            database,
+            service_tables=described is None and (service_tables or database.embedded),
+            service_map=described,
+        )
     finally:
         database.dispose()
     click.echo(f"{database.address}: schema {schema.newest_revision()}")

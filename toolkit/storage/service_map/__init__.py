@@ -1,0 +1,16 @@
+"""The sales service's data as it is: one file describes it, and views in ``audit_service`` stand for it.
+
+::
+
+    model           the mapping file: relations, and where each of their columns comes from
+    expressions     a column of the mapping as SQL, for reading
+    views           the views, made again when the file changes
+    writing         which relations can be written through their view, and how
+    catalog         the tables and columns of a database, as PostgreSQL describes them
+    draft           a first mapping for a database that nobody has described yet
+    proof           what is wrong with the data as the mapping shows them
+"""
+
+from toolkit.storage.service_map.model import ServiceMap, load_map
+
+__all__ = ["ServiceMap", "load_map"]

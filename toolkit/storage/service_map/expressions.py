@@ -1,0 +1,194 @@
+"""A column of the mapping as SQL, for reading: the types are the contract's, whatever the table has.
+
+Functions of schema ``audit_service`` take the types apart, so that an expression depends on the file alone. They
+are plain SQL, which PostgreSQL puts in place of the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import sqlalchemy as sa
+
+from toolkit.domain.evidence import MEDIA_TYPES
+from toolkit.storage.service_map.model import NEEDED, Relation, ServiceMap, Source
+from toolkit.storage.tables import SERVICE
+
+THIS: Final = "this"
+"""The row of the relation's own table in every expression, those of the file included."""
+
+FUNCTIONS: Final = (
+    ("as_key", "value uuid", "uuid", "value"),
+    ("as_key", "value bigint", "uuid", "lpad(value::text, 32, '0')::uuid"),
+    (
+        "as_key",
+        "value text",
+        "uuid",
+        "CASE WHEN value ~* '^[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$' THEN value::uuid "
+        "WHEN value ~ '^[0-9]{1,32}$' THEN lpad(value, 32, '0')::uuid ELSE md5(value)::uuid END",
+    ),
+    ("as_time", "value timestamptz, zone text", "timestamptz", "value"),
+    ("as_time", "value timestamp, zone text", "timestamptz", "value AT TIME ZONE zone"),
+    ("as_time", "value date, zone text", "timestamptz", "value::timestamp AT TIME ZONE zone"),
+    (
+        "as_time",
+        "value bigint, zone text",
+        "timestamptz",
+        "to_timestamp(CASE WHEN abs(value) < 100000000000 THEN value ELSE value / 1000.0 END)",
+    ),
+    (
+        "as_time",
+        "value text, zone text",
+        "timestamptz",
+        "CASE WHEN value ~* ':[0-9.]+ *(z|[+-][0-9]{2}(:?[0-9]{2})?)$' THEN value::timestamptz "
+        "ELSE value::timestamp AT TIME ZONE zone END",
+    ),
+    (
+        "as_key_of_file",
+        "folder text, name text",
+        "text",
+        "CASE WHEN coalesce(folder, '') = '' THEN '' ELSE rtrim(folder, '/') || '/' END || ltrim(name, '/')",
+    ),
+)
+"""Functions of the views: name, parameters, result and the SQL that they stand for.
+
+A number becomes the UUID whose digits are its own, so that it is read and turned round at sight; a text that is
+neither becomes the UUID of its MD5, which cannot be turned round.
+"""
+
+
+def quoted(name: str) -> str:
+    """The name as SQL writes it: exactly this name, whatever its case."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """The text as SQL writes it."""
+    escaped = text.replace("'", "''")
+    return f"E'{escaped.replace(chr(92), chr(92) * 2)}'" if "\\" in escaped else f"'{escaped}'"
+
+
+def select(mapping: ServiceMap, name: str, columns: Sequence[str] | None = None) -> str:
+    """The query that gives the contract's relation ``name``, or some of its columns."""
+    relation, table = mapping.relations[name], NEEDED[name]
+    wanted = [table.c[column] for column in columns or table.columns.keys()]
+    if relation.absent:
+        nothing = ", ".join(f"NULL::{_TYPES[type(column.type)]} AS {column.name}" for column in wanted)
+        return f"SELECT {nothing} WHERE false"
+    lookups = [source for source in _lookups(relation) if columns is None or _used(relation, columns, source)]
+    shown = ",\n    ".join(
+        f"{read(relation.columns[column.name], column, mapping.timezone, lookups)} AS {column.name}"
+        for column in wanted
+    )
+    parts = [f"SELECT\n    {shown}\nFROM {relation.from_} AS {THIS}"]
+    parts += [
+        f"LEFT JOIN {_lookup_name(number)} ON {_lookup_name(number)}.key = {THIS}.{quoted(source.by or '')}"
+        for number, source in enumerate(lookups)
+    ]
+    if relation.where:
+        parts.append(f"WHERE {relation.where}")
+    found = "\n".join(parts)
+    # Outer-joined as tables they would keep PostgreSQL from locking the sale itself.
+    named = ",\n".join(f"{_lookup_name(number)} AS ({_lookup(source)})" for number, source in enumerate(lookups))
+    return f"WITH {named}\n{found}" if named else found
+
+
+def read(source: Source, column: sa.Column[object], timezone: str, lookups: Sequence[Source] = ()) -> str:
+    """The SQL that gives the column of the contract."""
+    kind = _TYPES[type(column.type)]
+    if source.absent:
+        return f"NULL::{kind}"
+    value = _value(source, lookups)
+    if source.codes:
+        value = _decoded(value, source.codes, kind)
+    if kind == "uuid":
+        return f"{SERVICE}.as_key({value})"
+    if kind == "timestamptz" and source.value is None:
+        return f"{SERVICE}.as_time({value}, {literal(source.zone or timezone)})"
+    found = f"({value})::{kind}"
+    if column.name in _NEVER_NULL:
+        return f"coalesce({found}, '')"
+    return found
+
+
+_NEVER_NULL: Final = ("utility_group", "evidence_type")
+"""Where nothing stands there, the audit has to say that it is no known value."""
+
+_TYPES: Final[dict[type[object], str]] = {
+    sa.Text: "text",
+    sa.Uuid: "uuid",
+    sa.Boolean: "boolean",
+    sa.Date: "date",
+    sa.dialects.postgresql.TIMESTAMP: "timestamptz",
+}
+
+
+def _value(source: Source, lookups: Sequence[Source]) -> str:
+    """The value as the table has it."""
+    if source.sql is not None:
+        return f"({source.sql})"
+    if source.value is not None:
+        return literal(source.value) if isinstance(source.value, str) else str(source.value).lower()
+    if source.date is not None and source.time is not None:
+        day, hour = (f"{THIS}.{quoted(part)}" for part in (source.date, source.time))
+        # A day without its hour is known all the same: a sale that was completed is not open again.
+        return f"({day}::date + coalesce({hour}::time, '00:00'))"
+    if source.folder is not None and source.name is not None:
+        parts = (f"{THIS}.{quoted(part)}::text" for part in (source.folder, source.name))
+        return _stripped(source, f"{SERVICE}.as_key_of_file({', '.join(parts)})")
+    if source.media_type_of is not None:
+        return _media_type(f"{THIS}.{quoted(source.media_type_of)}::text")
+    place = next((_lookup_name(number) for number, each in enumerate(lookups) if _same(each, source)), None)
+    value = f"{place}.value" if place else f"{THIS}.{quoted(source.column or '')}"
+    if source.json_path:
+        value = f"({value}::jsonb #>> {literal('{' + ','.join(map(quoted, source.json_path)) + '}')})"
+    if source.mask:
+        return f"regexp_replace({value}::text, '[^0-9]', '', 'g')"
+    return _stripped(source, value)
+
+
+def _stripped(source: Source, value: str) -> str:
+    if source.strip is None:
+        return value
+    return f"regexp_replace({value}::text, {literal(f'^(?:{source.strip})')}, '')"
+
+
+def _decoded(value: str, codes: dict[str, str | bool], kind: str) -> str:
+    """The contract's value for each code; another code stays as it is, and for a flag is unknown."""
+    cases = " ".join(
+        f"WHEN {literal(code)} THEN {literal(meaning) if isinstance(meaning, str) else str(meaning).lower()}"
+        for code, meaning in codes.items()
+    )
+    other = "NULL" if kind == "boolean" else f"({value})::text"
+    return f"CASE ({value})::text {cases} ELSE {other} END"
+
+
+def _media_type(name: str) -> str:
+    cases = " ".join(f"WHEN {literal(ending)} THEN {literal(kind)}" for ending, kind in MEDIA_TYPES.items())
+    return f"CASE lower(substring({name} FROM '[^.]*$')) {cases} ELSE 'application/octet-stream' END"
+
+
+def _lookups(relation: Relation) -> list[Source]:
+    found: list[Source] = []
+    for source in relation.columns.values():
+        if source.is_lookup and not any(_same(each, source) for each in found):
+            found.append(source)
+    return found
+
+
+def _lookup(source: Source) -> str:
+    columns = f"{quoted(source.key or '')} AS key, {quoted(source.column or '')} AS value"
+    return f"SELECT {columns} FROM {source.table}"  # noqa: S608  # the mapping is the operator's own
+
+
+def _used(relation: Relation, columns: Sequence[str], lookup: Source) -> bool:
+    return any(_same(relation.columns[column], lookup) for column in columns)
+
+
+def _same(one: Source, other: Source) -> bool:
+    return (one.table, one.key, one.by, one.column) == (other.table, other.key, other.by, other.column)
+
+
+def _lookup_name(number: int) -> str:
+    return f"found_{number}"

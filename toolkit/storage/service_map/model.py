@@ -1,0 +1,207 @@
+"""The mapping file: a TOML document, checked as a whole before anything relies on it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Any, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
+
+from toolkit.errors import SettingsError
+from toolkit.storage.tables import OWN_TABLES, service
+
+GENERATION: Final = 1
+"""Counts up when the same file gives other views, so that an upgrade of the toolkit makes them again."""
+
+NEEDED: Final = {table.name: table for table in service.sorted_tables}
+"""The contract's relations."""
+
+DEMANDED: Final = {
+    "clients": ("id", "cpf"),
+    "addresses": ("id", "client_id"),
+    "sales": ("id", "utility_group", "is_client_financial_responsible", "created_at"),
+    "evidences": ("id", "sale_id", "evidence_type", "object_key", "requested_at"),
+}
+"""Columns without which no audit can be made; any other may be absent, and is then unknown, not empty."""
+
+
+def _zone(name: str) -> str:
+    try:
+        return ZoneInfo(name).key
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(f"{name!r} is no known zone; write one like America/Sao_Paulo or UTC") from None
+
+
+Zone = Annotated[str, AfterValidator(_zone)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
+
+
+_FORMS: Final = ("column", "date", "folder", "media_type_of", "value", "sql", "absent")
+
+
+def _codes(value: Any) -> Any:
+    """Codes of the table as texts, as PostgreSQL writes them."""
+    return value if not isinstance(value, dict) else {str(code): meaning for code, meaning in value.items()}
+
+
+class Source(_Part):
+    """Where a column comes from: exactly one of ``column``, ``date``, ``folder``, ``media_type_of``, ``value``,
+    ``sql`` and ``absent``; see the page "Your own database and bucket".
+    """  # noqa: D205
+
+    column: str | None = None
+    table: str | None = None
+    key: str | None = None
+    by: str | None = None
+    json_path: tuple[str, ...] = ()
+    mask: str | None = None
+    strip: str | None = None
+    date: str | None = None
+    time: str | None = None
+    zone: Zone | None = None
+    folder: str | None = None
+    name: str | None = None
+    media_type_of: str | None = None
+    value: str | bool | None = None
+    sql: str | None = None
+    absent: bool = False
+    codes: Annotated[dict[str, str | bool], BeforeValidator(_codes)] = {}
+
+    @model_validator(mode="after")
+    def _is_one_form(self) -> Source:
+        given = [form for form in _FORMS if getattr(self, form) not in (None, False)]
+        if self.value is False:
+            given.append("value")
+        if len(given) != 1:
+            raise ValueError(f"give exactly one of {', '.join(_FORMS)}, not {' and '.join(given) or 'none'}")
+        for form, others in (("date", ("time",)), ("folder", ("name",))):
+            if any((getattr(self, form) is None) != (getattr(self, other) is None) for other in others):
+                raise ValueError(f"{form} and {others[0]} go together")
+        if len({self.table is None, self.key is None, self.by is None}) > 1 or (self.table and not self.column):
+            raise ValueError(
+                "column, table, key and by go together: the column of the row of table whose key is by"
+            )
+        return self
+
+    @property
+    def is_lookup(self) -> bool:
+        """Whether the value stands in a row of another table."""
+        return self.table is not None
+
+
+def _source(value: Any) -> Any:
+    return {"column": value} if isinstance(value, str) else value
+
+
+class Relation(_Part):
+    """One of the contract's relations: its table or query, its columns, and which rows belong to it.
+
+    ``insert`` and ``update`` hold SQL for columns of the table that the contract does not know. One that the
+    service does not keep at all is ``absent``.
+    """
+
+    from_: str = ""
+    where: str | None = None
+    columns: dict[str, Annotated[Source, BeforeValidator(_source)]] = {}
+    absent: bool = False
+    insert: dict[str, str] = {}
+    update: dict[str, str] = {}
+
+    @property
+    def is_query(self) -> bool:
+        """Whether ``from`` is a query of its own, which nothing can be written through."""
+        return self.from_.startswith("(")
+
+
+class ServiceMap(_Part):
+    """How the service's data are read. ``timezone`` is the zone of times that carry none."""
+
+    timezone: Zone
+    read_only: bool = False
+    clients: Relation
+    addresses: Relation
+    sales: Relation
+    evidences: Relation
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Twelve hexadecimal digits that change when the views would."""
+        meaning = [GENERATION, self.model_dump(mode="json")]
+        return sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()[:12]
+
+    @property
+    def relations(self) -> dict[str, Relation]:
+        """The relations by name, in the order in which they refer to each other."""
+        return {name: getattr(self, name) for name in NEEDED}
+
+
+def load_map(path: Path) -> ServiceMap:
+    """Read a mapping file; a relation that it leaves out is the contract's own table in ``public``.
+
+    Raises:
+        SettingsError: naming the file, the key and what is wrong with it, all mistakes at once.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"TOOLKIT_SERVICE_MAP: {path} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is no TOML: {error}") from None
+    return understood(document, str(path))
+
+
+def understood(document: dict[str, Any], named: str) -> ServiceMap:
+    """A mapping from its document; raises as ``load_map`` does, with ``named`` for the file."""
+    relations: dict[str, Any] = {}
+    mistakes: list[str] = []
+    for name, table in NEEDED.items():
+        given = document.get(
+            name, {"from": f"{OWN_TABLES}.{name}", "columns": {c.name: c.name for c in table.columns}}
+        )
+        relations[name] = {("from_" if key == "from" else key): value for key, value in given.items()}
+        mistakes += [] if given.get("absent") is True else _unmatched(name, given)
+    try:
+        found = ServiceMap.model_validate(document | relations)
+    except ValidationError as error:
+        mistakes = [*(f"{_place(item['loc'])}: {_reason(item)}" for item in error.errors()), *mistakes]
+    if mistakes:
+        raise SettingsError(f"{named} is no mapping: " + "; ".join(mistakes))
+    return found
+
+
+def _unmatched(relation: str, given: dict[str, Any]) -> list[str]:
+    columns, known, demanded = given.get("columns", {}), NEEDED[relation].columns.keys(), DEMANDED[relation]
+    strange = [
+        f"{relation}.columns.{name}: the contract has no such column; it has {', '.join(known)}"
+        for name in columns
+        if name not in known
+    ]
+    lacking = [
+        f"{relation}.columns.{name} is missing"
+        + ("; where the service has no such thing, write { absent = true }" if name not in demanded else "")
+        for name in known
+        if name not in columns
+    ]
+    absent = [
+        f"{relation}.columns.{name} cannot be absent: the audit needs it"
+        for name, source in columns.items()
+        if name in demanded and isinstance(source, dict) and source.get("absent") is True
+    ]
+    nowhere = [] if given.get("from") else [f"{relation}.from is missing: the table, with its schema"]
+    return nowhere + strange + lacking + absent
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    return ".".join("from" if part == "from_" else str(part) for part in location)
+
+
+def _reason(item: Any) -> str:
+    return str(item["msg"]).removeprefix("Value error, ")

@@ -1,0 +1,131 @@
+"""The views of schema ``audit_service``: made from a mapping, and made again when it changes.
+
+They are replaced in place, so that rights granted on them stay. The service's own tables are never altered.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import psycopg
+import sqlalchemy as sa
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from toolkit.errors import SchemaMismatch, SettingsError
+from toolkit.storage.service_map.expressions import FUNCTIONS, THIS, literal, select
+from toolkit.storage.service_map.model import NEEDED, ServiceMap
+from toolkit.storage.tables import SERVICE
+
+_OURS: Final = "evidence toolkit: views made from mapping "
+"""The comment on the schema, followed by the fingerprint."""
+
+_HINT: Final = "Run: toolkit db upgrade"
+
+
+def make_views(connection: Connection, mapping: ServiceMap) -> None:
+    """Make the schema stand for the service's data as the mapping describes them.
+
+    Raises:
+        SettingsError: the mapping names what the database does not have, or does not fit it; with the key.
+        SchemaMismatch: somebody else has a schema of this name.
+    """
+    if made_from(connection) == mapping.fingerprint and not _lacking(connection):
+        return
+    if _comment(connection) is None:
+        connection.execute(sa.schema.CreateSchema(SERVICE))
+    elif made_from(connection) is None:
+        raise SchemaMismatch(
+            f"The database has a schema {SERVICE} that is not the toolkit's; nothing was changed."
+        )
+    for name, parameters, result, body in FUNCTIONS:
+        _execute(
+            connection,
+            f"CREATE OR REPLACE FUNCTION {SERVICE}.{name}({parameters}) RETURNS {result} "
+            f"LANGUAGE sql STABLE AS {literal(f'SELECT {body}')}",
+        )
+    for name in mapping.relations:
+        try:
+            with connection.begin_nested():
+                _execute(connection, f"CREATE OR REPLACE VIEW {SERVICE}.{name} AS {select(mapping, name)}")
+        except DBAPIError as error:
+            raise SettingsError("; ".join(_faults(connection, mapping, name)) or _words(error, name)) from None
+    _execute(connection, f"COMMENT ON SCHEMA {SERVICE} IS {literal(_OURS + mapping.fingerprint)}")
+
+
+def check_views(connection: Connection, mapping: ServiceMap) -> None:
+    """Make sure that the views are those of the mapping; two questions to the catalog.
+
+    Raises:
+        SchemaMismatch: there are none, they were made from another file, or one was dropped.
+    """
+    made = made_from(connection)
+    if made is None:
+        raise SchemaMismatch(f"The views of the mapping (schema {SERVICE}) are not made yet. {_HINT}")
+    if made != mapping.fingerprint:
+        raise SchemaMismatch(
+            f"The views in schema {SERVICE} were made from another mapping ({made}) than "
+            f"TOOLKIT_SERVICE_MAP names ({mapping.fingerprint}), or by another version of the toolkit. {_HINT}"
+        )
+    if lacking := _lacking(connection):
+        raise SchemaMismatch(f"The views {', '.join(lacking)} of schema {SERVICE} were dropped. {_HINT}")
+
+
+def made_from(connection: Connection) -> str | None:
+    """The fingerprint of the mapping that the views were made from; ``None`` where there are none of ours."""
+    comment = _comment(connection)
+    return comment.removeprefix(_OURS) if comment and comment.startswith(_OURS) else None
+
+
+def _comment(connection: Connection) -> str | None:
+    """The comment on the schema, ``None`` where there is no such schema."""
+    found: str | None = connection.scalar(
+        sa.text(
+            "SELECT coalesce(obj_description(oid, 'pg_namespace'), '') FROM pg_namespace WHERE nspname = :name"
+        ),
+        {"name": SERVICE},
+    )
+    return found
+
+
+def _lacking(connection: Connection) -> list[str]:
+    found = connection.scalars(
+        sa.text("SELECT viewname FROM pg_views WHERE schemaname = :name"), {"name": SERVICE}
+    ).all()
+    return [name for name in NEEDED if name not in found]
+
+
+def _execute(connection: Connection, statement: str) -> None:
+    connection.exec_driver_sql(statement.replace("%", "%%"))
+
+
+def _faults(connection: Connection, mapping: ServiceMap, name: str) -> list[str]:
+    """Which parts of a relation PostgreSQL does not understand, each with its key in the file."""
+    relation = mapping.relations[name]
+    tried = [("from", f"SELECT FROM {relation.from_} AS {THIS}")]
+    if relation.where:
+        tried.append(("where", f"SELECT FROM {relation.from_} AS {THIS} WHERE {relation.where}"))
+    tried += [
+        (f"columns.{column}", select(_without_filter(mapping, name), name, [column]))
+        for column in NEEDED[name].columns.keys()  # noqa: SIM118  # its values are columns
+    ]
+    found = []
+    for key, query in tried:
+        try:
+            with connection.begin_nested():
+                _execute(connection, f"SELECT FROM ({query}) AS tried LIMIT 0")
+        except DBAPIError as error:
+            found.append(_words(error, f"{name}.{key}"))
+            if key == "from":
+                break
+    return found
+
+
+def _without_filter(mapping: ServiceMap, name: str) -> ServiceMap:
+    relation = mapping.relations[name].model_copy(update={"where": None})
+    return mapping.model_copy(update={name: relation})
+
+
+def _words(error: DBAPIError, place: str) -> str:
+    assert isinstance(error.orig, psycopg.Error)
+    return f"the mapping's {place}: {error.orig.diag.message_primary}"
