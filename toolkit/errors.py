@@ -22,7 +22,8 @@
     │   └── BucketUnavailable     nobody answers at the address; trying again later may help
     ├── EmbeddedServiceError      an embedded service cannot be started or stopped
     ├── NotebookFailed            a notebook run ended with an error, or was started wrongly
-    │   ├── NotebookTimedOut      the run, or one of its cells, took longer than it may
+    │   ├── NotebookTimedOut      the run took longer than it may
+    │   │   └── CellTimedOut      one of its cells did
     │   └── KernelDied            the kernel ended before the notebook did
     │       └── KernelOutOfMemory  because it asked for more memory than there is
     ├── JobFailed                 a job could not do its work for its slot
@@ -153,6 +154,10 @@ class NotebookFailed(ToolkitError):
 
 class NotebookTimedOut(NotebookFailed):
     """The notebook took longer than it may."""
+
+
+class CellTimedOut(NotebookTimedOut):
+    """A cell of the notebook took longer than it may."""
 
 
 class KernelDied(NotebookFailed):

@@ -16,6 +16,7 @@ from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.notebook_results import results_of
 from toolkit.entrypoints.notebook_runs.parameters import read_parameters
 from toolkit.entrypoints.notebooks import load_clients, missing_evidence_report, request_credentials
+from toolkit.entrypoints.notebooks.injected_parameters import _unknown_names
 from toolkit.errors import SettingsError
 from toolkit.reports import DEFAULT_FORMATS
 from toolkit.samples import make_samples
@@ -118,6 +119,29 @@ def test_what_papermill_alone_takes_for_another_kind_is_refused(call, told):
     """``papermill -p upload false`` gives the text "false", which counts as true."""
     with pytest.raises(SettingsError, match=told):
         call()
+
+
+def test_plain_papermill_refuses_a_parameter_that_the_notebook_does_not_have(tmp_path):
+    with pytest.raises(
+        papermill.PapermillExecutionError, match=r"no parameter 'formts'. Did you mean 'formats'\?"
+    ):
+        papermill.execute_notebook(
+            NOTEBOOKS / f"{NAMES[2]}.ipynb", tmp_path / "out.ipynb", {"formts": "csv"}, progress_bar=False
+        )
+
+
+@pytest.mark.parametrize(
+    ("cells", "unknown"),
+    [
+        (["out = 'x'", "import os", "report()"], []),
+        (["out = 'x'", '# Parameters\nout = "y"\n', "report()"], []),
+        (["out = 'x'", '# Parameters\nout = "y"\nuot = 1\n', "report()"], ["uot"]),
+        (['# Parameters\nout = "y"\n', "report()"], ["out"]),
+        (["out: str = 'x'", "%matplotlib inline", '# Parameters\nout = "y"\n'], []),
+    ],
+)
+def test_only_the_cell_that_papermill_writes_is_compared(cells, unknown):
+    assert _unknown_names(["", *cells])[0] == unknown
 
 
 def test_notebook_and_command_write_the_same_files():

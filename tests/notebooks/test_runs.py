@@ -1,6 +1,8 @@
 """`toolkit run`: a notebook runs to its end, or leaves nothing at its place."""
 
+import itertools
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -13,8 +15,9 @@ import pytest
 
 from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.notebook_results import RESULT_TYPE
-from toolkit.entrypoints.notebook_runs import run_notebook
-from toolkit.errors import NotebookFailed, SettingsError
+from toolkit.entrypoints.notebook_runs import executing, run_notebook
+from toolkit.entrypoints.notebook_runs.running import checked_parameters
+from toolkit.errors import CellTimedOut, KernelDied, KernelOutOfMemory, NotebookFailed, SettingsError
 
 
 @pytest.fixture
@@ -101,6 +104,40 @@ def test_a_run_that_takes_too_long_is_stopped_with_its_kernel(folder):
     assert names(folder) == {"job.ipynb", "out.failed.ipynb"}
     [kernel] = [cell.outputs[0].text for cell in nbformat.read(folder / "out.failed.ipynb", 4).cells[1:2]]
     assert not psutil.pid_exists(int(kernel))
+
+
+def test_a_cell_that_takes_too_long_is_stopped_though_the_run_has_time(folder):
+    path = write(folder, "while True: pass")
+    with pytest.raises(CellTimedOut, match="a cell that took longer than 1 seconds"):
+        run_notebook(path, out=folder / "out.ipynb", timeout=600, cell_timeout=1)
+
+
+def test_a_kernel_that_dies_ends_the_run_and_memory_that_ran_out_is_told_apart(folder, monkeypatch):
+    path = write(folder, "import os; os.kill(os.getpid(), 9)")
+    with pytest.raises(KernelDied, match="lost its kernel") as told:
+        run_notebook(path, out=folder / "out.ipynb")
+    assert not isinstance(told.value, KernelOutOfMemory)
+    assert names(folder) == {"job.ipynb", "out.failed.ipynb"}
+    counts = itertools.count()
+    monkeypatch.setattr(executing, "_killed_for_memory", lambda: next(counts))
+    with pytest.raises(KernelOutOfMemory, match="memory ran out"):
+        run_notebook(path, out=folder / "out.ipynb")
+    with pytest.raises(KernelOutOfMemory, match="MemoryError"):
+        run_notebook(write(folder, "bytearray(1 << 62)"), out=folder / "out.ipynb")
+
+
+def test_values_are_checked_by_name_and_type_before_anything_starts(folder):
+    path = write(folder, "print(1)")
+    for given, told in [
+        ({"cfp": "1"}, "no parameter 'cfp'. Did you mean 'cpf'"),
+        ({"cpf": 123}, "cpf must be a text"),
+        ({"files": "a.csv"}, "files must be a list"),
+        ({"files": ["a.csv", 5]}, "files must be a list of str values"),
+        ({"cpf": "postgresql://ana:geheim@db/x"}, "looks like a secret"),
+    ]:
+        with pytest.raises(SettingsError, match=re.escape(told)):
+            run_notebook(path, given, folder / "out.ipynb")
+    assert checked_parameters(path, {"cpf": "001", "files": []}) == {"cpf": "001", "files": []}
 
 
 def test_a_signal_stops_the_run_with_its_kernel(tmp_path):

@@ -21,6 +21,7 @@ from toolkit.entrypoints.packaged_notebooks import find_notebook
     help="The executed notebook; default: runs/ beside it, or here for one of an installed toolkit.",
 )
 @click.option("--timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="Limit of the whole run.")
+@click.option("--cell-timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="Limit of each cell.")
 @click.option("--fail-on", type=click.Choice(["attention"]), help="Exit status 3 if something needs attention.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
@@ -30,6 +31,7 @@ def run(
     given: tuple[tuple[str, str], ...],
     out: Path | None,
     timeout: float | None,
+    cell_timeout: float | None,
     fail_on: str | None,
     as_json: bool,
 ) -> int:
@@ -56,6 +58,7 @@ def run(
         given,
         out,
         timeout=timeout,
+        cell_timeout=cell_timeout,
         environ=ctx.environ,
         progress_bar=not ctx.quiet and sys.stderr.isatty(),
     )

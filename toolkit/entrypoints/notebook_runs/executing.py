@@ -28,10 +28,12 @@ from traitlets.config import Config
 
 from toolkit.entrypoints.notebook_runs.failures import described_failure
 from toolkit.entrypoints.notebook_runs.parameters import Value
-from toolkit.errors import NotebookFailed
+from toolkit.errors import CellTimedOut, KernelDied, KernelOutOfMemory, NotebookFailed, NotebookTimedOut
 
 _KERNEL_START: Final = 60
 """Seconds that a kernel may take to start."""
+
+_COUNTERS: Final = Path("/proc/vmstat")
 
 _SYSTEM_VARIABLES: Final = ("HOME", "LANG", "PATH", "TMPDIR")
 """What a kernel needs of this process's environment, where the run's own does not say it."""
@@ -39,9 +41,10 @@ _SYSTEM_VARIABLES: Final = ("HOME", "LANG", "PATH", "TMPDIR")
 
 @dataclass(slots=True)
 class Watch:
-    """The time limit of a run, its kernel, and the signal that stopped it, if any."""
+    """The time limits of a run, its kernel, and the signal that stopped it, if any."""
 
     timeout: float | None
+    cell_timeout: float | None = None
     started: float = field(default_factory=time.monotonic)
     client: PapermillNotebookClient | None = None
     stopped_by: int | None = None
@@ -51,9 +54,14 @@ class Watch:
         """Seconds since the run began."""
         return time.monotonic() - self.started
 
-    def remaining(self, _cell: object = None) -> float | None:
+    def remaining(self) -> float | None:
         """Seconds that are left, hardly any where the time is up; ``None`` without a limit."""
         return None if self.timeout is None else max(self.timeout - self.seconds, 0.01)
+
+    def remaining_for(self, _cell: object) -> float | None:
+        """Seconds that the next cell may take."""
+        limits = [limit for limit in (self.remaining(), self.cell_timeout) if limit is not None]
+        return min(limits, default=None)
 
     def stop(self, number: int, _frame: FrameType | None) -> None:
         """Handle a signal: the run ends by the death of its kernel, not by an exception amid papermill.
@@ -95,7 +103,7 @@ class _WholeRunEngine(Engine):  # type: ignore[misc]  # papermill ships no types
             nb_man,
             kernel_name=kernel_name,
             startup_timeout=math.ceil(min(_KERNEL_START, watch.remaining() or _KERNEL_START)),
-            timeout_func=watch.remaining,
+            timeout_func=watch.remaining_for,
             on_notebook_start=watch.kill_if_stopped,
             shell_timeout_interval=1,
             shutdown_kernel="immediate",
@@ -123,6 +131,7 @@ def execute(
         NotebookFailed: why it did not run to its end.
         KeyboardInterrupt, SystemExit: a signal stopped it.
     """
+    kills = _killed_for_memory()
     try:
         with _stopped_by_signals(watch):
             executed: nbformat.NotebookNode = papermill.execute_notebook(
@@ -136,7 +145,7 @@ def execute(
             )
     except _FAILURES as error:
         watch.raise_if_stopped()
-        raise NotebookFailed(_reason(error, watch)) from None
+        raise _failure(error, watch, out_of_memory=_killed_for_memory() > kills) from None
     watch.raise_if_stopped()
     _refuse_early_end(executed)
     return executed
@@ -154,16 +163,33 @@ _FAILURES: Final = (
 """How papermill and what is beneath it tell that a notebook did not run."""
 
 
-def _reason(error: Exception, watch: Watch) -> str:
+def _failure(error: Exception, watch: Watch, *, out_of_memory: bool) -> NotebookFailed:
     if isinstance(error, PapermillExecutionError):
-        return described_failure(error)
+        if error.ename == MemoryError.__name__:
+            return KernelOutOfMemory(described_failure(error))
+        return NotebookFailed(described_failure(error), cell_error=error.ename)
     if isinstance(error, CellTimeoutError):
-        return f"took longer than {watch.timeout:g} seconds and was stopped."
+        if watch.timeout is None or watch.seconds < watch.timeout:
+            return CellTimedOut(
+                f"has a cell that took longer than {watch.cell_timeout:g} seconds; it was stopped."
+            )
+        return NotebookTimedOut(f"took longer than {watch.timeout:g} seconds and was stopped.")
     if isinstance(error, DeadKernelError):
-        return "lost its kernel, which died (perhaps it ran out of memory)."
+        if out_of_memory:
+            return KernelOutOfMemory("lost its kernel, which was killed because the memory ran out.")
+        return KernelDied("lost its kernel, which died (perhaps it ran out of memory).")
     if isinstance(error, NoSuchKernel):
-        return f"needs the kernel {error.name!r}, which is not installed here."
-    return f"could not be run: {error}"
+        return NotebookFailed(f"needs the kernel {error.name!r}, which is not installed here.")
+    return NotebookFailed(f"could not be run: {error}")
+
+
+def _killed_for_memory() -> int:
+    """How many processes this machine killed so far because the memory ran out; 0 where it does not tell."""
+    try:
+        counters = dict(line.split() for line in _COUNTERS.read_text().splitlines())
+    except OSError:
+        return 0
+    return int(counters.get("oom_kill", 0))
 
 
 def _literally(path: Path) -> str:

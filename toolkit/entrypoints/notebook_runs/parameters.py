@@ -13,8 +13,9 @@ import re
 import tokenize
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from io import StringIO
-from typing import Any
+from typing import Any, Final
 
 import nbformat
 
@@ -97,15 +98,55 @@ def chosen_values(
     return {name: _value(parameters[name], written) for name, written in texts.items()}
 
 
+def fitting_values(
+    parameters: Mapping[str, Parameter], given: Mapping[str, Value], notebook: str
+) -> dict[str, Value]:
+    """Values by name, each checked to be of its parameter's type.
+
+    Raises:
+        SettingsError: an unknown name, a value of another type, a secret.
+    """
+    for name, value in given.items():
+        if name not in parameters:
+            raise SettingsError(_unknown(name, parameters, notebook))
+        _refuse_secret(name, value)
+        _refuse_other_type(parameters[name], value)
+    return dict(given)
+
+
+def _refuse_other_type(parameter: Parameter, value: Value) -> None:
+    wanted = type(parameter.default)
+    if isinstance(value, list) and wanted is list:
+        _items(parameter, value)
+    elif (
+        type(value) is not wanted
+        and not (wanted is float and type(value) is int)
+        and parameter.default is not None
+    ):
+        raise _unfit(parameter, _TYPE_NAMES.get(wanted, "of another type"))
+
+
+_TYPE_NAMES: Final = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number such as 0.5",
+    str: "a text",
+    list: "a list",
+    dict: "a table",
+}
+
+
 def _unknown(name: str, parameters: Mapping[str, Parameter], notebook: str) -> str:
     if not parameters:
         return f"{notebook} takes no parameters: no cell of it has the tag `parameters`."
     known = "\n".join(f"  {parameter.described}" for parameter in parameters.values())
-    return f"{notebook} has no parameter {name!r}. It has:\n{known}"
+    near = get_close_matches(name, parameters, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f"{notebook} has no parameter {name!r}.{hint} It has:\n{known}"
 
 
-def _refuse_secret(name: str, text: str) -> None:
-    if looks_secret(name, text):
+def _refuse_secret(name: str, value: Value) -> None:
+    if looks_secret(name, value):
         raise SettingsError(
             f"The value of {name!r} looks like a secret, and the executed notebook would keep it. "
             "Hand secrets over in the environment."

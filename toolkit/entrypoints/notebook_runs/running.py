@@ -19,7 +19,7 @@ import nbformat
 from toolkit.entrypoints.notebook_results import results_of
 from toolkit.entrypoints.notebook_runs.executing import Watch, execute
 from toolkit.entrypoints.notebook_runs.failures import cut_errors
-from toolkit.entrypoints.notebook_runs.parameters import chosen_values, read_parameters
+from toolkit.entrypoints.notebook_runs.parameters import Value, chosen_values, fitting_values, read_parameters
 from toolkit.entrypoints.packaged_notebooks import is_installed
 from toolkit.errors import NotebookFailed, SettingsError
 
@@ -40,25 +40,27 @@ class NotebookRun:
 
 def run_notebook(
     notebook: Path,
-    given: Iterable[tuple[str, str]] = (),
+    given: Iterable[tuple[str, str]] | Mapping[str, Value] = (),
     out: Path | None = None,
     *,
     timeout: float | None = None,
+    cell_timeout: float | None = None,
     environ: Mapping[str, str] = os.environ,
     progress_bar: bool = False,
 ) -> NotebookRun:
-    """Execute ``notebook`` with the parameter texts ``given`` and keep it as ``out``.
+    """Execute ``notebook`` with the parameters ``given``, texts or values by name, and keep it as ``out``.
 
     Without ``out`` it is kept in the folder ``runs`` beside the notebook, under its name and the time (UTC); for a
     notebook of an installed package, in the folder ``runs`` of the current one.
-    ``timeout`` is in seconds and for the whole run; ``environ`` is what the kernel gets.
+    ``timeout`` is in seconds and for the whole run, ``cell_timeout`` for each cell; ``environ`` is what the kernel
+    gets.
 
     Raises:
         SettingsError: an unknown parameter or a text that does not fit; nothing ran.
         NotebookFailed: a cell failed, the time was up, or the kernel died; nothing stands under ``out``.
     """
-    watch = Watch(timeout)
-    parameters = chosen_values(read_parameters(_read(notebook)), given, notebook.name)
+    watch = Watch(timeout, cell_timeout)
+    parameters = checked_parameters(notebook, given)
     out = _target(notebook, out)
     partial = out.with_name(f".{out.stem}.{os.getpid()}.ipynb")
     failed = out.with_name(f"{out.stem}.failed.ipynb")
@@ -70,10 +72,25 @@ def run_notebook(
         failed.unlink(missing_ok=True)
     except NotebookFailed as error:
         kept = _keep_failed(partial, failed)
-        raise NotebookFailed(f"{notebook.name} {error}{kept}") from None
+        raise type(error)(f"{notebook.name} {error}{kept}", cell_error=error.cell_error) from None
     finally:
         partial.unlink(missing_ok=True)
     return NotebookRun(out, watch.seconds, results_of(executed))
+
+
+def checked_parameters(
+    notebook: Path, given: Iterable[tuple[str, str]] | Mapping[str, Value]
+) -> Mapping[str, Value]:
+    """The parameters of a run as values, each known to the notebook and of its default's type.
+
+    Raises:
+        SettingsError: an unknown name, a value that does not fit, a secret.
+        NotebookFailed: there is no such notebook, or it has no proper parameters cell.
+    """
+    known = read_parameters(_read(notebook))
+    if isinstance(given, Mapping):
+        return fitting_values(known, given, notebook.name)
+    return chosen_values(known, given, notebook.name)
 
 
 def _read(notebook: Path) -> nbformat.NotebookNode:

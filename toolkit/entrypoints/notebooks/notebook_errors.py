@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
 from toolkit.entrypoints.application_context import ApplicationContext
+from toolkit.entrypoints.notebooks.injected_parameters import refuse_unknown_parameters
 from toolkit.errors import InvalidInput, NotebookFailed, SettingsError, ToolkitError
 
 P = ParamSpec("P")
@@ -40,10 +41,13 @@ def told_plainly(call: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(call)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
+            refuse_unknown_parameters()
             _refuse_other_kinds(inspect.signature(call).bind(*args, **kwargs))
             return call(*args, **kwargs)
         except ToolkitError as error:
             raise _plain(error) from None
+        except MemoryError:
+            raise
         except OSError as error:
             raise _plain(InvalidInput(f"{error.strerror}: {error.filename}")) from None
         except Exception as error:
