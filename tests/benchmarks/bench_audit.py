@@ -181,6 +181,9 @@ _DATA = """
                                          partner, created_at, completed_at, seen_at)
     SELECT id, client_id, utility_group, is_client_financial_responsible, partner, created_at, completed_at,
            '2026-11-20' FROM sales;
+    INSERT INTO audit.evidence_observations (evidence_id, sale_id, evidence_type, type, object_key, requested_at,
+                                             expires_at, seen_at)
+    SELECT id, sale_id, evidence_type, type, object_key, requested_at, expires_at, '2026-11-20' FROM evidences;
     INSERT INTO audit.object_observations (key, size, etag, last_modified, seen_at)
     SELECT object_key, 1000, 'etag', requested_at, '2026-11-20' FROM evidences WHERE random() < 0.8;
     INSERT INTO audit.content_checks (observation_id, kind, problem, checked_at)

@@ -17,6 +17,7 @@ from toolkit.storage.tables import (
     bucket_syncs,
     clients,
     content_checks,
+    evidence_observations,
     evidences,
     object_observations,
     sale_observations,
@@ -92,22 +93,19 @@ class Story:
         requested_at: datetime = FIRST,
         lives: timedelta = timedelta(hours=1),
     ) -> tuple[UUID, str]:
-        """An evidence record: its id, and the key of its object."""
+        """An evidence record, seen as soon as it was requested: its id, and the key of its object."""
         evidence_id = new_id()
         key = object_key(evidence_id, "file", requested_at)
-        self._insert(
-            evidences,
-            id=evidence_id,
-            sale_id=sale_id,
-            file_name="file",
-            file_format="x",
-            type="x",
-            evidence_type=evidence_type,
-            object_key=key,
-            requested_by="test",
-            requested_at=requested_at,
-            expires_at=requested_at + lives,
-        )
+        record = {
+            "sale_id": sale_id,
+            "type": "x",
+            "evidence_type": evidence_type,
+            "object_key": key,
+            "requested_at": requested_at,
+            "expires_at": requested_at + lives,
+        }
+        self._insert(evidences, id=evidence_id, file_name="file", file_format="x", requested_by="test", **record)
+        self._insert(evidence_observations, evidence_id=evidence_id, seen_at=requested_at, **record)
         return evidence_id, key
 
     def upload(

@@ -14,7 +14,7 @@ from tests.unit.test_fields import body
 from tests.waiting import someone_waits, wait_until
 from toolkit.entrypoints.cli import main
 from toolkit.errors import UnreadableFile
-from toolkit.operations.observe.sale_history import observe, observe_sales
+from toolkit.operations.observe.service_history import observe_sales, observe_service
 from toolkit.operations.register.registration import register_client
 from toolkit.operations.register.sales_load import SalesLoaded, load_sales
 from toolkit.operations.request.manifest import read_manifest
@@ -163,9 +163,9 @@ def test_changes_by_the_other_system_are_observed(
     with database.transaction() as connection:
         connection.execute(sa.update(sales).where(sales.c.id == "S-0").values(utility_group="D"))
         connection.execute(sa.delete(sales).where(sales.c.id == "S-1"))
-    seen = observe_sales(database, clock)
+    seen, _ = observe_service(database, clock)
     assert (seen.appeared, seen.changed, seen.vanished) == (0, 1, 1)
-    assert observe_sales(database, clock).changed == 0
+    assert observe_service(database, clock)[0].changed == 0
 
 
 def test_who_waited_for_another_observer_looks_later_than_that_one(
@@ -176,13 +176,13 @@ def test_who_waited_for_another_observer_looks_later_than_that_one(
         with database.transaction() as connection:
             connection.execute(sa.update(sales).values(utility_group="D"))
             clock.now += timedelta(hours=1)
-            observe(connection, clock)
+            observe_sales(connection, clock)
             clock.now -= timedelta(minutes=1)
-            waiting = pool.submit(observe_sales, database, clock)
+            waiting = pool.submit(observe_service, database, clock)
             wait_until(lambda: someone_waits(database))
             clock.now += timedelta(hours=1)
             connection.execute(sa.update(sales).values(utility_group="C"))
-        assert waiting.result().changed == 1
+        assert waiting.result()[0].changed == 1
     assert all(gone is None or seen < gone for _, _, seen, gone in observations(database))
 
 

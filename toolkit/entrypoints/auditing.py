@@ -7,7 +7,7 @@ from datetime import datetime
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.observe.sale_history import observe_sales
+from toolkit.operations.observe.service_history import observe_service
 from toolkit.operations.progress import Progress
 from toolkit.operations.prove.custody_log import seal_events
 
@@ -28,7 +28,7 @@ def audit(
     ``toolkit evidence findings`` does.
     """
     if sync and as_of is None:
-        observe_sales(application.database, application.clock)
+        observe_service(application.database, application.clock)
         sync_bucket(application.database, application.bucket, clock=application.clock, progress=progress)
         seal_events(application.database, application.clock)
     return run_audit(

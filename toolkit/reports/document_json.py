@@ -11,7 +11,7 @@
     problems   [{problem, severity, sales}]
     fileFindings  [{problem, saleIds, evidenceIds, folders, detail}]      about the files themselves
     ages       [{ageDays, incomplete, conflict}]               open sales by days since their creation
-    source     {database, embedded, bucket, lastSync, toolkit, rules, seal}
+    source     {database, embedded, bucket, lastSync, toolkit, rules, seal, recordsAssumedAt}
     rows       [{saleId, ...}]   one a sale that is not compliant: the columns of the CSV, with real lists,
                                  ``missing`` as [{evidenceType, reason}]
 """
@@ -72,6 +72,7 @@ def summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
             "toolkit": source.toolkit,
             "rules": source.rules,
             "seal": source.seal,
+            "recordsAssumedAt": iso(source.records_assumed_at, timezone) if source.records_assumed_at else None,
         },
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import UTC
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -88,6 +89,12 @@ def notices(result: AuditResult) -> list[str]:
         found.append(f"Made on an embedded {services}, for trying out: the numbers say nothing about real sales.")
     if result.source.last_sync is None and result.sales:
         found.append("The bucket had never been read at this moment, so no file could count.")
+    assumed_at = result.source.records_assumed_at
+    if assumed_at is not None and result.as_of < assumed_at:
+        found.append(
+            f"Evidence records were first observed at {assumed_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC: each is "
+            "taken as it was then, from the time when it was requested."
+        )
     if result.unexamined:
         verb, them = ("counts", "it") if result.unexamined == 1 else ("count", "them")
         files = counted(result.unexamined, "file")

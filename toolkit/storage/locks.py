@@ -1,8 +1,9 @@
 """The advisory locks of the toolkit, each for one kind of work that must not run twice at the same time.
 
 A transaction that needs several of them takes them in the order of ``Lock``, so that no two transactions wait for
-each other; rows of ``sales`` are locked after ``SALES_LOAD`` and before ``SALE_HISTORY``. PostgreSQL gives a lock
-back when the transaction ends. Nobody asks the bucket between locking rows of ``sales`` and the commit.
+each other; rows of ``sales`` are locked after ``SALES_LOAD``, and the clock of observations is taken after
+everything else. PostgreSQL gives a lock back when the transaction ends. Nobody asks the bucket between locking rows
+of ``sales`` and the commit.
 """
 
 from __future__ import annotations
@@ -27,10 +28,8 @@ class Lock(Enum):
     """A manifest gets its credentials: two at once could each make a record for the same file."""
     SALES_LOAD = 0x6D657267
     """Sales are merged from a file: two with the same new sale would fail each other."""
-    SALE_HISTORY = 0x73616C65
-    """Observations of sales are written: two observers would both note the same change."""
     OBJECT_HISTORY = 0x73796E63
-    """Observations of the bucket and of its contents are written: two readings become one after the other."""
+    """The bucket is read: two readings become one after the other, so that none puts back an older picture."""
     CUSTODY_SEAL = 0x7365616C
     """The chain of the custody log grows."""
 

@@ -131,6 +131,31 @@ sale_observations = Table(
 )
 """What the toolkit saw of each sale: a row holds from ``seen_at`` until ``gone_at`` (open: until now)."""
 
+evidence_observations = Table(
+    "evidence_observations",
+    toolkit,
+    Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True),
+    Column("evidence_id", Uuid, nullable=False),
+    Column("sale_id", Text, nullable=False),
+    Column("evidence_type", Text, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("object_key", Text, nullable=False),
+    Column("requested_at", _moment, nullable=False),
+    Column("expires_at", _moment, nullable=False),
+    Column("seen_at", _moment, nullable=False),
+    Column("gone_at", _moment),
+    Column("assumed_at", _moment),
+    Index(None, "evidence_id"),
+    Index(
+        "evidence_observations_current_idx", "evidence_id", unique=True, postgresql_where=text("gone_at IS NULL")
+    ),
+)
+"""What the toolkit saw of each evidence record: a row holds from ``seen_at`` until ``gone_at`` (open: until now).
+
+Where ``assumed_at`` is set, the record was there before any was observed: ``seen_at`` was then taken from
+``requested_at``, at that moment.
+"""
+
 object_observations = Table(
     "object_observations",
     toolkit,
@@ -191,6 +216,14 @@ bucket_syncs = Table(
 )
 """Each finished reading of the bucket."""
 
+observation_clock = Table(
+    "observation_clock",
+    toolkit,
+    Column("only", sa.Boolean, primary_key=True),
+    Column("stands_at", _moment, nullable=False),
+)
+"""One row: no observation will be stamped with an earlier moment, see ``toolkit.storage.observation_clock``."""
+
 audit_runs = Table(
     "audit_runs",
     toolkit,
@@ -246,5 +279,5 @@ APPEND_ONLY: Final = (
 )
 """Rows of these tables are never changed or deleted; the database itself refuses it."""
 
-CLOSED_ONCE: Final = (sale_observations, object_observations)
+CLOSED_ONCE: Final = (sale_observations, evidence_observations, object_observations)
 """Rows of these tables are never deleted, and change once: when ``gone_at`` is set."""

@@ -27,9 +27,10 @@ def log(ctx: Context, out: Path, as_json: bool) -> int:
     """Seal the custody log, and write it to a file.
 
     \b
-    The log tells of each record when it was asked for and issued, when its file was seen,
-    verified, replaced or gone, when it was withdrawn, and of each audit: ids, hashes and
-    times only. Each seal covers the one before it. Keep the hash of the newest one where
+    The log tells of each record when it was asked for and issued (or RECORDED, where the
+    service made it; RECORD_CHANGED and RECORD_GONE where it changed or deleted it), when
+    its file was seen, verified, replaced or gone, when it was withdrawn, and of each audit:
+    ids, hashes and times only. Each seal covers the one before it. Keep the hash of the newest one where
     nobody who can write to the database can change it: then every later change shows.
 
     \b

@@ -16,7 +16,7 @@ from toolkit.domain.sales import is_possible_sale_id
 from toolkit.domain.signatures import SIGNATURE_BYTES, kind_of_bytes
 from toolkit.errors import SaleNotFound
 from toolkit.operations import Clock
-from toolkit.operations.observe.sale_history import observe
+from toolkit.operations.observe.service_history import observe_sales
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.tables import content_checks, evidences, object_observations, sales, withdrawals
@@ -70,7 +70,7 @@ def complete_sale(database: Database, bucket: Bucket, sale_id: str, clock: Clock
             if _read(connection, sale_id) == known:
                 completed_at = clock()
                 connection.execute(sa.update(sales).where(sales.c.id == sale_id).values(completed_at=completed_at))
-                observe(connection, clock, sale_id)
+                observe_sales(connection, clock, sale_id)
                 return Completion(sale_id, completed_at, False, verdict)
 
 

@@ -14,6 +14,7 @@ from toolkit.domain.fields import TRIMMED, UNSTORABLE
 from toolkit.errors import EvidenceNotFound, WithdrawalRefused
 from toolkit.operations import Clock
 from toolkit.storage.database import Database
+from toolkit.storage.observation_clock import stamp
 from toolkit.storage.tables import evidences, sales, withdrawals
 
 
@@ -51,7 +52,7 @@ def withdraw(
     with database.transaction() as connection:
         sale_id = _lock_sale(connection, evidence_id)
         _check_first_time(connection, evidence_id)
-        withdrawn_at = clock()
+        withdrawn_at = stamp(connection, clock)
         connection.execute(
             sa.insert(withdrawals),
             {

@@ -15,7 +15,7 @@ from toolkit.domain.requests import parse
 from toolkit.domain.sales import SaleRecord
 from toolkit.errors import InvalidField, InvalidFields, UnreadableFile
 from toolkit.operations import Clock
-from toolkit.operations.observe.sale_history import OBSERVED, observe
+from toolkit.operations.observe.service_history import OBSERVED, observe_sales
 from toolkit.operations.progress import Progress, Quiet
 from toolkit.operations.spreadsheets import Table, read_table
 from toolkit.storage.database import Database, raw
@@ -84,7 +84,7 @@ def load_sales(
         take(connection, Lock.SALES_LOAD)
         rejected += _reject_unknown_clients(connection)
         inserted, updated = _merge(connection)
-        observe(connection, clock)
+        observe_sales(connection, clock)
     rejected.sort(key=lambda row: row.line)
     rows = len(table.rows)
     return SalesLoaded(rows, inserted, updated, rows - len(rejected) - inserted - updated, tuple(rejected))

@@ -43,12 +43,11 @@ def sales_at(as_of: datetime) -> Table:
 
 
 def evidences_at(as_of: datetime) -> Table:
-    """The evidence records that had been requested by then and not been withdrawn."""
-    evidences = unbound(tables.evidences, "id", *EVIDENCES.names)
+    """The evidence records as they were seen last by then, without those that had been withdrawn."""
+    seen = _seen(unbound(tables.evidence_observations, "evidence_id", *EVIDENCES.names, *_HELD), as_of)
     withdrawals = unbound(tables.withdrawals, "evidence_id", "withdrawn_at")
     withdrawn = withdrawals.filter(withdrawals.withdrawn_at <= ibis.literal(as_of))
-    requested = evidences.filter(evidences.requested_at <= ibis.literal(as_of))
-    return requested.anti_join(withdrawn, requested.id == withdrawn.evidence_id).select(*EVIDENCES.names)
+    return seen.anti_join(withdrawn, "evidence_id").select(*EVIDENCES.names)
 
 
 def objects_at(as_of: datetime) -> Table:

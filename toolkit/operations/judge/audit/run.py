@@ -29,6 +29,7 @@ from toolkit.storage import tables
 from toolkit.storage.database import Database, raw
 from toolkit.storage.frames import read_arrow
 from toolkit.storage.identifiers import new_id
+from toolkit.storage.observation_clock import final_moment
 
 _AUDITED: Final = "audited_sales"
 _FIRST_YEAR: Final = 1970
@@ -60,12 +61,13 @@ def run_audit(
         DatabaseError: the database could not be asked.
     """
     now = clock()
-    moment = _moment(as_of, now)
+    moment = final_moment(database, clock, _checked(as_of, now))
     with database.snapshot() as connection:
         audited = _judge(connection, moment)
         counts = _read(connection, census(audited, moment))
         open_sales = _read(connection, to_act_on(audited, unbound(tables.clients, "id", "cpf")))
         last_sync, seal = _last_sync(connection, moment), _newest_seal(connection, moment)
+        assumed_at = connection.scalar(sa.select(sa.func.max(tables.evidence_observations.c.assumed_at)))
         file_findings = tuple(integrity_findings_seen(connection)) if with_file_findings and as_of is None else ()
     embedded = {"database": database.embedded, "bucket": embedded_bucket}
     source = Source(
@@ -75,6 +77,7 @@ def run_audit(
         rules=rules_fingerprint(),
         last_sync=last_sync,
         seal=seal,
+        records_assumed_at=assumed_at,
     )
     result = AuditResult(moment, now, source, counts, _rows(open_sales, moment, show_cpf), show_cpf, file_findings)
     if as_of is None:
@@ -82,9 +85,9 @@ def run_audit(
     return result
 
 
-def _moment(as_of: datetime | None, now: datetime) -> datetime:
+def _checked(as_of: datetime | None, now: datetime) -> datetime | None:
     if as_of is None:
-        return now
+        return None
     if as_of.tzinfo is None:
         raise InvalidInput("The moment of an audit needs an offset, as in 2026-11-20T18:00-03:00.")
     if as_of > now or as_of.year < _FIRST_YEAR:

@@ -35,6 +35,8 @@ class Source:
     """``None`` where the bucket had never been read."""
     seal: str | None
     """The hash of the newest seal of the custody log then; kept here, it later proves an exported log."""
+    records_assumed_at: datetime | None = None
+    """Until when evidence records were not observed: what is said of earlier moments is what they were then."""
 
 
 def toolkit_version() -> str:

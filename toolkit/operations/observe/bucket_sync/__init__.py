@@ -25,6 +25,7 @@ from toolkit.operations.observe.bucket_sync.type_detection import examine
 from toolkit.operations.progress import Progress, Quiet
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
+from toolkit.storage.observation_clock import stamp
 from toolkit.storage.tables import bucket_syncs
 
 __all__ = ["FULL_EVERY", "Synced", "sync_bucket"]
@@ -74,7 +75,7 @@ def sync_bucket(
             sa.insert(bucket_syncs),
             {
                 "started_at": started_at,
-                "finished_at": clock(),
+                "finished_at": stamp(connection, clock),
                 "bucket": address(bucket),
                 "full_listing": scope.full,
                 "listed": changes.listed,

@@ -16,6 +16,7 @@ from toolkit.operations.observe.bucket_sync.scope import Scope
 from toolkit.operations.progress import Progress
 from toolkit.storage.database import Database, raw
 from toolkit.storage.locks import Lock, take
+from toolkit.storage.observation_clock import stamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ def observe_objects(
     with database.transaction() as connection:
         take(connection, Lock.OBJECT_HISTORY)
         listed = _copy_listing(connection, pages, progress)
-        now = clock()
+        now = stamp(connection, clock)
         changed, vanished = _close_observations(connection, scope, now)
         appeared = _insert_observations(connection, now) - changed
     return Changes(listed, appeared, changed, vanished)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -19,7 +18,7 @@ from toolkit.operations.observe.bucket_sync.scope import Scope
 from toolkit.operations.progress import Progress
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
-from toolkit.storage.locks import Lock, take
+from toolkit.storage.observation_clock import stamp
 
 READERS: Final = 16
 """Objects whose first bytes are read at the same time."""
@@ -42,7 +41,7 @@ def examine(database: Database, bucket: Bucket, scope: Scope, clock: Clock, prog
         for batch in _unexamined(database, scope):
             kinds = readers.map(lambda item: _first_look(bucket, item), batch)
             checks = [check for check in kinds if check is not None]
-            _keep_checks(database, checks, clock())
+            _keep_checks(database, checks, clock)
             examined += len(checks)
             progress.advance(len(batch))
     progress.end()
@@ -84,13 +83,12 @@ def _check(item: _Unexamined, media_type: str, problem: ContentProblem | None = 
     }
 
 
-def _keep_checks(database: Database, checks: Iterable[dict[str, Any]], now: datetime) -> None:
-    rows = [check | {"now": now} for check in checks]
-    if not rows:
+def _keep_checks(database: Database, checks: list[dict[str, Any]], clock: Clock) -> None:
+    if not checks:
         return
     with database.transaction() as connection:
-        take(connection, Lock.OBJECT_HISTORY)
-        connection.execute(sa.text(_KEEP_CHECK), rows)
+        now = stamp(connection, clock)
+        connection.execute(sa.text(_KEEP_CHECK), [check | {"now": now} for check in checks])
 
 
 _UNEXAMINED: Final = """

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from queue import LifoQueue
 from typing import IO, Any, Final
@@ -26,7 +25,7 @@ from toolkit.operations.verify.contents.inspection import Inspected
 from toolkit.operations.verify.contents.inspector import Inspector
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
-from toolkit.storage.locks import Lock, take
+from toolkit.storage.observation_clock import stamp
 
 INSPECTORS: Final = min(4, os.cpu_count() or 1)
 """Files that are looked at, at the same time: a processor each."""
@@ -99,7 +98,7 @@ def verify_contents(
             looked = zip(batch, verifier.verify(batch), strict=True)
             found = [(item, check) for item, check in looked if check is not None]
             checks = [check for _, check in found]
-            _keep(database, checks, clock())
+            _keep(database, checks, clock)
             problems.update(check["problem"] for check in checks if check["problem"] is not None)
             wrong_kind += sum(
                 not check["problem"] and item.is_of_wrong_kind(check["kind"]) for item, check in found
@@ -194,11 +193,11 @@ def _bound(last: int = 0) -> dict[str, Any]:
     return {"last": last, "prefix": KEY_PREFIX}
 
 
-def _keep(database: Database, checks: list[dict[str, Any]], now: datetime) -> None:
+def _keep(database: Database, checks: list[dict[str, Any]], clock: Clock) -> None:
     if not checks:
         return
     with database.transaction() as connection:
-        take(connection, Lock.OBJECT_HISTORY)
+        now = stamp(connection, clock)
         connection.execute(sa.text(_KEEP), [check | {"now": now} for check in checks])
 
 

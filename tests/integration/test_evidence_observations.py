@@ -1,0 +1,177 @@
+"""Evidence records are observed as the sales are: a past moment is judged by what had been seen by then."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+
+from tests.conftest import SettableClock
+from tests.integration.uploaded_sales import MONDAY, add_record, add_sale, rows
+from toolkit.errors import DatabaseError
+from toolkit.operations.judge.audit import run_audit
+from toolkit.operations.observe.service_history import Observed, observe_service
+from toolkit.operations.prove.custody_log import tell_issued
+from toolkit.storage import schema
+from toolkit.storage.database import Database
+from toolkit.storage.observation_clock import TICK, final_moment, stamp
+from toolkit.storage.tables import evidence_observations, evidences, sales
+
+
+def change(database: Database, statement: sa.Executable) -> None:
+    with database.transaction() as connection:
+        connection.execute(statement)
+
+
+def events(database: Database) -> list[tuple[Any, ...]]:
+    return rows(
+        database,
+        "SELECT kind, (detail ->> 'evidence')::uuid FROM audit.custody_events WHERE kind <> 'AUDITED' ORDER BY id",
+    )
+
+
+def test_what_the_service_changes_is_a_new_observation_and_an_event(
+    database: Database, clock: SettableClock
+) -> None:
+    add_sale(database)
+    (kept, _), (retyped, _), (deleted, _) = (add_record(database) for _ in range(3))
+    assert observe_service(database, clock)[1] == Observed(appeared=3, changed=0, vanished=0)
+    assert observe_service(database, clock)[1] == Observed(appeared=0, changed=0, vanished=0)
+    clock.now += timedelta(hours=1)
+    change(database, sa.update(evidences).where(evidences.c.id == retyped).values(evidence_type="KYC"))
+    change(database, sa.delete(evidences).where(evidences.c.id == deleted))
+    assert observe_service(database, clock)[1] == Observed(appeared=0, changed=1, vanished=1)
+    assert events(database) == [
+        *(("RECORDED", each) for each in (kept, retyped, deleted)),
+        ("RECORD_GONE", retyped),
+        ("RECORD_GONE", deleted),
+        ("RECORD_CHANGED", retyped),
+    ]
+
+
+def test_a_record_that_was_issued_here_is_told_once(database: Database, clock: SettableClock) -> None:
+    add_sale(database)
+    issued, _ = add_record(database)
+    with database.transaction() as connection:
+        connection.execute(sa.update(evidences).values(requested_by="toolkit"))
+        tell_issued(connection, issued, issued)
+    observe_service(database, clock)
+    assert events(database) == [("ASKED", issued), ("ISSUED", issued)]
+
+
+def test_observations_of_records_cannot_be_rewritten(database: Database, clock: SettableClock) -> None:
+    add_sale(database)
+    add_record(database)
+    observe_service(database, clock)
+    for statement in (
+        sa.update(evidence_observations).values(evidence_type="KYC"),
+        sa.delete(evidence_observations),
+        sa.text("TRUNCATE audit.evidence_observations"),
+        sa.text("UPDATE audit.observation_clock SET stands_at = stands_at - interval '1 second'"),
+        sa.text("DELETE FROM audit.observation_clock"),
+    ):
+        with pytest.raises(DatabaseError, match=r"never changed or deleted|change only once|never goes back"):
+            change(database, statement)
+
+
+def test_a_record_counts_from_when_it_was_seen_though_the_service_dates_it_back(
+    database: Database, clock: SettableClock
+) -> None:
+    add_sale(database)
+    observe_service(database, clock)
+    before = run_audit(database, clock=clock)
+    clock.now += timedelta(days=1)
+    add_record(database, requested_at=before.as_of - timedelta(days=1))
+    observe_service(database, clock)
+    after = run_audit(database, clock=clock)
+    again = run_audit(database, clock=clock, as_of=before.as_of)
+    assert again.rows["reasons"].tolist() == before.rows["reasons"].tolist() == ["NEVER_REQUESTED|NEVER_REQUESTED"]
+    assert after.rows["reasons"].tolist() == ["NEVER_REQUESTED|EXPIRED"]
+
+
+def test_an_audit_waits_for_what_was_stamped_before_it_and_not_committed(
+    database: Database, clock: SettableClock
+) -> None:
+    add_sale(database)
+    waits = sa.text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    with ThreadPoolExecutor() as pool:
+        with database.transaction() as connection:
+            stamp(connection, clock)
+            audited = pool.submit(run_audit, database, clock=clock)
+            while not connection.scalar(waits):
+                assert not audited.done(), "the audit did not wait for what may still change its answer"
+            connection.execute(
+                sa.text(
+                    "INSERT INTO audit.sale_observations (sale_id, utility_group, is_client_financial_responsible,"
+                    " created_at, seen_at) SELECT id, utility_group, is_client_financial_responsible, created_at,"
+                    " created_at FROM audit_service.sales"
+                )
+            )
+        found = audited.result()
+    assert found.sales == 1
+    with database.transaction() as connection:
+        assert stamp(connection, clock) == found.as_of + TICK
+
+
+def test_stamps_never_go_back_and_never_lie_in_the_future(database: Database, clock: SettableClock) -> None:
+    def stamped() -> Any:
+        with database.transaction() as connection:
+            return stamp(connection, clock)
+
+    first = stamped()
+    clock.now -= timedelta(hours=1)
+    assert stamped() == first
+    assert final_moment(database, clock) == first
+    assert stamped() == first + TICK
+    clock.now += timedelta(days=9000)
+    with pytest.raises(DatabaseError, match="The clock of this machine is more than 5 minutes ahead"):
+        stamped()
+
+
+def test_a_session_that_cannot_write_judges_by_the_latest_moment_that_is_final(
+    database: Database, clock: SettableClock
+) -> None:
+    add_sale(database)
+    observe_service(database, clock)
+    last = run_audit(database, clock=clock).as_of
+    clock.now += timedelta(hours=1)
+    url = database.engine.url.update_query_dict({"options": "-c default_transaction_read_only=on"})
+    reader = Database(url.render_as_string(hide_password=False))
+    assert final_moment(reader, clock) == last
+    assert final_moment(reader, clock, last - timedelta(hours=1)) == last - timedelta(hours=1)
+    reader.dispose()
+
+
+def test_records_of_a_database_that_was_audited_before_are_taken_over_with_a_mark(
+    empty_database: Database, clock: SettableClock
+) -> None:
+    database = empty_database
+    with database.transaction() as connection:
+        connection.execute(sa.text("CREATE SCHEMA audit"))
+        sales.metadata.create_all(connection)
+        config = Config(attributes={"connection": connection})
+        config.set_main_option("script_location", str(schema._MIGRATIONS))
+        command.upgrade(config, "0006")
+    add_sale(database)
+    taken_over, _ = add_record(database)
+    change(
+        database,
+        sa.text(
+            "INSERT INTO audit.sale_observations (sale_id, utility_group, is_client_financial_responsible,"
+            " created_at, seen_at) SELECT id, utility_group, is_client_financial_responsible, created_at,"
+            " created_at FROM audit_service.sales"
+        ),
+    )
+    schema.upgrade(database)
+    assert rows(
+        database, "SELECT evidence_id, seen_at, assumed_at > seen_at FROM audit.evidence_observations"
+    ) == [(taken_over, MONDAY, True)]
+    assert observe_service(database, clock)[1] == Observed(0, 0, 0)
+    past = run_audit(database, clock=clock, as_of=MONDAY)
+    assert past.source.records_assumed_at is not None
+    assert past.rows["reasons"].tolist() == ["NEVER_REQUESTED|NOT_UPLOADED"]

@@ -1,0 +1,169 @@
+"""An audit of a past moment gives the same report for ever, whatever the service and the bucket do afterwards."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+from uuid import UUID
+
+import sqlalchemy as sa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.conftest import _TEMPLATE, SettableClock, _fresh
+from tests.memory_bucket import MemoryBucket
+from toolkit.domain.evidence import EvidenceType
+from toolkit.operations.judge.audit import AuditResult, run_audit
+from toolkit.operations.judge.withdrawal import withdraw
+from toolkit.operations.observe.bucket_sync import sync_bucket
+from toolkit.operations.observe.service_history import observe_service
+from toolkit.reports import write_report
+from toolkit.storage.bucket import Bucket
+from toolkit.storage.database import Database
+from toolkit.storage.tables import evidences, sales
+
+START = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+CONTENT = (b"%PDF-1.7\n", bytes.fromhex("fffb9064") + bytes(413), b"")
+
+
+@dataclass
+class World:
+    """A service, its bucket and the audits that were made of them."""
+
+    database: Database
+    clock: SettableClock = field(default_factory=lambda: SettableClock(START))
+    bucket: MemoryBucket = field(default_factory=MemoryBucket)
+    reports: dict[datetime, bytes] = field(default_factory=dict)
+
+    def change(self, *statements: sa.Executable) -> None:
+        with self.database.transaction() as connection:
+            for statement in statements:
+                connection.execute(statement)
+
+    def sale(self, number: int, group: str, completed: bool) -> None:
+        values: dict[str, Any] = {
+            "utility_group": group,
+            "is_client_financial_responsible": group != "D",
+            "created_at": START - timedelta(days=number),
+            "completed_at": START if completed else None,
+        }
+        with self.database.transaction() as connection:
+            changed = connection.execute(sa.update(sales).where(sales.c.id == f"S-{number}").values(values))
+            if not changed.rowcount:
+                connection.execute(sa.insert(sales).values(id=f"S-{number}", **values))
+
+    def no_sale(self, number: int) -> None:
+        self.change(
+            sa.delete(evidences).where(evidences.c.sale_id == f"S-{number}"),
+            sa.delete(sales).where(sales.c.id == f"S-{number}"),
+        )
+
+    def record(self, number: int, sale: int, evidence_type: EvidenceType, back: timedelta) -> None:
+        """A new record, or an old one that moves to another sale, becomes another type, or is dated back."""
+        self.sale_exists(sale)
+        requested_at = self.clock.now - back
+        values = {
+            "sale_id": f"S-{sale}",
+            "evidence_type": evidence_type,
+            "requested_at": requested_at,
+            "expires_at": requested_at + timedelta(hours=1),
+        }
+        with self.database.transaction() as connection:
+            changed = connection.execute(sa.update(evidences).where(evidences.c.id == _id(number)).values(values))
+            if not changed.rowcount:
+                fixed = {"file_name": "f", "file_format": "x", "type": "x", "requested_by": "service"}
+                connection.execute(
+                    sa.insert(evidences).values(id=_id(number), object_key=_key(number), **fixed, **values)
+                )
+
+    def sale_exists(self, number: int) -> None:
+        with self.database.transaction() as connection:
+            known = connection.scalar(sa.select(sales.c.id).where(sales.c.id == f"S-{number}"))
+        if known is None:
+            self.sale(number, "A", False)
+
+    def no_record(self, number: int) -> None:
+        self.change(sa.delete(evidences).where(evidences.c.id == _id(number)))
+
+    def withdrawn(self, number: int) -> None:
+        with self.database.transaction() as connection:
+            known = connection.scalar(
+                sa.text(
+                    "SELECT EXISTS (SELECT FROM audit_service.evidences WHERE id = :id) AND NOT EXISTS "
+                    "(SELECT FROM audit.withdrawals WHERE evidence_id = :id)"
+                ),
+                {"id": _id(number)},
+            )
+        if known:
+            people = {"reason": "sent twice", "withdrawn_by": "ana", "approved_by": "bia"}
+            withdraw(self.database, _id(number), clock=self.clock, **people)
+
+    def audit(self) -> None:
+        observe_service(self.database, self.clock)
+        sync_bucket(self.database, cast("Bucket", self.bucket), clock=self.clock)
+        result = run_audit(self.database, clock=self.clock)
+        self.reports[result.as_of] = _bytes(result)
+
+    def ask_again(self) -> dict[datetime, bytes]:
+        # A clock that went back makes the last audits lie ahead of it.
+        clock = SettableClock(max(self.clock.now, *self.reports, START))
+        return {moment: _bytes(run_audit(self.database, clock=clock, as_of=moment)) for moment in self.reports}
+
+
+def _bytes(result: AuditResult) -> bytes:
+    """The report as a table and as a document, without what tells of the making."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_report(result, Path(folder), ["csv", "json"])
+        document = (Path(folder) / "missing-evidence.json").read_bytes().splitlines()
+        return b"\n".join(
+            [
+                (Path(folder) / "missing-evidence.csv").read_bytes(),
+                *(line for line in document if b"madeAt" not in line),
+            ]
+        )
+
+
+def _id(number: int) -> UUID:
+    return UUID(int=number + 1)
+
+
+def _key(number: int) -> str:
+    return f"evidences/2026/03/02/{_id(number)}/f" if number % 2 else f"sales/S/{number}.pdf"
+
+
+number = st.integers(0, 3)
+back = st.sampled_from([timedelta(0), timedelta(minutes=30), timedelta(days=3)])
+changes = st.one_of(
+    st.tuples(st.just(World.sale), number, st.sampled_from("ADX"), st.booleans()),
+    st.tuples(st.just(World.no_sale), number),
+    st.tuples(st.just(World.record), number, number, st.sampled_from(EvidenceType), back),
+    st.tuples(st.just(World.record), number, number, st.sampled_from(EvidenceType), back),
+    st.tuples(st.just(World.no_record), number),
+    st.tuples(st.just(World.withdrawn), number),
+    st.tuples(st.just(World.audit)),
+    st.tuples(st.just("put"), number, st.sampled_from(CONTENT)),
+    st.tuples(st.just("delete"), number),
+    st.tuples(st.just("wait"), st.sampled_from([timedelta(minutes=20), timedelta(days=2), -timedelta(hours=1)])),
+)
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(history=st.lists(changes, min_size=8, max_size=25))
+def test_every_earlier_moment_gives_the_same_report_again(server: sa.Engine, history: list[Any]) -> None:
+    with contextmanager(_fresh)(server, _TEMPLATE) as database:
+        world = World(database)
+        for what, *values in history:
+            if what == "put":
+                world.bucket.put(_key(values[0]), values[1])
+            elif what == "delete":
+                world.bucket.delete(_key(values[0]))
+            elif what == "wait":
+                world.clock.now += values[0]
+            else:
+                what(world, *values)
+        world.audit()
+        assert world.ask_again() == world.reports

@@ -1,0 +1,103 @@
+"""Keep what was seen of the sales and of the evidence records.
+
+Both belong to another system and change under us. Whatever was seen is kept as an observation that holds from
+``seen_at`` until ``gone_at``, so that an audit can be asked as of any past moment. The times that the service
+writes itself (``created_at``, ``requested_at``) are data: a row that is dated back is known from when it was seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolkit.operations import Clock
+from toolkit.storage.database import Database
+from toolkit.storage.observation_clock import stamp
+from toolkit.storage.tables import evidence_observations, evidences, sale_observations, sales
+
+
+@dataclass(frozen=True, slots=True)
+class _History:
+    """A table of the service, the observations of its rows, and the columns that are kept beside the id."""
+
+    rows: sa.Table
+    observations: sa.Table
+    id_of_row: str
+    columns: tuple[str, ...]
+
+
+OBSERVED: Final = (
+    "client_id",
+    "utility_group",
+    "is_client_financial_responsible",
+    "partner",
+    "created_at",
+    "completed_at",
+)
+"""The columns of a sale that are kept, beside its id."""
+
+_SALES: Final = _History(sales, sale_observations, "sale_id", OBSERVED)
+_RECORDS: Final = _History(
+    evidences,
+    evidence_observations,
+    "evidence_id",
+    ("sale_id", "evidence_type", "type", "object_key", "requested_at", "expires_at"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What changed in one table since it was observed last, in rows."""
+
+    appeared: int
+    changed: int
+    vanished: int
+
+
+def observe_service(database: Database, clock: Clock) -> tuple[Observed, Observed]:
+    """Note what changed in the sales, and in the evidence records, since the last look, whoever changed it."""
+    with database.transaction() as connection:
+        now = stamp(connection, clock)
+        return _observe(connection, _SALES, now), _observe(connection, _RECORDS, now)
+
+
+def observe_sales(connection: Connection, clock: Clock, sale_id: str | None = None) -> Observed:
+    """The same for the sales alone, or for one of them, inside the transaction that wrote them."""
+    return _observe(connection, _SALES, stamp(connection, clock), sale_id)
+
+
+def _observe(connection: Connection, history: _History, now: datetime, only: str | None = None) -> Observed:
+    """Close the observations that no longer hold, and open one for each row that has none."""
+    rows, seen = history.rows, history.observations
+    row_of_seen = rows.c.id == seen.c[history.id_of_row]
+    same = sa.and_(row_of_seen, *(rows.c[name].is_not_distinct_from(seen.c[name]) for name in history.columns))
+    closed = (
+        sa.update(seen)
+        .values(gone_at=now)
+        .where(
+            seen.c.gone_at.is_(None),
+            sa.true() if only is None else seen.c[history.id_of_row] == only,
+            ~sa.select(rows.c.id).where(same).exists(),
+        )
+        .returning(seen.c[history.id_of_row].label("id"))
+        .cte("closed")
+    )
+    changed, vanished = connection.execute(
+        sa.select(sa.func.count(rows.c.id), sa.func.count() - sa.func.count(rows.c.id)).select_from(
+            closed.outerjoin(rows, rows.c.id == closed.c.id)
+        )
+    ).one()
+    known = sa.select(seen.c.id).where(seen.c.gone_at.is_(None), row_of_seen).exists()
+    unseen = sa.select(rows.c.id, *(rows.c[name] for name in history.columns), sa.literal(now)).where(
+        ~known, sa.true() if only is None else rows.c.id == only
+    )
+    opened = connection.execute(
+        sa.insert(seen)
+        .from_select([history.id_of_row, *history.columns, "seen_at"], unseen)
+        .execution_options(preserve_rowcount=True)
+    )
+    return Observed(opened.rowcount - changed, changed, vanished)
