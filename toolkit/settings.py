@@ -128,14 +128,27 @@ def _database_url(text: str | None) -> str | None:
     scheme, separator, rest = text.partition("://")
     if not separator or scheme not in {"postgres", "postgresql", "postgresql+psycopg"}:
         raise SettingsError(f"DATABASE_URL must look like {_DATABASE_EXAMPLE}")
-    url = f"postgresql+psycopg://{rest}"
     try:
+        url = _with_several_hosts(f"postgresql+psycopg://{rest}")
         parts = make_url(url)
     except (ValueError, ArgumentError):  # both quote the text, which may hold a password
         raise SettingsError(f"DATABASE_URL cannot be understood; {_HOW_TO_ESCAPE}") from None
     if "@" in f"{parts.host}{parts.database}":
         raise SettingsError(f"DATABASE_URL has more than one @; {_HOW_TO_ESCAPE}")
     return url
+
+
+def _with_several_hosts(url: str) -> str:
+    """The URL with libpq's ``host1:5432,host2:5432`` written as SQLAlchemy takes it, once for each host."""
+    several = re.fullmatch(
+        r"(?P<start>[^/]+://(?:[^/?]*@)?)(?P<hosts>[^/?@]*,[^/?@]*)(?P<path>/[^?]*)?(\?(?P<query>.*))?", url
+    )
+    if several is None:
+        return url
+    hosts = "&".join(f"host={host}" for host in several["hosts"].split(","))
+    return f"{several['start']}{several['path'] or '/'}?{hosts}" + (
+        f"&{several['query']}" if several["query"] else ""
+    )
 
 
 def _aws(value: Callable[[str], str | None]) -> AwsSettings:

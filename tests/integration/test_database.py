@@ -5,6 +5,7 @@ import pytest
 import sqlalchemy as sa
 
 from toolkit.errors import DatabaseError, DatabaseUnavailable, SchemaMismatch
+from toolkit.settings import Settings
 from toolkit.storage.database import Database, raw
 
 
@@ -15,10 +16,43 @@ def reason(database: Database, statement: str) -> str:
 
 
 def test_nobody_at_the_address() -> None:
-    assert reason(Database("postgresql+psycopg://u:pass-word@127.0.0.1:1/db"), "SELECT 1") == (
-        "DatabaseUnavailable: The database at 127.0.0.1:1/db does not answer. "
-        "Check DATABASE_URL and that the server is up."
+    said = reason(Database("postgresql+psycopg://u:pass-word@127.0.0.1:1/db"), "SELECT 1")
+    assert said.startswith(
+        "DatabaseUnavailable: The database at 127.0.0.1:1/db does not answer (connection failed: "
     )
+    assert said.endswith("). Check DATABASE_URL and that the server is up.")
+    assert "pass-word" not in said
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("sslmode=bogus", 'invalid sslmode value: "bogus"'),
+        ("sslmod=require", 'invalid connection option "sslmod"'),
+    ],
+)
+def test_an_option_that_libpq_refuses_is_named(option: str, words: str) -> None:
+    said = reason(Database(f"postgresql+psycopg://u:pass-word@127.0.0.1:1/db?{option}"), "SELECT 1")
+    assert said.startswith("DatabaseError: ")
+    assert words in said
+    assert "pass-word" not in said
+
+
+def test_several_hosts_of_one_database() -> None:
+    url = Settings.from_environment({"DATABASE_URL": "postgresql://u:pw@127.0.0.1:1,127.0.0.1:2/db"}).database_url
+    assert url is not None
+    database = Database(url)
+    assert database.address == "127.0.0.1:1,127.0.0.1:2/db"
+    assert "does not answer" in reason(database, "SELECT 1")
+
+
+@pytest.mark.parametrize(("told", "threshold"), [("none", None), ("0", 0), ("7", 7)])
+def test_the_prepare_threshold_of_the_url_is_taken(database: Database, told: str, threshold: int | None) -> None:
+    url = database.engine.url.update_query_dict({"prepare_threshold": told})
+    told_so = Database(url.render_as_string(hide_password=False))
+    with told_so.transaction() as connection:
+        assert raw(connection).prepare_threshold == threshold
+    told_so.dispose()
 
 
 def test_a_database_that_is_not_there(database: Database) -> None:

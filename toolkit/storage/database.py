@@ -1,4 +1,8 @@
-"""The database: one engine, transactions, and the one boundary where its errors become ours."""
+"""The database: one engine and its transactions.
+
+No state is kept in a session (no SET, no session lock, no prepared statement where a pooler stands in between),
+so that PgBouncer may give every transaction to another server connection.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +10,18 @@ import re
 import select
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 import psycopg
 import sqlalchemy as sa
 from psycopg import sql
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, OperationalError, SQLAlchemyError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.exc import DisconnectionError
 
-from toolkit.errors import DatabaseError, DatabaseUnavailable, SchemaMismatch
+from toolkit.errors import SettingsError
+from toolkit.storage.database_errors import ErrorTranslation
 from toolkit.storage.tables import OWN_TABLES, SERVICE
-
-_LINK_ERRORS: Final = (psycopg.OperationalError, psycopg.InterfaceError)
-"""Without an SQLSTATE these say that the connection could not be made, or broke."""
 
 CONNECT_TIMEOUT = 10
 """Seconds until an address that does not answer counts as unavailable."""
@@ -36,8 +38,9 @@ class Database:
     def __init__(self, url: str, *, embedded: bool = False, mapped: bool = False, pool_size: int = 5) -> None:
         self.embedded = embedded
         self.mapped = mapped
+        address, prepare_threshold = _without_prepare_threshold(sa.make_url(url))
         self.engine: Engine = sa.create_engine(
-            url,
+            address,
             hide_parameters=True,
             pool_size=pool_size,
             max_overflow=pool_size,
@@ -48,7 +51,9 @@ class Database:
                 "cursor_factory": psycopg.Cursor if mapped else _OwnTablesCursor,
             },
         )
+        sa.event.listen(self.engine, "connect", partial(_set_prepare_threshold, prepare_threshold))
         sa.event.listen(self.engine, "checkout", _refuse_lost)
+        self._errors = ErrorTranslation(self.address, embedded=embedded, secret=address.password)
         self._alone = self.engine.execution_options(isolation_level="AUTOCOMMIT")
 
     @property
@@ -57,7 +62,10 @@ class Database:
         if self.embedded:
             return "embedded PostgreSQL"
         url = self.engine.url
-        return f"{url.host or 'local socket'}:{url.port or 5432}/{url.database or ''}"
+        several = url.query.get("host", ())
+        hosts = [url.host] if url.host else [several] if isinstance(several, str) else list(several)
+        named = [host if ":" in host else f"{host}:{url.port or 5432}" for host in hosts if host[:1] != "/"]
+        return f"{','.join(named) or f'local socket:{url.port or 5432}'}/{url.database or ''}"
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -67,7 +75,7 @@ class Database:
             DatabaseUnavailable: nobody answers, or the connection broke.
             DatabaseError: the database refused a statement.
         """
-        with self._translated(), self.engine.begin() as connection:
+        with self._errors.translated(), self.engine.begin() as connection:
             yield connection
 
     @contextmanager
@@ -76,13 +84,13 @@ class Database:
 
         It takes one round trip to the server; beginning and committing would take two more.
         """
-        with self._translated(), self._alone.connect() as connection:
+        with self._errors.translated(), self._alone.connect() as connection:
             yield connection
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
         """A repeatable-read transaction: every statement in it sees the same moment."""
-        with self._translated(), self.engine.connect() as connection:
+        with self._errors.translated(), self.engine.connect() as connection:
             connection = connection.execution_options(isolation_level="REPEATABLE READ")
             with connection.begin():
                 yield connection
@@ -96,53 +104,6 @@ class Database:
     def dispose(self) -> None:
         """Close all idle connections."""
         self.engine.dispose()
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except SQLAlchemyError as error:
-            raise self._translate(error) from None
-        except psycopg.Error as error:
-            raise self._translate_driver(error) from None
-
-    def _translate(self, error: SQLAlchemyError) -> DatabaseError:
-        if isinstance(error, PoolTimeout):
-            return DatabaseUnavailable(f"The database at {self.address} has no free connection; try again later.")
-        if isinstance(error, DBAPIError):
-            if isinstance(error.orig, psycopg.Error):
-                lost = error.connection_invalidated or isinstance(error, InterfaceError)
-                return self._translate_driver(error.orig, lost=lost)
-            if isinstance(error, (OperationalError, InterfaceError)):
-                return self._unavailable()
-        return DatabaseError(f"The database at {self.address} failed: {type(error).__name__}.")
-
-    def _translate_driver(self, error: psycopg.Error, *, lost: bool = False) -> DatabaseError:
-        state = error.sqlstate or _state_at_connect(error)
-        if state in {"28P01", "28000"}:
-            return DatabaseError(f"The database at {self.address} refused the login; check DATABASE_URL.")
-        if state == "3D000":
-            return DatabaseError(f"There is no such database at {self.address}; check DATABASE_URL.")
-        if state == "42501":
-            return DatabaseError(f"The database at {self.address} denied a permission that the toolkit needs.")
-        if state in {"42P01", "3F000", "42703"}:
-            return SchemaMismatch(
-                f"The database at {self.address} lacks a table or column; run: toolkit db upgrade"
-            )
-        if state.startswith("53"):
-            return self._unavailable(_first_line(error))
-        if lost or state.startswith(("08", "57P")) or (not state and isinstance(error, _LINK_ERRORS)):
-            return self._unavailable()
-        if state.startswith("22"):  # a value that does not fit; the message quotes it
-            return DatabaseError(f"The database at {self.address} refused a value that does not fit [{state}].")
-        # The primary message names tables and constraints; the detail, which may quote a row, is left out.
-        reason = f"{_first_line(error)} [{state}]" if state else type(error).__name__
-        return DatabaseError(f"The database at {self.address} refused: {reason}")
-
-    def _unavailable(self, detail: str = "") -> DatabaseUnavailable:
-        hint = "Run: toolkit status" if self.embedded else "Check DATABASE_URL and that the server is up."
-        reason = f" ({detail})" if detail else ""
-        return DatabaseUnavailable(f"The database at {self.address} does not answer{reason}. {hint}")
 
 
 def raw(connection: Connection) -> psycopg.Connection[tuple[object, ...]]:
@@ -172,6 +133,40 @@ class _OwnTablesCursor(psycopg.Cursor[Any]):
 _SERVICE_SCHEMA: Final = re.compile(rf"\b{SERVICE}\.|\"{SERVICE}\"\.")
 
 
+def _without_prepare_threshold(url: sa.URL) -> tuple[sa.URL, int | str | None]:
+    """The URL without ``prepare_threshold``, and that threshold, which psycopg takes as a number only.
+
+    Raises:
+        SettingsError: it is neither ``none`` nor a number.
+    """
+    text = url.query.get("prepare_threshold")
+    if text is None:
+        return url, _FIND_OUT
+    if text == "none" or (isinstance(text, str) and text.isascii() and text.isdigit()):
+        return url.difference_update_query(["prepare_threshold"]), None if text == "none" else int(text)
+    raise SettingsError(
+        "prepare_threshold in DATABASE_URL must be none or a number, such as ?prepare_threshold=none"
+    )
+
+
+_FIND_OUT: Final = "find out"
+
+
+def _set_prepare_threshold(told: int | str | None, connection: psycopg.Connection[Any], _: object) -> None:
+    """Prepare no statements where a pooler stands between: it may run them on a server that never saw them.
+
+    A pooler is found out by the number of the server process: it tells its clients another one than its server.
+    """
+    if told == _FIND_OUT:
+        connection.autocommit = True
+        row = connection.execute("SELECT pg_backend_pid()").fetchone()
+        connection.autocommit = False
+        if row == (connection.info.backend_pid,):
+            return
+        told = None
+    connection.prepare_threshold = told  # type: ignore[assignment]
+
+
 def _refuse_lost(connection: psycopg.Connection[object], *_: object) -> None:
     """Replace a pooled connection whose server went away.
 
@@ -182,15 +177,3 @@ def _refuse_lost(connection: psycopg.Connection[object], *_: object) -> None:
     waiting.register(connection.fileno(), select.POLLIN)
     if waiting.poll(0):
         raise DisconnectionError
-
-
-def _state_at_connect(error: psycopg.Error) -> str:
-    """The SQLSTATE of a failed login: until a session exists, libpq hands on the server's words only."""
-    words = str(error)
-    if "authentication failed" in words or "no pg_hba.conf entry" in words or 'FATAL:  role "' in words:
-        return "28000"
-    return "3D000" if 'FATAL:  database "' in words and "does not exist" in words else ""
-
-
-def _first_line(error: psycopg.Error) -> str:
-    return (error.diag.message_primary or "").partition("\n")[0]

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context, print_json
+from toolkit.entrypoints.cli.grants import grants_command
 from toolkit.entrypoints.health import ServiceHealth, service_health
 from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database
@@ -117,6 +118,9 @@ def upgrade(ctx: Context, service_tables: bool) -> int:
         database.dispose()
     click.echo(f"{database.address}: schema {schema.newest_revision()}")
     return DONE
+
+
+db.add_command(grants_command)
 
 
 def _show(ctx: Context, found: Sequence[ServiceHealth]) -> None:

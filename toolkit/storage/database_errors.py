@@ -1,0 +1,133 @@
+"""Translate errors of PostgreSQL and its driver into those of the toolkit, at one boundary.
+
+The texts say what the server or libpq said, as far as that cannot quote a row: an error's primary message names
+tables, columns and constraints; its detail, which may quote values, is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import psycopg
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from toolkit.errors import DatabaseError, DatabaseUnavailable, SchemaMismatch
+
+_LINK_ERRORS: Final = (psycopg.OperationalError, psycopg.InterfaceError)
+"""Without an SQLSTATE these say that the connection could not be made, or broke."""
+
+_OPTION_TROUBLE: Final = re.compile(
+    r"certificate|sslmode|SSL|could not translate host name|invalid .* value|root cert|require_auth|sslrootcert"
+)
+"""Words of libpq about the address or its options: trying again later does not help."""
+
+_OBJECT: Final = re.compile(r"permission denied for (?P<kind>\w+) (?P<name>\S+)")
+_VERB: Final = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|TRUNCATE|ALTER)\b", re.IGNORECASE)
+
+
+class ErrorTranslation:
+    """The translation for one database: ``address`` without user and password, and the ``secret`` to leave out."""
+
+    def __init__(self, address: str, *, embedded: bool, secret: str | None) -> None:
+        self._address = address
+        self._embedded = embedded
+        self._secret = secret
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Raise the toolkit's errors instead of those of SQLAlchemy and psycopg.
+
+        Raises:
+            DatabaseUnavailable: nobody answers, or the connection broke; trying again later may help.
+            SchemaMismatch: a table or column is missing.
+            DatabaseError: the database refused a statement.
+        """
+        try:
+            yield
+        except SQLAlchemyError as error:
+            raise self._of_sqlalchemy(error) from None
+        except psycopg.Error as error:
+            raise self._of_driver(error) from None
+
+    def _of_sqlalchemy(self, error: SQLAlchemyError) -> DatabaseError:
+        if isinstance(error, PoolTimeout):
+            return DatabaseUnavailable(f"The database at {self._address} has no free connection; try again later.")
+        if isinstance(error, DBAPIError):
+            if isinstance(error.orig, psycopg.Error):
+                lost = error.connection_invalidated or isinstance(error, InterfaceError)
+                return self._of_driver(error.orig, lost=lost, statement=error.statement)
+            if isinstance(error, (OperationalError, InterfaceError)):
+                return self._unavailable()
+        return DatabaseError(f"The database at {self._address} failed: {type(error).__name__}.")
+
+    def _of_driver(
+        self, error: psycopg.Error, *, lost: bool = False, statement: str | None = None
+    ) -> DatabaseError:
+        state = error.sqlstate or _state_at_connect(error)
+        if state in {"28P01", "28000"}:
+            return DatabaseError(f"The database at {self._address} refused the login; check DATABASE_URL.")
+        if state == "3D000":
+            return DatabaseError(f"There is no such database at {self._address}; check DATABASE_URL.")
+        if state == "42501":
+            return self._denied(_first_line(error), statement)
+        if state in {"42P01", "3F000", "42703"}:
+            return SchemaMismatch(
+                f"The database at {self._address} lacks a table or column "
+                f"({_first_line(error)}); run: toolkit db upgrade"
+            )
+        if state in {"25P03", "57P05"}:
+            return DatabaseUnavailable(
+                f"The database at {self._address} ended the session: {_first_line(error)}. "
+                "Its time-out is shorter than the work of the toolkit needs."
+            )
+        if state.startswith("53"):
+            return self._unavailable(_first_line(error))
+        if not state and isinstance(error, (psycopg.OperationalError, psycopg.ProgrammingError)):
+            said = self._said(error)
+            if isinstance(error, psycopg.ProgrammingError) or _OPTION_TROUBLE.search(said):
+                return DatabaseError(
+                    f"The database at {self._address} cannot be reached: {said} Check DATABASE_URL."
+                )
+        if lost or state.startswith(("08", "57P")) or (not state and isinstance(error, _LINK_ERRORS)):
+            return self._unavailable(self._said(error) if not state else "")
+        if state.startswith("22"):  # a value that does not fit; the message quotes it
+            return DatabaseError(f"The database at {self._address} refused a value that does not fit [{state}].")
+        reason = f"{_first_line(error)} [{state}]" if state else type(error).__name__
+        return DatabaseError(f"The database at {self._address} refused: {reason}")
+
+    def _denied(self, said: str, statement: str | None) -> DatabaseError:
+        """The object and the right that is missing, and who can give it."""
+        verb = _VERB.match(statement or "")
+        right = f" (the statement needs {verb[1].upper()})" if verb and _OBJECT.search(said) else ""
+        return DatabaseError(
+            f"The database at {self._address} refused: {said}{right}. "
+            "Its owner grants what is missing: toolkit db grants --help"
+        )
+
+    def _unavailable(self, detail: str = "") -> DatabaseUnavailable:
+        hint = "Run: toolkit status" if self._embedded else "Check DATABASE_URL and that the server is up."
+        reason = f" ({detail.removesuffix('.')})" if detail else ""
+        return DatabaseUnavailable(f"The database at {self._address} does not answer{reason}. {hint}")
+
+    def _said(self, error: psycopg.Error) -> str:
+        """Libpq's first line, without the password should a server repeat it."""
+        words = str(error).partition("\n")[0].strip()
+        if self._secret:
+            words = words.replace(self._secret, "***")
+        return words if words.endswith(".") else f"{words}."
+
+
+def _state_at_connect(error: psycopg.Error) -> str:
+    """The SQLSTATE of a failed login: until a session exists, libpq hands on the server's words only."""
+    words = str(error)
+    if "authentication failed" in words or "no pg_hba.conf entry" in words or 'FATAL:  role "' in words:
+        return "28000"
+    return "3D000" if 'FATAL:  database "' in words and "does not exist" in words else ""
+
+
+def _first_line(error: psycopg.Error) -> str:
+    return (error.diag.message_primary or "").partition("\n")[0]

@@ -1,0 +1,82 @@
+"""The rights that each role needs, as SQL for the owner of the database.
+
+::
+
+    owner       makes and upgrades the toolkit's schemas; used by hand, for ``toolkit db upgrade``
+    operator    audits, syncs, registers, requests and completes; used by the server and by nightly jobs
+    reader      reads the toolkit's tables and the service's, and writes nothing
+
+The operator does not own schema ``audit``: an owner could switch the triggers off that keep history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from typing import Final
+
+from sqlalchemy.dialects import postgresql
+
+from toolkit.storage import (
+    job_tables,  # noqa: F401  # its tables are part of tables.toolkit
+    tables,
+)
+
+_quote = postgresql.dialect().identifier_preparer.quote  # type: ignore[no-untyped-call]
+
+_WRITTEN: Final = {"clients": "INSERT", "addresses": "INSERT", "sales": "INSERT, UPDATE", "evidences": "INSERT"}
+"""What the toolkit writes into the service's relations; a withdrawal locks its sale, which takes UPDATE."""
+
+
+class As(StrEnum):
+    """What a role is for."""
+
+    OWNER = "owner"
+    OPERATOR = "operator"
+    READER = "reader"
+
+
+def grants(role: str, purpose: As, *, database: str, sources: Sequence[str] | None = None) -> list[str]:
+    """Statements that give ``role`` all that it needs for ``purpose``, and nothing else.
+
+    ``sources`` are the service's tables (quoted SQL names) that a service map reads; ``None`` stands for the
+    contract's own tables in ``public``. Run them again after each upgrade: it may have made new tables.
+    """
+    grantee = _quote(role)
+    given = _owner(database, sources) if purpose is As.OWNER else _user(database, purpose, sources)
+    return [f"GRANT {right} TO {grantee};" for right in given]
+
+
+def _owner(database: str, sources: Sequence[str] | None) -> Iterator[str]:
+    yield f"CREATE, CONNECT ON DATABASE {_quote(database)}"
+    yield f"SELECT ON {', '.join(sources if sources is not None else _own_tables())}"
+
+
+def _user(database: str, purpose: As, sources: Sequence[str] | None) -> Iterator[str]:
+    yield f"CONNECT{', TEMPORARY' if purpose is As.OPERATOR else ''} ON DATABASE {_quote(database)}"
+    yield f"USAGE ON SCHEMA {tables.AUDIT}"
+    yield f"SELECT ON ALL TABLES IN SCHEMA {tables.AUDIT}"
+    schema = tables.OWN_TABLES
+    if sources is not None:
+        schema = tables.SERVICE
+        yield f"USAGE ON SCHEMA {schema}"
+    yield f"SELECT ON {', '.join(f'{schema}.{table.name}' for table in tables.service.sorted_tables)}"
+    if purpose is As.OPERATOR:
+        for name, rights in _WRITTEN.items():
+            yield f"{rights} ON {schema}.{name}"
+        yield from _history()
+
+
+def _history() -> Iterator[str]:
+    """Rights to write the toolkit's own tables: the least that keeps them append-only."""
+    for table in tables.toolkit.sorted_tables:
+        if table in tables.APPEND_ONLY:
+            yield f"INSERT ON {table.fullname}"
+        elif table in tables.CLOSED_ONCE:
+            yield f"INSERT, UPDATE (gone_at) ON {table.fullname}"
+        else:
+            yield f"INSERT, UPDATE, DELETE ON {table.fullname}"
+
+
+def _own_tables() -> list[str]:
+    return [f"{tables.OWN_TABLES}.{table.name}" for table in tables.service.sorted_tables]
