@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from tests.shared_cluster import PGBOUNCER, Cluster, pooler_of, running_cluster
 from toolkit.entrypoints.cli import main
 from toolkit.errors import DatabaseError
-from toolkit.operations.observe.sale_history import observe_sales
+from toolkit.operations.observe.service_history import observe_service
 from toolkit.storage import schema, tables
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
@@ -86,7 +86,7 @@ def test_the_printed_rights_are_enough_for_a_night(
 
 def test_the_operator_cannot_rewrite_history(cluster: Cluster, granted: str) -> None:
     night = Database(cluster.url(granted, "night"))
-    observe_sales(night, lambda: datetime.now(UTC))
+    observe_service(night, lambda: datetime.now(UTC))
     for statement in (
         "DELETE FROM audit.custody_events",
         "ALTER TABLE audit.custody_events DISABLE TRIGGER ALL",
