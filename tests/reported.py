@@ -14,8 +14,10 @@ from toolkit.domain.integrity import IntegrityFinding
 from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
+from toolkit.operations.judge.audit.expression import COVERAGES
 from toolkit.operations.judge.audit.result import ROW_COLUMNS
 from toolkit.operations.judge.audit.source import LastSync, Source
+from toolkit.operations.verify.contents import Verified
 
 AS_OF = datetime(2026, 11, 20, 21, 0, tzinfo=UTC)
 
@@ -41,6 +43,7 @@ class Told:
     client_id: str | None = "0199c2d4-0000-7000-8000-000000000001"
     cpf: str | None = "***.982.247-**"
     unexamined: int = 0
+    first_bytes: int = 0
     extra: dict[str, Any] = field(default_factory=dict)
 
 
@@ -69,13 +72,17 @@ def result_of(
             everything["utilityGroup"].isin(list("ABCD")), UNKNOWN_GROUP
         ),
         sales=1,
+        first_bytes=everything["firstBytes"],
+        fully_verified=(everything["firstBytes"] + everything["never"]) == 0,
     )
-    keys = ["status", "missing", "reasons", "problems", "utility_group", "age", "has_client"]
-    counts = census.groupby(keys, as_index=False)[["sales", "unexamined"]].sum()
+    keys = ["status", "missing", "reasons", "problems", "utility_group", "age", "has_client", "fully_verified"]
+    counts = census.groupby(keys, as_index=False)[["sales", "unexamined", *COVERAGES.values()]].sum()
     rows = everything.loc[everything["status"] != "compliant", list(ROW_COLUMNS)].reset_index(drop=True)
     for name in ("createdAt", "completedAt", "oldestRequest"):
         rows[name] = pd.to_datetime(rows[name], utc=True).astype("datetime64[us, UTC]")
-    return AuditResult(AS_OF, AS_OF, given_source or source(), counts, rows, cpf_shown, tuple(file_findings))
+    return AuditResult(
+        AS_OF, AS_OF, given_source or source(), counts, rows, cpf_shown, tuple(file_findings), Verified(0, {}, 0)
+    )
 
 
 def _row(told: Told) -> dict[str, Any]:
@@ -101,6 +108,12 @@ def _row(told: Told) -> dict[str, Any]:
         "completedAt": created_at + timedelta(hours=2) if told.completed else None,
         "oldestRequest": created_at + timedelta(hours=1) if records else None,
         "unexamined": told.unexamined,
+        "verified": sum(record.state is EvidenceState.COUNTED for record in records)
+        - told.unexamined
+        - told.first_bytes,
+        "firstBytes": told.first_bytes,
+        "never": told.unexamined,
+        "unreadable": 0,
         "age": next((band for band, last in AGE_BANDS.items() if int(told.days) <= last), OLDER),
         "has_client": told.client_id is not None,
     }

@@ -24,6 +24,8 @@ ROOT_HOME: Final = Path("/var/lib/evidence-toolkit")
 DEFAULT_TIMEZONE: Final = "America/Sao_Paulo"
 DEFAULT_UPLOAD_TTL: Final = 3600
 DEFAULT_UPLOAD_MAX: Final = 100 * 1024 * 1024
+DEFAULT_VERIFY_SECONDS: Final = 900
+DEFAULT_VERIFY_BYTES: Final = 20 * 1024**3
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,10 @@ class Settings:
     """Life of upload credentials in seconds (``TOOLKIT_UPLOAD_TTL``)."""
     upload_max_bytes: int = DEFAULT_UPLOAD_MAX
     """Largest evidence file in bytes (``TOOLKIT_UPLOAD_MAX_BYTES``)."""
+    verify_seconds: int = DEFAULT_VERIFY_SECONDS
+    """Seconds that an audit of now spends on verifying contents first (``TOOLKIT_VERIFY_SECONDS``)."""
+    verify_bytes: int = DEFAULT_VERIFY_BYTES
+    """Bytes that an audit of now reads to verify contents first (``TOOLKIT_VERIFY_BYTES``)."""
     jwt_secret: str | None = field(default=None, repr=False)
     """The HS256 secret of bearer tokens (``TOOLKIT_JWT_SECRET``)."""
     jwt_public_key: str | None = field(default=None, repr=False)
@@ -96,6 +102,12 @@ class Settings:
             upload_ttl=_between("TOOLKIT_UPLOAD_TTL", value("TOOLKIT_UPLOAD_TTL"), DEFAULT_UPLOAD_TTL, 1, 43200),
             upload_max_bytes=_between(
                 "TOOLKIT_UPLOAD_MAX_BYTES", value("TOOLKIT_UPLOAD_MAX_BYTES"), DEFAULT_UPLOAD_MAX, 1, 5 * 1024**3
+            ),
+            verify_seconds=_between(
+                "TOOLKIT_VERIFY_SECONDS", value("TOOLKIT_VERIFY_SECONDS"), DEFAULT_VERIFY_SECONDS, 0, 7 * 86400
+            ),
+            verify_bytes=_between(
+                "TOOLKIT_VERIFY_BYTES", value("TOOLKIT_VERIFY_BYTES"), DEFAULT_VERIFY_BYTES, 0, 1024**5
             ),
             jwt_secret=value("TOOLKIT_JWT_SECRET"),
             jwt_public_key=value("TOOLKIT_JWT_PUBLIC_KEY"),

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from tests.integration.evidence_bytes import pdf, tone
 from toolkit.domain.evidence import KIND_OF, EvidenceType, FileKind, object_key
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
@@ -19,8 +20,8 @@ from toolkit.storage.tables import evidences, sales
 
 MONDAY = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 
-PDF = b"%PDF-1.4\nnot much of a document\n%%EOF\n"
-MP3 = (bytes.fromhex("fffb9064") + bytes(413)) * 3
+PDF = pdf()
+MP3 = tone(1.5)
 
 
 def add_sale(database: Database, sale_id: str = "sale-1") -> str:

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from toolkit.domain.contents import Coverage
 from toolkit.domain.evidence import EvidenceType, FileKind, UtilityGroup
 from toolkit.domain.findings import Verdict
 from toolkit.domain.rules import (
@@ -27,7 +28,14 @@ from toolkit.domain.rules import (
     evaluate,
     evidence_state,
 )
-from toolkit.operations.judge.audit.expression import EVIDENCES, OBJECTS, SALES, SEPARATOR, missing_evidence
+from toolkit.operations.judge.audit.expression import (
+    COVERAGES,
+    EVIDENCES,
+    OBJECTS,
+    SALES,
+    SEPARATOR,
+    missing_evidence,
+)
 from toolkit.storage.database import Database, raw
 from toolkit.storage.frames import read_arrow
 
@@ -46,6 +54,7 @@ class Stored:
     size: int
     kind: FileKind | None
     damaged: bool
+    coverage: Coverage = Coverage.FIRST_BYTES
 
 
 @dataclass(frozen=True)
@@ -89,13 +98,15 @@ class Case:
         there = {each.evidence_type for each in self.known if each.state is EvidenceState.COUNTED}
         return [each for each in EvidenceType if each in there]
 
+    def counted_files(self) -> list[Stored]:
+        known = [record for record in self.records if record.evidence_type in set(EvidenceType)]
+        return [each.stored for each in known if each.stored and each.state() is EvidenceState.COUNTED]
+
     def unexamined(self) -> int:
-        types = set(EvidenceType)
-        known = [record for record in self.records if record.evidence_type in types]
-        return sum(
-            record.state() is EvidenceState.COUNTED and record.stored is not None and record.stored.kind is None
-            for record in known
-        )
+        return sum(each.kind is None for each in self.counted_files())
+
+    def looked_at(self, coverage: Coverage) -> int:
+        return sum(each.coverage is coverage for each in self.counted_files())
 
 
 stored = st.builds(
@@ -103,6 +114,7 @@ stored = st.builds(
     size=st.sampled_from([0, 1, 5000]),
     kind=st.sampled_from([None, *FileKind]),
     damaged=st.sampled_from([False, False, False, True]),
+    coverage=st.sampled_from(Coverage),
 )
 good = st.sampled_from([Stored(5000, kind, False) for kind in (None, FileKind.PDF, FileKind.AUDIO)])
 records = st.builds(
@@ -131,7 +143,10 @@ def inputs(found: list[Case]) -> tuple[pa.Table, pa.Table, pa.Table]:
             requested_at = AS_OF - timedelta(days=place)
             evidences.append((f"s{number}", record.evidence_type, key, requested_at, AS_OF + record.expires_in))
             if record.stored:
-                objects.append((key, record.stored.size, record.stored.kind, record.stored.damaged))
+                found_there = record.stored
+                objects.append(
+                    (key, found_there.size, found_there.kind, found_there.damaged, found_there.coverage)
+                )
     return table(SALES, sales), table(EVIDENCES, evidences), table(OBJECTS, objects)
 
 
@@ -209,6 +224,7 @@ def check(engine: Engine, found: list[Case]) -> None:
             "problems": SEPARATOR.join(verdict.problems),
             "counted": SEPARATOR.join(case.counted()),
             "unexamined": case.unexamined(),
+            **{COVERAGES[each]: case.looked_at(each) for each in Coverage},
         }
         assert {name: row[name] for name in expected} == expected, case
 

@@ -294,6 +294,9 @@ def test_notices_tell_what_weakens_the_numbers(result: AuditResult) -> None:
     assert [text.split(":")[0] for text in notices(result)] == [
         "Made on an embedded database and bucket, for trying out",
         "1 file counts although nobody has examined it.",
+        "Of 10 counted files, 9 are fully verified, 0 by their first bytes only, 1 were never looked at, "
+        "0 could not be read.",
+        "1 compliant sale rests on files that are not fully verified.",
         "There are findings about files",
         "1 sale without a client",
     ]

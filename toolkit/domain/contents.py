@@ -18,3 +18,12 @@ class ContentProblem(StrEnum):
 
 SHORTEST_SECONDS: Final = 1.0
 """A recording that lasts less proves nothing."""
+
+
+class Coverage(StrEnum):
+    """The depth to which a file was looked at: all of its bytes, its first ones, or none."""
+
+    VERIFIED = "verified"
+    FIRST_BYTES = "firstBytes"
+    NEVER = "never"
+    UNREADABLE = "unreadable"

@@ -10,6 +10,7 @@ from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.observe.service_history import observe_service
 from toolkit.operations.progress import Progress
 from toolkit.operations.prove.custody_log import seal_events
+from toolkit.operations.verify.contents import Budget, verify_contents
 
 
 def audit(
@@ -17,19 +18,30 @@ def audit(
     *,
     as_of: datetime | None = None,
     sync: bool = True,
+    verify: bool = True,
     show_cpf: bool = False,
     with_file_findings: bool = False,
     progress: Progress | None = None,
 ) -> AuditResult:
     """Judge all sales, of now where ``as_of`` is ``None``.
 
-    An audit of now looks at the sales and the bucket first and seals the custody log, unless ``sync`` is off;
+    An audit of now looks at the sales and the bucket first, verifies contents within the budget of the settings
+    unless ``verify`` is off, and seals the custody log; with ``sync`` off it does nothing of this;
     an audit of the past takes what was seen then. ``with_file_findings`` also looks at the files themselves, as
     ``toolkit evidence findings`` does.
     """
+    verification = None
     if sync and as_of is None:
         observe_service(application.database, application.clock)
         sync_bucket(application.database, application.bucket, clock=application.clock, progress=progress)
+        if verify:
+            verification = verify_contents(
+                application.database,
+                application.bucket,
+                clock=application.clock,
+                budget=Budget(application.settings.verify_seconds, application.settings.verify_bytes),
+                progress=progress,
+            )
         seal_events(application.database, application.clock)
     return run_audit(
         application.database,
@@ -38,4 +50,5 @@ def audit(
         embedded_bucket=application.settings.evidence_bucket is None,
         show_cpf=show_cpf,
         with_file_findings=with_file_findings,
+        verification=verification,
     )

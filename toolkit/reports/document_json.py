@@ -6,6 +6,8 @@
     sales, compliant, incomplete, conflict                     counts of sales
     completedWithoutEvidence, withoutClient                    counts of sales
     unexamined                counted files that nobody has looked into yet
+    coverage   {verified, firstBytes, never, unreadable}       counted files by how far they were looked at
+    compliantVerified         compliant sales of which every counted file was verified
     byGroup    [{utilityGroup, compliant, incomplete, conflict}]
     missing    [{evidenceType, UNUSABLE, NOT_UPLOADED, EXPIRED, NEVER_REQUESTED}]      counts of sales
     problems   [{problem, severity, sales}]
@@ -59,6 +61,8 @@ def summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
         "completedWithoutEvidence": result.completed_without_evidence,
         "withoutClient": result.without_client,
         "unexamined": result.unexamined,
+        "coverage": result.coverage,
+        "compliantVerified": result.compliant_verified,
         "byGroup": _records(result.by_group),
         "missing": _records(result.missing),
         "problems": _records(result.problems),

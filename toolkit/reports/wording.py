@@ -8,6 +8,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from toolkit.domain.codes import CODES
+from toolkit.domain.contents import Coverage
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.findings import Problem, Reason, Status
 from toolkit.domain.integrity import IntegrityProblem
@@ -99,6 +100,7 @@ def notices(result: AuditResult) -> list[str]:
         verb, them = ("counts", "it") if result.unexamined == 1 else ("count", "them")
         files = counted(result.unexamined, "file")
         found.append(f"{files} {verb} although nobody has examined {them}.")
+    found += _coverage_notices(result)
     if result.file_findings:
         kinds = Counter(finding.problem for finding in result.file_findings)
         told = ", ".join(
@@ -111,6 +113,23 @@ def notices(result: AuditResult) -> list[str]:
         )
     if result.cpf_shown:
         found.append("This report holds whole CPFs: keep it as closely as the contracts themselves.")
+    return found
+
+
+def _coverage_notices(result: AuditResult) -> list[str]:
+    found = []
+    if result.verification is None and result.as_of == result.made_at:
+        found.append("The contents of new files were not verified before this report.")
+    coverage = result.coverage
+    if coverage[Coverage.VERIFIED] < (files := sum(coverage.values())):
+        found.append(
+            f"Of {counted(files, 'counted file')}, {coverage[Coverage.VERIFIED]:,} are fully verified, "
+            f"{coverage[Coverage.FIRST_BYTES]:,} by their first bytes only, {coverage[Coverage.NEVER]:,} were "
+            f"never looked at, {coverage[Coverage.UNREADABLE]:,} could not be read."
+        )
+    if unproven := result.compliant - result.compliant_verified:
+        verb = "rests" if unproven == 1 else "rest"
+        found.append(f"{counted(unproven, 'compliant sale')} {verb} on files that are not fully verified.")
     return found
 
 

@@ -191,6 +191,16 @@ content_checks = Table(
 A first look at an object's start leaves ``sha256`` empty; a verification of all its bytes is a second row.
 """
 
+verification_failures = Table(
+    "verification_failures",
+    toolkit,
+    Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True),
+    Column("observation_id", sa.BigInteger, ForeignKey(object_observations.c.id), nullable=False, unique=True),
+    Column("reason", Text, nullable=False),
+    Column("failed_at", _moment, nullable=False),
+)
+"""Object versions whose bytes could not be read when they were to be verified; each is tried again."""
+
 withdrawals = Table(
     "withdrawals",
     toolkit,
@@ -271,6 +281,7 @@ custody_seals = Table(
 APPEND_ONLY: Final = (
     load_batches,
     content_checks,
+    verification_failures,
     withdrawals,
     bucket_syncs,
     audit_runs,

@@ -21,13 +21,15 @@ from toolkit.reports.wording import headline, notices
 @audit_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
-def audit(ctx: Context, as_of: str | None, no_sync: bool, as_json: bool) -> int:
+def audit(ctx: Context, as_of: str | None, no_sync: bool, no_verify: bool, as_json: bool) -> int:
     """Judge every sale by the evidence that lies in the bucket, and show the totals.
 
     \b
-    The sales and the bucket are looked at first. An audit of the past (--as-of) takes what
-    was seen then; times without an offset are in TOOLKIT_TIMEZONE, a bare date is the end
-    of that day. `toolkit report` names the single sales.
+    The sales and the bucket are looked at first, and new files are verified, as many as
+    TOOLKIT_VERIFY_SECONDS and TOOLKIT_VERIFY_BYTES allow; the next audit goes on with the
+    rest. An audit of the past (--as-of) takes what was seen then; times without an offset
+    are in TOOLKIT_TIMEZONE, a bare date is the end of that day. `toolkit report` names the
+    single sales.
 
     \b
     Examples:
@@ -37,7 +39,7 @@ def audit(ctx: Context, as_of: str | None, no_sync: bool, as_json: bool) -> int:
 
     Exit status 3: some sale is not compliant.
     """
-    result = asked_for(ctx, as_of, no_sync)
+    result = asked_for(ctx, as_of, no_sync, no_verify)
     if as_json:
         print_json(summary(result, ctx.settings.timezone))
     else:

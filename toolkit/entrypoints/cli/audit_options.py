@@ -15,14 +15,23 @@ from toolkit.operations.judge.audit import AuditResult
 
 
 def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--as-of`` and ``--no-sync``."""
+    """Add ``--as-of``, ``--no-sync`` and ``--no-verify``."""
     as_of = click.option("--as-of", metavar="TIME", help=f"A moment in the past: {EXAMPLES}. Now by default.")
     no_sync = click.option("--no-sync", is_flag=True, help="Do not look at the sales and the bucket first.")
-    return as_of(no_sync(command))
+    no_verify = click.option(
+        "--no-verify", is_flag=True, help="Do not verify the contents of new files first; the report says so."
+    )
+    return as_of(no_sync(no_verify(command)))
 
 
 def asked_for(
-    ctx: Context, as_of: str | None, no_sync: bool, *, show_cpf: bool = False, with_file_findings: bool = False
+    ctx: Context,
+    as_of: str | None,
+    no_sync: bool,
+    no_verify: bool,
+    *,
+    show_cpf: bool = False,
+    with_file_findings: bool = False,
 ) -> AuditResult:
     """Run the audit that the options ask for.
 
@@ -39,6 +48,7 @@ def asked_for(
         ctx.application,
         as_of=moment,
         sync=not no_sync,
+        verify=not no_verify,
         show_cpf=show_cpf,
         with_file_findings=with_file_findings,
         progress=ctx.progress,

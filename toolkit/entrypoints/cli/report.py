@@ -36,6 +36,7 @@ def report(
     ctx: Context,
     as_of: str | None,
     no_sync: bool,
+    no_verify: bool,
     out: Path,
     formats: str,
     show_cpf: bool,
@@ -59,7 +60,7 @@ def report(
         wanted = chosen(formats.split(","))
     except InvalidInput as error:
         raise click.BadParameter(str(error), param_hint="--format") from None
-    result = asked_for(ctx, as_of, no_sync, show_cpf=show_cpf, with_file_findings=True)
+    result = asked_for(ctx, as_of, no_sync, no_verify, show_cpf=show_cpf, with_file_findings=True)
     written = write_report(result, out, wanted, timezone=ctx.settings.timezone)
     note(f"{headline(result)}.")
     for text in notices(result):

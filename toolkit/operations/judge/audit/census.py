@@ -14,6 +14,7 @@ from ibis import Table
 
 from toolkit.domain.evidence import UtilityGroup
 from toolkit.domain.findings import Status
+from toolkit.operations.judge.audit.expression import COVERAGES
 
 UNKNOWN_GROUP: Final = "unknown"
 """Stands in the census for every utility group that the contract does not know."""
@@ -28,7 +29,8 @@ def census(audited: Table, as_of: datetime) -> Table:
     """Count the sales that share status, group, missing types, reasons, problems and age.
 
     Columns: ``status``, ``utility_group``, ``missing``, ``reasons``, ``problems``, ``age``, ``has_client``,
-    and the counts ``sales`` and ``unexamined`` (files).
+    ``fully_verified`` (every counted file was), and the counts ``sales``, ``unexamined`` and those of
+    ``COVERAGES`` (files).
     """
     known = audited.utility_group.isin(list(UtilityGroup))
     bands = [
@@ -43,7 +45,11 @@ def census(audited: Table, as_of: datetime) -> Table:
         utility_group=ibis.cases((known, audited.utility_group), else_=UNKNOWN_GROUP),
         age=ibis.cases(*bands, else_=OLDER),
         has_client=audited.client_id.notnull(),
-    ).aggregate(sales=audited.count(), unexamined=audited.unexamined.sum())
+        fully_verified=(audited.first_bytes + audited.never + audited.unreadable) == 0,
+    ).aggregate(
+        sales=audited.count(),
+        **{name: audited[name].sum() for name in ("unexamined", *COVERAGES.values())},
+    )
 
 
 def to_act_on(audited: Table, clients: Table) -> Table:

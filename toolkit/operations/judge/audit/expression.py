@@ -17,6 +17,7 @@ import ibis
 from ibis import Table
 from ibis.expr.types import BooleanValue, StringValue
 
+from toolkit.domain.contents import Coverage
 from toolkit.domain.evidence import KIND_OF, EvidenceType, UtilityGroup
 from toolkit.domain.findings import Problem, Reason, Status
 from toolkit.domain.rules import (
@@ -53,15 +54,25 @@ EVIDENCES: Final = ibis.schema(
 )
 """One row an evidence record that is not withdrawn. A type that the contract does not know never counts."""
 
-OBJECTS: Final = ibis.schema({"key": "!string", "size": "!int64", "kind": "string", "damaged": "!boolean"})
+OBJECTS: Final = ibis.schema(
+    {"key": "!string", "size": "!int64", "kind": "string", "damaged": "!boolean", "coverage": "!string"}
+)
 """One row an object that lies in the bucket, ``size`` in bytes.
 
 ``kind`` is a ``FileKind``, null where nobody has looked at the bytes yet; ``damaged`` stands for every fault
-that was found in them.
+that was found in them; ``coverage`` is a ``Coverage``.
 """
 
 SEPARATOR: Final = "|"
 """Between the items of ``missing``, ``reasons``, ``problems`` and ``counted``."""
+
+COVERAGES: Final = {
+    Coverage.VERIFIED: "verified",
+    Coverage.FIRST_BYTES: "first_bytes",
+    Coverage.NEVER: "never",
+    Coverage.UNREADABLE: "unreadable",
+}
+"""The columns that count the counted files of a sale by the depth to which they were looked at."""
 
 _ORDER: Final = (EvidenceState.COUNTED, *REASON_OF)
 """How far an attempt can get, furthest first; its place here is its rank, and the lowest rank is the best."""
@@ -78,7 +89,8 @@ def missing_evidence(sales: Table, evidences: Table, objects: Table, as_of: date
     One row a sale: ``sale_id`` and the other columns of the sale; ``status`` (a ``Status``); ``missing`` in the
     order of the contract's evidenceType table, and ``reasons`` aligned with it; ``problems``, gravest first;
     ``counted``, the types that are there; ``unexamined``, how many of the counted files nobody has looked into
-    yet; ``oldest_request``. Lists are joined by ``|``; an empty list is an empty string.
+    yet; the columns of ``COVERAGES``; ``oldest_request``. Lists are joined by ``|``; an empty list is an empty
+    string.
     """
     attempts = _attempts(evidences, objects, as_of)
     return _with_lists(_with_status(_with_best_attempts(sales, attempts)))
@@ -103,7 +115,14 @@ def _attempts(evidences: Table, objects: Table, as_of: datetime) -> Table:
         (usable, _COUNTED),
         else_=_ORDER.index(EvidenceState.UNUSABLE),
     )
-    return found.select("sale_id", "evidence_type", "requested_at", rank=rank, examined=found.kind.notnull())
+    return found.select(
+        "sale_id",
+        "evidence_type",
+        "requested_at",
+        rank=rank,
+        examined=found.kind.notnull(),
+        coverage=found.coverage,
+    )
 
 
 def _with_best_attempts(sales: Table, attempts: Table) -> Table:
@@ -113,6 +132,7 @@ def _with_best_attempts(sales: Table, attempts: Table) -> Table:
         **{_best(each): attempts["rank"].min(where=attempts.evidence_type == each) for each in EvidenceType},
         replacing=counted.sum(where=attempts.evidence_type == REPLACES_ALL),
         unexamined=(counted & ~attempts.examined).sum(),
+        **{COVERAGES[each]: (counted & (attempts.coverage == each)).sum() for each in Coverage},
         oldest_request=attempts.requested_at.min(),
     )
     found = sales.left_join(by_sale, sales.id == by_sale.sale_id)
@@ -121,7 +141,7 @@ def _with_best_attempts(sales: Table, attempts: Table) -> Table:
         by_sale.oldest_request,
         sale_id=sales.id,
         **{_best(each): by_sale[_best(each)].fill_null(_NEVER_REQUESTED) for each in EvidenceType},
-        **{name: by_sale[name].fill_null(0) for name in ("replacing", "unexamined")},
+        **{name: by_sale[name].fill_null(0) for name in ("replacing", "unexamined", *COVERAGES.values())},
     )
 
 
@@ -172,6 +192,7 @@ def _with_lists(sales: Table) -> Table:
         *(name for name in SALES.names if name != "id"),
         "oldest_request",
         "unexamined",
+        *COVERAGES.values(),
         "status",
         missing=incomplete.ifelse(
             _joined(_where(reason.notnull(), named) for named, reason in reasons.items()), ""

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from ibis import Table
 from ibis.expr import datatypes as dt
 
+from toolkit.domain.contents import Coverage
 from toolkit.operations.judge.audit.expression import EVIDENCES, OBJECTS, SALES
 from toolkit.storage import tables
 
@@ -55,14 +56,25 @@ def objects_at(as_of: datetime) -> Table:
 
     The latest look says of what kind they are; a fault that any look found stays with that version.
     """
-    checks = unbound(tables.content_checks, "id", "observation_id", "kind", "problem", "checked_at")
+    checks = unbound(tables.content_checks, "id", "observation_id", "kind", "problem", "sha256", "checked_at")
     known = checks.filter(checks.checked_at <= ibis.literal(as_of))
     contents = known.group_by("observation_id").aggregate(
-        kind=known.kind.argmax(known.id), damaged=known.problem.notnull().any()
+        kind=known.kind.argmax(known.id),
+        damaged=known.problem.notnull().any(),
+        verified=known.sha256.notnull().any(),
     )
+    failures = unbound(tables.verification_failures, "observation_id", "failed_at")
+    failed = failures.filter(failures.failed_at <= ibis.literal(as_of)).select(failed_id="observation_id")
     seen = _seen(unbound(tables.object_observations, "id", "key", "size", *_HELD), as_of)
     found = seen.left_join(contents, seen.id == contents.observation_id)
-    return found.mutate(damaged=found.damaged.fill_null(False)).select(*OBJECTS.names)
+    found = found.left_join(failed, found.id == failed.failed_id)
+    coverage = ibis.cases(
+        (found.verified, Coverage.VERIFIED),
+        (found.failed_id.notnull(), Coverage.UNREADABLE),
+        (found.kind.notnull(), Coverage.FIRST_BYTES),
+        else_=Coverage.NEVER,
+    )
+    return found.mutate(damaged=found.damaged.fill_null(False), coverage=coverage).select(*OBJECTS.names)
 
 
 def _seen(observations: Table, as_of: datetime) -> Table:

@@ -12,13 +12,15 @@ from typing import Any, Final
 import pandas as pd
 
 from toolkit.domain.codes import CODES
+from toolkit.domain.contents import Coverage
 from toolkit.domain.evidence import EvidenceType, UtilityGroup
 from toolkit.domain.findings import Problem, Reason, Status
 from toolkit.domain.integrity import IntegrityFinding
 from toolkit.domain.rules import GROUP_RULES
 from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
-from toolkit.operations.judge.audit.expression import items
+from toolkit.operations.judge.audit.expression import COVERAGES, items
 from toolkit.operations.judge.audit.source import Source
+from toolkit.operations.verify.contents import Verified
 
 ROW_COLUMNS: Final = {
     "saleId": "sale_id",
@@ -37,6 +39,7 @@ ROW_COLUMNS: Final = {
     "completedAt": "completed_at",
     "oldestRequest": "oldest_request",
     "unexamined": "unexamined",
+    **{str(coverage): column for coverage, column in COVERAGES.items()},
 }
 """The columns of ``AuditResult.rows`` under the contract's names, and what the expression calls them."""
 
@@ -59,6 +62,8 @@ class AuditResult:
     """Whether ``rows`` holds whole CPFs instead of masked ones."""
     file_findings: tuple[IntegrityFinding, ...] = ()
     """What is odd about the files themselves, gravest first, where that was asked for."""
+    verification: Verified | None = None
+    """The verification of contents before this audit, ``None`` where none was made."""
 
     @cached_property
     def sales(self) -> int:
@@ -100,6 +105,16 @@ class AuditResult:
     def unexamined(self) -> int:
         """Files that count although nobody has looked into them yet."""
         return sum(row.unexamined for row in self._census())
+
+    @cached_property
+    def coverage(self) -> dict[Coverage, int]:
+        """The counted files by the depth to which they were looked at."""
+        return {each: sum(getattr(row, column) for row in self._census()) for each, column in COVERAGES.items()}
+
+    @cached_property
+    def compliant_verified(self) -> int:
+        """Compliant sales of which every counted file was verified; the others are so on first bytes only."""
+        return sum(row.sales for row in self._census() if row.status == Status.COMPLIANT and row.fully_verified)
 
     @cached_property
     def by_group(self) -> pd.DataFrame:

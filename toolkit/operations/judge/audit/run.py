@@ -24,6 +24,7 @@ from toolkit.operations.judge.audit.expression import missing_evidence
 from toolkit.operations.judge.audit.observed import evidences_at, objects_at, sales_at, unbound
 from toolkit.operations.judge.audit.result import ROW_COLUMNS, AuditResult
 from toolkit.operations.judge.audit.source import LastSync, Source, rules_fingerprint, toolkit_version
+from toolkit.operations.verify.contents import Verified
 from toolkit.operations.verify.integrity import integrity_findings_seen
 from toolkit.storage import tables
 from toolkit.storage.database import Database, raw
@@ -43,6 +44,7 @@ def run_audit(
     embedded_bucket: bool = False,
     show_cpf: bool = False,
     with_file_findings: bool = False,
+    verification: Verified | None = None,
 ) -> AuditResult:
     """Judge all sales as of a moment, or as of now; an audit of now is noted in ``audit.audit_runs``.
 
@@ -55,6 +57,7 @@ def run_audit(
         embedded_bucket: whether the bucket is the embedded one, which the report then says.
         show_cpf: keep whole CPFs in the rows; otherwise they are masked.
         with_file_findings: also look for what is odd about the files that are in the bucket now; not for the past.
+        verification: what the verification of contents before this audit did, if there was one.
 
     Raises:
         InvalidInput: ``as_of`` lies in the future or carries no offset.
@@ -79,7 +82,8 @@ def run_audit(
         seal=seal,
         records_assumed_at=assumed_at,
     )
-    result = AuditResult(moment, now, source, counts, _rows(open_sales, moment, show_cpf), show_cpf, file_findings)
+    rows = _rows(open_sales, moment, show_cpf)
+    result = AuditResult(moment, now, source, counts, rows, show_cpf, file_findings, verification)
     if as_of is None:
         _note(database, result)
     return result

@@ -3,12 +3,14 @@
 ::
 
     verification    every object version that nobody verified, once
+    queue           the versions that wait, the decisive ones first, and the budget
     inspector       a process in bounds that looks at files nobody trusts
     inspection      what it does there: kind, and what is wrong
     pdf, audio      the two kinds
     containers      what audio containers say about their own length
 """
 
+from toolkit.operations.verify.contents.queue import Budget
 from toolkit.operations.verify.contents.verification import Verified, verify_contents
 
-__all__ = ["Verified", "verify_contents"]
+__all__ = ["Budget", "Verified", "verify_contents"]

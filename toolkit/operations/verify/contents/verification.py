@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from queue import LifoQueue
 from typing import IO, Any, Final
@@ -17,12 +18,12 @@ from typing import IO, Any, Final
 import sqlalchemy as sa
 
 from toolkit.domain.contents import ContentProblem
-from toolkit.domain.evidence import KEY_PREFIX, KIND_OF, EvidenceType, FileKind
 from toolkit.errors import BucketError, BucketUnavailable
 from toolkit.operations import Clock
 from toolkit.operations.progress import Progress, Quiet
 from toolkit.operations.verify.contents.inspection import Inspected
 from toolkit.operations.verify.contents.inspector import Inspector
+from toolkit.operations.verify.contents.queue import Budget, Meter, Unverified, in_batches, waiting
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.observation_clock import stamp
@@ -36,21 +37,33 @@ FETCHERS: Final = 2 * INSPECTORS + 2
 MAX_BYTES: Final = 5 * 1024**3
 """The largest object that is fetched: what a single upload form can allow."""
 
-_BATCH: Final = 200
+UNBOUNDED: Final = Budget()
+
+
+class Failure(StrEnum):
+    """The reason why a file could not be verified."""
+
+    TOO_LARGE = "TOO_LARGE"
+    UNREADABLE = "UNREADABLE"
+
+
+_Outcome = dict[str, Any] | Failure | None
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
     """The result of a verification, in objects.
 
-    ``left`` could not be read, were overwritten meanwhile, or are larger than what is fetched. ``wrong_kind`` have
-    none of the ``problems``, but are not of the kind that the evidenceType of their record demands.
+    ``left`` wait for the next one: the budget ended, or they are ``unreadable`` (could not be read, were
+    overwritten meanwhile, or are larger than what is fetched). ``wrong_kind`` have none of the ``problems``, but
+    are not of the kind that the evidenceType of their record demands.
     """
 
     verified: int
     problems: Mapping[ContentProblem, int]
     left: int
     wrong_kind: int = 0
+    unreadable: int = 0
 
     @property
     def unusable(self) -> int:
@@ -58,64 +71,56 @@ class Verified:
         return sum(self.problems.values()) + self.wrong_kind
 
 
-@dataclass(frozen=True, slots=True)
-class _Unverified:
-    id: int
-    key: str
-    size: int
-    etag: str
-    evidence_type: str | None
-    """Of the record that the object belongs to, if there is one."""
-
-    def is_of_wrong_kind(self, found: FileKind) -> bool:
-        """Tell whether the record demands another kind; an unknown evidence type demands none."""
-        return self.evidence_type in set(EvidenceType) and KIND_OF[EvidenceType(self.evidence_type)] is not found
-
-
 def verify_contents(
     database: Database,
     bucket: Bucket,
     *,
     clock: Clock,
+    budget: Budget = UNBOUNDED,
     max_bytes: int = MAX_BYTES,
     progress: Progress | None = None,
 ) -> Verified:
     """Read all bytes of each observed object that was not verified in this version, and keep what was found.
 
     An object goes through a temporary file that only its owner can read; ``toolkit bucket sync`` must have seen
-    it before. Killed and called again, it goes on with what is not verified.
+    it before. The decisive files come first. Killed or at the end of its budget, and called again, it goes on with
+    what is not verified.
 
     Raises:
         BucketUnavailable: it stopped half-way; run it again.
         VerificationFailed: files cannot be looked at on this machine.
     """
     progress = progress or Quiet()
-    tried, problems = 0, Counter[ContentProblem]()
-    verified = wrong_kind = 0
-    with _Verifier(bucket, max_bytes) as verifier:
-        progress.begin("Verifying contents", _count(database), "objects")
-        for batch in _batches(database):
-            looked = zip(batch, verifier.verify(batch), strict=True)
-            found = [(item, check) for item, check in looked if check is not None]
-            checks = [check for _, check in found]
-            _keep(database, checks, clock)
-            problems.update(check["problem"] for check in checks if check["problem"] is not None)
+    problems = Counter[ContentProblem]()
+    verified = wrong_kind = unreadable = 0
+    ids = waiting(database)
+    with _Verifier(bucket, max_bytes, Meter(budget)) as verifier:
+        progress.begin("Verifying contents", len(ids), "objects")
+        for batch in in_batches(database, ids):
+            looked = list(zip(batch, verifier.verify(batch), strict=True))
+            checks = [(item, found) for item, found in looked if isinstance(found, dict)]
+            failures = {item.id: found for item, found in looked if isinstance(found, Failure)}
+            _keep(database, [check for _, check in checks], failures, clock)
+            problems.update(check["problem"] for _, check in checks if check["problem"] is not None)
             wrong_kind += sum(
-                not check["problem"] and item.is_of_wrong_kind(check["kind"]) for item, check in found
+                not check["problem"] and item.is_of_wrong_kind(check["kind"]) for item, check in checks
             )
             verified += len(checks)
-            tried += len(batch)
+            unreadable += len(failures)
             progress.advance(len(batch))
+            if any(found is None for _, found in looked):
+                break
         progress.end()
-    return Verified(verified, dict(problems), tried - verified, wrong_kind)
+    return Verified(verified, dict(problems), len(ids) - verified, wrong_kind, unreadable)
 
 
 class _Verifier:
     """A few threads that fetch files, and fewer inspectors that look at them."""
 
-    def __init__(self, bucket: Bucket, max_bytes: int) -> None:
+    def __init__(self, bucket: Bucket, max_bytes: int, meter: Meter) -> None:
         self._bucket = bucket
         self._max_bytes = max_bytes
+        self._meter = meter
         self._open = ExitStack()
         self._threads = self._open.enter_context(ThreadPoolExecutor(FETCHERS, thread_name_prefix="verify"))
         self._inspectors: LifoQueue[Inspector] = LifoQueue()
@@ -129,12 +134,14 @@ class _Verifier:
         self._threads.shutdown(cancel_futures=True)
         self._open.close()
 
-    def verify(self, batch: list[_Unverified]) -> Iterator[dict[str, Any] | None]:
-        """For each object a row for ``content_checks``, or ``None`` where it could not be verified."""
+    def verify(self, batch: list[Unverified]) -> Iterator[_Outcome]:
+        """For each object a row for ``content_checks``, or why there is none; ``None`` where the budget ended."""
         return self._threads.map(self._verify, batch)
 
-    def _verify(self, item: _Unverified) -> dict[str, Any] | None:
+    def _verify(self, item: Unverified) -> _Outcome:
         if item.size > self._max_bytes:
+            return Failure.TOO_LARGE
+        if not self._meter.spend(item.size):
             return None
         try:
             with tempfile.NamedTemporaryFile(prefix="evidence-") as file:
@@ -143,7 +150,7 @@ class _Verifier:
         except BucketUnavailable:
             raise
         except BucketError:
-            return None
+            return Failure.UNREADABLE
         return {
             "observation_id": item.id,
             "kind": found.kind,
@@ -161,7 +168,7 @@ class _Verifier:
         finally:
             self._inspectors.put(inspector)
 
-    def _fetch(self, item: _Unverified, file: IO[bytes]) -> str:
+    def _fetch(self, item: Unverified, file: IO[bytes]) -> str:
         digest = hashlib.sha256()
         for chunk in self._bucket.chunks(item.key, etag=item.etag):
             file.write(chunk)
@@ -170,53 +177,16 @@ class _Verifier:
         return digest.hexdigest()
 
 
-def _count(database: Database) -> int:
-    with database.transaction() as connection:
-        query = sa.text(_UNVERIFIED.format(columns="count(*)"))
-        count: int = connection.execute(query, _bound()).scalar_one()
-    return count
-
-
-def _batches(database: Database) -> Iterator[list[_Unverified]]:
-    last = 0
-    while True:
-        with database.transaction() as connection:
-            query = sa.text(_UNVERIFIED.format(columns=_COLUMNS) + f"ORDER BY id LIMIT {_BATCH}")
-            rows = connection.execute(query, _bound(last)).all()
-        if not rows:
-            return
-        last = rows[-1].id
-        yield [_Unverified(row.id, row.key, row.size, row.etag, row.evidence_type) for row in rows]
-
-
-def _bound(last: int = 0) -> dict[str, Any]:
-    return {"last": last, "prefix": KEY_PREFIX}
-
-
-def _keep(database: Database, checks: list[dict[str, Any]], clock: Clock) -> None:
-    if not checks:
+def _keep(database: Database, checks: list[dict[str, Any]], failures: Mapping[int, Failure], clock: Clock) -> None:
+    if not checks and not failures:
         return
+    failed = [{"observation_id": each, "reason": reason} for each, reason in failures.items()]
     with database.transaction() as connection:
         now = stamp(connection, clock)
-        connection.execute(sa.text(_KEEP), [check | {"now": now} for check in checks])
+        for statement, rows in ((_KEEP, checks), (_KEEP_FAILURE, failed)):
+            if rows:
+                connection.execute(sa.text(statement), [row | {"now": now} for row in rows])
 
-
-_COLUMNS: Final = """
-    id, key, size, etag,
-    (SELECT evidence_type FROM audit_service.evidences WHERE object_key = known.key) AS evidence_type
-"""
-
-_UNVERIFIED: Final = """
-    SELECT {columns}
-    FROM audit.object_observations AS known
-    WHERE gone_at IS NULL
-      AND size > 0
-      AND starts_with(key, :prefix)
-      AND id > :last
-      AND NOT EXISTS (
-          SELECT FROM audit.content_checks WHERE observation_id = known.id AND sha256 IS NOT NULL
-      )
-"""
 
 _KEEP: Final = """
     INSERT INTO audit.content_checks
@@ -225,4 +195,10 @@ _KEEP: Final = """
     WHERE NOT EXISTS (
         SELECT FROM audit.content_checks WHERE observation_id = :observation_id AND sha256 IS NOT NULL
     )
+"""
+
+_KEEP_FAILURE: Final = """
+    INSERT INTO audit.verification_failures (observation_id, reason, failed_at)
+    SELECT :observation_id, :reason, :now
+    WHERE NOT EXISTS (SELECT FROM audit.verification_failures WHERE observation_id = :observation_id)
 """
