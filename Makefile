@@ -32,11 +32,12 @@ run: setup ## The main job, end to end, on the embedded services and the sample 
 test: setup ## All tests
 	$(RUN)/python -m pytest -n 2
 
-check: setup ## Format, lint, types, imports, notebooks stripped
+check: setup ## Format, lint, types, imports, dependencies, notebooks stripped
 	$(RUN)/ruff format --check .
 	$(RUN)/ruff check .
 	$(RUN)/mypy
 	$(RUN)/lint-imports
+	$(RUN)/deptry toolkit notebooks
 	$(RUN)/nbstripout --verify notebooks/*.ipynb
 
 format: setup ## Rewrite the files as `make check` wants them

@@ -4,6 +4,7 @@
 
     ToolkitError                  the toolkit could not do its job
     ├── SettingsError             an environment variable or option is wrong
+    ├── NotInstalled              an optional part of the toolkit is not installed
     ├── InvalidInput              what was handed in cannot be used at all
     │   ├── InvalidFields         fields of a request break the contract; all of them, at once
     │   └── UnreadableFile        a file is missing, of another kind, or lacks its headings
@@ -51,6 +52,10 @@ class ToolkitError(Exception):
 
 class SettingsError(ToolkitError):
     """A setting is wrong."""
+
+
+class NotInstalled(ToolkitError):
+    """An optional part of the toolkit is not installed."""
 
 
 class InvalidInput(ToolkitError):

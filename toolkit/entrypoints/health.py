@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from toolkit.errors import BucketError, DatabaseError, EmbeddedServiceError, SchemaMismatch, SettingsError
+from toolkit.errors import (
+    BucketError,
+    DatabaseError,
+    EmbeddedServiceError,
+    NotInstalled,
+    SchemaMismatch,
+    SettingsError,
+)
 from toolkit.settings import Settings
 from toolkit.storage import embedded, schema
 from toolkit.storage.bucket import Bucket
@@ -74,6 +81,10 @@ def _embedded(service: str, status: ServiceStatus, home: Path) -> ServiceHealth:
 
 def _unusable(home: Path) -> str | None:
     """The reason why no service could start in ``home``, which may not exist yet."""
+    try:
+        embedded.require_installed()
+    except NotInstalled as error:
+        return str(error)
     nearest = next(folder for folder in (home, *home.parents) if os.path.lexists(folder))
     try:
         with explained(home):

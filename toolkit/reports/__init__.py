@@ -20,6 +20,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from toolkit.errors import InvalidInput
+from toolkit.extras import require
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports import document_json, table_csv, web_page, workbook
 from toolkit.reports.folder import FileState, VerifiedFile, Writer, verify_files, write_files
@@ -30,6 +31,7 @@ __all__ = ["DEFAULT_FORMATS", "FORMATS", "FileState", "VerifiedFile", "chosen", 
 
 
 def _write_pdf(report: Report, path: Path) -> None:
+    require("pdf", "PDF reports")
     from toolkit.reports import print_pdf  # Matplotlib takes longer to load than a report to write
 
     print_pdf.write(report, path)

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from toolkit.entrypoints.application_context import ApplicationContext
-from toolkit.entrypoints.progress_bar import ProgressBar
-from toolkit.operations.progress import Progress, Quiet
-from toolkit.settings import Settings
+if TYPE_CHECKING:  # what `toolkit --help` does without
+    from toolkit.entrypoints.application_context import ApplicationContext
+    from toolkit.operations.progress import Progress
+    from toolkit.settings import Settings
 
 DONE: Final = 0
 FAILED: Final = 1
@@ -40,16 +40,23 @@ class Context:
     @cached_property
     def settings(self) -> Settings:
         """The settings that the environment gives."""
+        from toolkit.settings import Settings
+
         return Settings.from_environment(self.environ)
 
     @cached_property
     def application(self) -> ApplicationContext:
         """The database and bucket, opened at first use."""
+        from toolkit.entrypoints.application_context import ApplicationContext
+
         return ApplicationContext(self.settings)
 
     @property
     def progress(self) -> Progress:
         """A bar on stderr, unless the caller wants quiet."""
+        from toolkit.entrypoints.progress_bar import ProgressBar
+        from toolkit.operations.progress import Quiet
+
         return Quiet() if self.quiet else ProgressBar(sys.stderr)
 
     def close(self) -> None:

@@ -7,12 +7,16 @@ from datetime import timedelta
 
 import click
 
-from toolkit.entrypoints import tokens
-from toolkit.entrypoints.application_context import ApplicationContext
-from toolkit.entrypoints.cli.context import DONE, Context, pass_context
-from toolkit.entrypoints.http_api import logs, server
-from toolkit.entrypoints.http_api.app import THREADS, create_app
-from toolkit.entrypoints.http_api.backend import Backend
+from toolkit.extras import require
+
+require("serve", "The HTTP interface and its tokens")
+
+from toolkit.entrypoints import tokens  # noqa: E402
+from toolkit.entrypoints.application_context import ApplicationContext  # noqa: E402
+from toolkit.entrypoints.cli.context import DONE, Context, pass_context  # noqa: E402
+from toolkit.entrypoints.http_api import logs, server  # noqa: E402
+from toolkit.entrypoints.http_api.app import THREADS, create_app  # noqa: E402
+from toolkit.entrypoints.http_api.backend import Backend  # noqa: E402
 
 _HOUR = 3600
 _YEAR = 365 * 24 * _HOUR

@@ -1,20 +1,17 @@
 """Displays of a notebook: figures, charts and tables that stay readable wherever the notebook is opened.
 
-Everything is escaped. Pictures are PNG and styles stand in the tags, because JupyterLab strips scripts, style
-sheets and SVG from a notebook that somebody else has run.
+Everything is escaped. Bars are boxes of HTML and styles stand in the tags, because JupyterLab strips scripts,
+style sheets and SVG from a notebook that somebody else has run.
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 from IPython.display import display
-from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
 
 from toolkit.entrypoints.notebook_results import RESULT_TYPE
 
@@ -26,13 +23,10 @@ QUIET: Final = "#8a94a0"
 """The colours of the report's pages (``toolkit/reports/templates/page.css``)."""
 
 _EDGE: Final = "1px solid rgba(128,128,128,.35)"
-_DPI: Final = 160
-_SHOWN_DPI: Final = 80
-_ROW_INCHES: Final = 0.36
 _NO_WRAP: Final = 24
 """Cells up to so many characters stay on one line."""
-_DIGIT_SHARE: Final = 0.016
-"""How much of the longest bar a digit takes."""
+_DIGIT_SHARE: Final = 1.6
+"""How many hundredths of the longest bar a digit takes."""
 
 
 class Part(Protocol):
@@ -95,49 +89,41 @@ class Bars:
         return cls(heading, {**rows, "all others": {"": others}} if others else rows, {"": colour})
 
     def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """As PNG, sharp on dense screens."""
-        legend = len(self.colours) > 1
-        inches = 0.75 + _ROW_INCHES * len(self.counts) + (0.35 if legend else 0)
-        figure = Figure(figsize=(8, inches), layout="constrained")
-        axes = figure.subplots()
-        self._draw(axes)
-        figure.suptitle(self.heading, x=0.005, ha="left", fontsize=11, fontweight="bold")
-        if legend:
-            figure.legend(loc="outside lower left", ncols=len(self.colours), frameon=False, fontsize=9)
-        picture = io.BytesIO()
-        figure.savefig(picture, format="png", dpi=_DPI, facecolor="white")
-        width = round(8 * _SHOWN_DPI)
-        text = f"{self.heading}: " + ", ".join(f"{name} {sum(row.values())}" for name, row in self.counts.items())
-        return {"image/png": picture.getvalue(), "text/plain": text}, {"image/png": {"width": width}}
-
-    def _draw(self, axes: Any) -> None:
-        names = list(self.counts)
-        left = [0] * len(names)
+        """As HTML, and as one line of text."""
         widest = max((sum(row.values()) for row in self.counts.values()), default=0) or 1
+        rows = "".join(self._row(name, row, widest) for name, row in self.counts.items())
+        legend = "".join(
+            f'<span style="margin-right:16px"><span style="color:{colour}">&#9632;</span> {escape(name)}</span>'
+            for name, colour in self.colours.items()
+            if len(self.colours) > 1
+        )
+        markup = (
+            f'<div style="font-weight:600;margin:10px 0 4px">{escape(self.heading)}</div>'
+            f'<table style="width:100%;max-width:760px;border-collapse:collapse">{rows}</table><div>{legend}</div>'
+        )
+        text = f"{self.heading}: " + ", ".join(f"{name} {sum(row.values())}" for name, row in self.counts.items())
+        return {"text/html": markup, "text/plain": text}, {}
+
+    def _row(self, name: str, counts: Mapping[str, int], widest: int) -> str:
+        boxes = ""
         for series, colour in self.colours.items():
-            lengths = [self.counts[name].get(series, 0) for name in names]
-            axes.barh(names, lengths, left=left, height=0.62, color=colour, label=series)
-            for row, (start, length) in enumerate(zip(left, lengths, strict=True)):
-                text = _number(length)
-                if length > widest * _DIGIT_SHARE * (len(text) + 1):
-                    middle = start + length / 2
-                    axes.text(middle, row, text, ha="center", va="center", color=_ink(colour), fontsize=9)
-                elif length and len(self.colours) == 1:
-                    axes.text(length + widest * 0.01, row, text, va="center", fontsize=9)
-            left = [start + length for start, length in zip(left, lengths, strict=True)]
-        axes.set_xlim(0, widest * 1.04)
-        axes.set_ylim(len(names) - 0.5, -0.5)
-        axes.xaxis.set_visible(False)
-        axes.tick_params(axis="y", length=0)
-        for side in ("top", "right", "bottom"):
-            axes.spines[side].set_visible(False)
-        axes.spines["left"].set_color(QUIET)
+            share = 100 * counts.get(series, 0) / widest
+            number = _number(counts.get(series, 0))
+            shown = number if share > _DIGIT_SHARE * (len(number) + 1) else ""
+            style = f"width:{share:.2f}%;background-color:{colour};color:{_ink(colour)};text-align:center"
+            boxes += f'<div style="{style}">{shown or "&nbsp;"}</div>' if share else ""
+        total = f'<td style="text-align:right;padding:2px 0 2px 8px">{_number(sum(counts.values()))}</td>'
+        return (
+            f'<tr><td style="text-align:left;white-space:nowrap;padding:2px 10px 2px 0">{escape(name)}</td>'
+            '<td style="width:100%;padding:2px 0"><div style="display:flex;overflow:hidden">'
+            f"{boxes}</div></td>{total}</tr>"
+        )
 
 
 def _ink(colour: str) -> str:
     """Black or white, whichever can be read on ``colour``."""
-    red, green, blue = to_rgb(colour)
-    return "black" if 0.3 * red + 0.6 * green + 0.1 * blue > 0.6 else "white"
+    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    return "black" if 0.3 * red + 0.6 * green + 0.1 * blue > 153 else "white"
 
 
 @dataclass(frozen=True, slots=True)

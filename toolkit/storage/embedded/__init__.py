@@ -11,22 +11,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from toolkit.extras import require
 from toolkit.storage.embedded import object_store, postgres
 from toolkit.storage.embedded.home import explained
 from toolkit.storage.embedded.object_store import BucketAccess
 from toolkit.storage.embedded.status import ServiceStatus
 
-__all__ = ["BucketAccess", "ServiceStatus", "bucket_access", "database_url", "statuses", "stop"]
+__all__ = [
+    "BucketAccess",
+    "ServiceStatus",
+    "bucket_access",
+    "database_url",
+    "require_installed",
+    "statuses",
+    "stop",
+]
 
 _SERVICES = (postgres, object_store)
+
+
+def require_installed() -> None:
+    """Make sure that the packages of the services are there.
+
+    Raises:
+        NotInstalled: the extra ``embedded`` is missing.
+    """
+    require("embedded", "The embedded services, used where DATABASE_URL or EVIDENCE_BUCKET is not set,")
 
 
 def database_url(home: Path) -> str:
     """The URL of the embedded database for SQLAlchemy; starts PostgreSQL where it does not run.
 
     Raises:
+        NotInstalled: the extra ``embedded`` is missing.
         EmbeddedServiceError: it cannot be started; the text says why and what to do.
     """
+    require_installed()
     return postgres.url(home.resolve())
 
 
@@ -34,8 +54,10 @@ def bucket_access(home: Path) -> BucketAccess:
     """The access to the embedded bucket; starts the S3 server where it does not run.
 
     Raises:
+        NotInstalled: the extra ``embedded`` is missing.
         EmbeddedServiceError: it cannot be started; the text says why and what to do.
     """
+    require_installed()
     return object_store.access(home.resolve())
 
 

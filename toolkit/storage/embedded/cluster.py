@@ -12,7 +12,7 @@ from typing import Final
 from toolkit.errors import EmbeddedServiceError
 from toolkit.storage.embedded import processes
 from toolkit.storage.embedded.account import Account
-from toolkit.storage.embedded.programs import MAJOR
+from toolkit.storage.embedded.programs import postgres_version
 
 DATABASE: Final = "toolkit"
 USER: Final = "toolkit"
@@ -52,9 +52,10 @@ def check_version(data: Path) -> None:
         EmbeddedServiceError: they were written by another major version.
     """
     found = (data / "PG_VERSION").read_text("ascii").strip()
-    if found != MAJOR:
+    brought = (postgres_version() or "").partition(".")[0]
+    if found != brought:
         raise EmbeddedServiceError(
-            f"The data in {data} were written by PostgreSQL {found}, and this toolkit brings {MAJOR}. "
+            f"The data in {data} were written by PostgreSQL {found}, and this toolkit brings {brought}. "
             f"Use a toolkit that brings {found}, or begin anew after moving {data} away."
         )
 

@@ -8,7 +8,7 @@ import secrets
 import signal
 import sys
 from dataclasses import dataclass, field
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
@@ -70,7 +70,7 @@ def status(home: Path) -> ServiceStatus:
     running = _running(home)
     return ServiceStatus(
         name=NAME,
-        version=f"ministack {version('ministack')}",
+        version=_version(),
         pid=running.process.pid if running else None,
         address=running.endpoint if running else None,
         url=running.endpoint if running else None,
@@ -92,6 +92,13 @@ def stop(home: Path) -> bool:
             raise failure(f"The S3 server (process {running.process.pid}) does not end", home, _log(home))
         _pid_file(home).unlink(missing_ok=True)
         return running is not None
+
+
+def _version() -> str | None:
+    try:
+        return f"ministack {version('ministack')}"
+    except PackageNotFoundError:
+        return None
 
 
 def _folder(home: Path) -> Path:

@@ -20,7 +20,7 @@ from toolkit.storage.embedded import cluster, processes
 from toolkit.storage.embedded.account import Account, check_reach, server_account
 from toolkit.storage.embedded.data_directory_lock import claim, is_claimed
 from toolkit.storage.embedded.home import alone, failure, folder_bytes, prepare, private_folder
-from toolkit.storage.embedded.programs import VERSION, programs
+from toolkit.storage.embedded.programs import postgres_version, programs
 from toolkit.storage.embedded.status import ServiceStatus
 
 NAME: Final = "PostgreSQL"
@@ -79,7 +79,7 @@ def status(home: Path) -> ServiceStatus:
     running = _running(home)
     return ServiceStatus(
         name=NAME,
-        version=VERSION,
+        version=postgres_version(),
         pid=running.process.pid if running else None,
         address=str(running.socket_folder / _SOCKET) if running else None,
         url=running.url if running else None,

