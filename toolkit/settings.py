@@ -23,6 +23,8 @@ ROOT_HOME: Final = Path("/var/lib/evidence-toolkit")
 
 DEFAULT_TIMEZONE: Final = "America/Sao_Paulo"
 DEFAULT_UPLOAD_TTL: Final = 3600
+LONGEST_UPLOAD_TTL: Final = 12 * 3600
+"""Seconds; the sync of the bucket looks so far back for uploads."""
 DEFAULT_UPLOAD_MAX: Final = 100 * 1024 * 1024
 DEFAULT_VERIFY_SECONDS: Final = 900
 DEFAULT_VERIFY_BYTES: Final = 20 * 1024**3
@@ -99,7 +101,9 @@ class Settings:
             aws=_aws(value),
             service_map=_path(value("TOOLKIT_SERVICE_MAP")),
             timezone=_timezone(value("TOOLKIT_TIMEZONE") or DEFAULT_TIMEZONE),
-            upload_ttl=_between("TOOLKIT_UPLOAD_TTL", value("TOOLKIT_UPLOAD_TTL"), DEFAULT_UPLOAD_TTL, 1, 43200),
+            upload_ttl=_between(
+                "TOOLKIT_UPLOAD_TTL", value("TOOLKIT_UPLOAD_TTL"), DEFAULT_UPLOAD_TTL, 1, LONGEST_UPLOAD_TTL
+            ),
             upload_max_bytes=_between(
                 "TOOLKIT_UPLOAD_MAX_BYTES", value("TOOLKIT_UPLOAD_MAX_BYTES"), DEFAULT_UPLOAD_MAX, 1, 5 * 1024**3
             ),

@@ -7,8 +7,8 @@ Results go to stdout, progress and notes to stderr. Exit status: 0 done; 1 could
 from __future__ import annotations
 
 import importlib
+import io
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -94,7 +94,10 @@ def main(args: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
         click.echo("toolkit: interrupted", err=True)
         return 130
     except click.ClickException as error:
-        error.show(sys.stderr)
+        # The message may quote an argument that no output can encode.
+        shown = io.StringIO()
+        error.show(shown)
+        note(shown.getvalue().rstrip("\n"))
         return WRONG_USAGE if isinstance(error, click.UsageError) else FAILED
     except SettingsError as error:
         note(f"toolkit: {error}")

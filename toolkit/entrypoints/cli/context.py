@@ -75,10 +75,12 @@ class Place(click.Path):
         """The path as click checks it.
 
         Raises:
-            BadParameter: it is empty, or what click says of it.
+            BadParameter: it is empty or holds a NUL character, or what click says of it.
         """
         if not str(value):
             self.fail("the path is empty.", param, ctx)
+        if "\0" in str(value):
+            self.fail("the path holds a NUL character.", param, ctx)
         return super().convert(value, param, ctx)
 
 

@@ -7,7 +7,16 @@ from pathlib import Path
 
 import click
 
-from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, note, pass_context, print_json
+from toolkit.entrypoints.cli.context import (
+    DONE,
+    NEEDS_ATTENTION,
+    Context,
+    Place,
+    note,
+    pass_context,
+    print_json,
+    show,
+)
 from toolkit.entrypoints.notebook_runs import run_notebook
 from toolkit.entrypoints.packaged_notebooks import find_notebook
 
@@ -65,6 +74,6 @@ def run(
     if as_json:
         print_json({"out": done.path, "seconds": round(done.seconds, 1), "results": done.results})
     else:
-        click.echo(done.path)
+        show(str(done.path))
         note(f"{path.name} ran in {done.seconds:.1f} s")
     return NEEDS_ATTENTION if fail_on == "attention" and done.needs_attention else DONE

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from toolkit.entrypoints.cli.context import DONE, Context, Place, note, pass_context
+from toolkit.entrypoints.cli.context import DONE, Context, Place, note, pass_context, show
 from toolkit.entrypoints.demo import Demo, refuse_shared
 from toolkit.samples import DEFAULT_CLIENTS, DEFAULT_SALES, DEFAULT_SEED, make_samples, write_samples
 from toolkit.samples.scenarios import SCENARIOS
@@ -46,7 +46,7 @@ def sample(ctx: Context, out: Path, seed: int, clients: int, sales: int) -> int:
       toolkit sales load sample-data/sales.csv
     """
     write_samples(make_samples(seed=seed, clients=clients, sales=sales), out)
-    click.echo(out)
+    show(str(out))
     return DONE
 
 
@@ -79,7 +79,7 @@ def demo(ctx: Context, out: Path, shared: bool) -> int:
     home = ctx.settings.home
     ours = not any(service.running for service in embedded.statuses(home))
     try:
-        Demo(ctx.application, ctx.environ, out, click.echo).run()
+        Demo(ctx.application, ctx.environ, out, show).run()
     finally:
         if ours:
             ctx.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import signal
 import socket
 from types import FrameType
@@ -23,12 +24,17 @@ _FINISH_SECONDS: Final = BODY_SECONDS + OPERATION_SECONDS
 """What the slowest request needs that was begun when the signal came."""
 
 
+_HOST: Final = re.compile(r"[0-9A-Za-z.:%_-]{1,253}")
+
+
 def listen(host: str, port: int) -> socket.socket:
     """A socket at ``host`` and ``port``; 0 lets the system choose a free one.
 
     Raises:
         ToolkitError: the address is taken, not of this machine, or needs other rights.
     """
+    if not _HOST.fullmatch(host):
+        raise ToolkitError("The host to listen on is no address, such as 127.0.0.1, and no name of this machine.")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)

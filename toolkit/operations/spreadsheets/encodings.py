@@ -103,7 +103,7 @@ def codec(encoding: str) -> str:
         with suppress(UnicodeError):
             "".encode(name)  # refused where it is no encoding of text, as base64 is
         return name
-    except LookupError:
+    except (LookupError, ValueError):  # the second for a NUL or a surrogate
         raise UnreadableFile(
             f"No such encoding: {encoding}. Usual ones are utf-8, cp1252, latin-1, utf-16."
         ) from None

@@ -10,12 +10,13 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Row
 
 from toolkit.domain.evidence import KEY_PREFIX
+from toolkit.settings import LONGEST_UPLOAD_TTL
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.tables import bucket_syncs, object_observations
 
-LONGEST_FORM: Final = timedelta(hours=12)
-"""The longest life of an upload form (``TOOLKIT_UPLOAD_TTL`` allows no more)."""
+LONGEST_FORM: Final = timedelta(seconds=LONGEST_UPLOAD_TTL)
+"""The longest life of an upload form."""
 
 CLOCKS_APART: Final = timedelta(hours=1)
 """How far the clocks of those who issue forms and of the one who reads the bucket may differ."""

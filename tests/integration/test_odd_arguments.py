@@ -1,0 +1,80 @@
+"""Whatever stands in the place of an argument, a command answers with an exit status and a sentence."""
+
+from pathlib import Path
+
+import pytest
+
+from toolkit.entrypoints.cli import main
+from toolkit.entrypoints.cli.context import DONE, FAILED, NEEDS_ATTENTION, WRONG_USAGE
+
+ODD = ["", "S-9\udcff", "S-9\x00", "9" * 5000, "\u202eS-9", "2026-99-99"]
+
+COMMANDS = {
+    "sales complete": ["sales", "complete", "?"],
+    "sales load": ["sales", "load", "?"],
+    "clients load": ["clients", "load", "?"],
+    "clients load --out": ["clients", "load", "clients.csv", "--out", "?"],
+    "clients load --encoding": ["clients", "load", "clients.csv", "--encoding", "?"],
+    "clients load --delimiter": ["clients", "load", "clients.csv", "--delimiter", "?"],
+    "clients load --sheet": ["clients", "load", "clients.csv", "--sheet", "?"],
+    "credentials request": ["credentials", "request", "?", "--out", "credentials.jsonl"],
+    "credentials request --out": ["credentials", "request", "manifest.csv", "--out", "?"],
+    "credentials request --requested-by": [
+        *("credentials", "request", "manifest.csv", "--out", "credentials.jsonl", "--requested-by", "?")
+    ],
+    "evidence list": ["evidence", "list", "?"],
+    "evidence upload": ["evidence", "upload", "?", "--from", "."],
+    "evidence upload --from": ["evidence", "upload", "credentials.jsonl", "--from", "?"],
+    "evidence withdraw": ["evidence", "withdraw", "?", "--reason", "r", "--by", "a", "--approved-by", "b"],
+    "evidence withdraw --reason": [
+        "evidence",
+        "withdraw",
+        "ID",
+        "--reason",
+        "?",
+        "--by",
+        "a",
+        "--approved-by",
+        "b",
+    ],
+    "evidence withdraw --by": ["evidence", "withdraw", "ID", "--reason", "r", "--by", "?", "--approved-by", "b"],
+    "evidence withdraw --approved-by": [
+        *("evidence", "withdraw", "ID", "--reason", "r", "--by", "a", "--approved-by", "?")
+    ],
+    "evidence log --out": ["evidence", "log", "--out", "?"],
+    "audit --as-of": ["audit", "--no-sync", "--as-of", "?"],
+    "report --as-of": ["report", "--no-sync", "--as-of", "?"],
+    "report --out": ["report", "--no-sync", "--format", "csv", "--out", "?"],
+    "report --format": ["report", "--no-sync", "--format", "?"],
+    "verify": ["verify", "?"],
+    "verify --seal": ["verify", "empty", "--seal", "?"],
+    "explain": ["explain", "?"],
+    "run": ["run", "?"],
+    "notebooks copy": ["notebooks", "copy", "?"],
+    "token issue --subject": ["token", "issue", "--subject", "?"],
+    "serve --host": ["serve", "--host", "?", "--port", "0"],
+    "?": ["?"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_odd_argument_gets_a_sentence(
+    command: str,
+    embedded_environment: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "clients.csv").write_text("cpf,rg\n52998224725,1\n")
+    (tmp_path / "manifest.csv").write_text("saleId,fileName,fileFormat,type,evidenceType\n")
+    (tmp_path / "credentials.jsonl").write_text("")
+    given = {"ID": "0199c0de-0000-7000-8000-000000000001"}
+    environ = {**embedded_environment, "TOOLKIT_JWT_SECRET": "s" * 32}
+    for odd in ODD:
+        line = [odd if word == "?" else given.get(word, word) for word in COMMANDS[command]]
+        status = main(line, environ)
+        said = capsys.readouterr()
+        assert status in {DONE, FAILED, WRONG_USAGE, NEEDS_ATTENTION}
+        assert status == DONE or said.err
