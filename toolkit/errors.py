@@ -9,6 +9,7 @@
     │   ├── InvalidFields         fields of a request break the contract; all of them, at once
     │   └── UnreadableFile        a file is missing, of another kind, or lacks its headings
     ├── SaleNotFound              no sale has this id
+    ├── TooManyForms              a sale has as many valid upload credentials as are allowed
     ├── EvidenceNotFound          no evidence record has this id
     ├── WithdrawalRefused         the withdrawal breaks the four-eyes rule, or came before
     ├── CredentialsExpired        the upload credentials ran out before the file was sent
@@ -41,6 +42,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 
 class ToolkitError(Exception):
@@ -92,6 +94,17 @@ class SaleNotFound(ToolkitError):
 
     def __init__(self, sale_id: str | None = None) -> None:
         super().__init__(None if sale_id is None else f"There is no sale with the id {sale_id!r}.")
+
+
+class TooManyForms(ToolkitError):
+    """The sale has as many valid upload credentials of this type as are allowed.
+
+    ``wait`` is the time until the first of them runs out.
+    """
+
+    def __init__(self, wait: timedelta) -> None:
+        self.wait = wait
+        super().__init__("The sale has too many valid upload credentials of this type; use those, or wait.")
 
 
 class EvidenceNotFound(ToolkitError):

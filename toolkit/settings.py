@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -16,6 +17,7 @@ import platformdirs
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
+from toolkit.domain.partners import UnassignedSales
 from toolkit.errors import SettingsError
 
 ROOT_HOME: Final = Path("/var/lib/evidence-toolkit")
@@ -28,6 +30,8 @@ LONGEST_UPLOAD_TTL: Final = 12 * 3600
 DEFAULT_UPLOAD_MAX: Final = 100 * 1024 * 1024
 DEFAULT_VERIFY_SECONDS: Final = 900
 DEFAULT_VERIFY_BYTES: Final = 20 * 1024**3
+DEFAULT_TOKEN_TTL: Final = 86_400
+DEFAULT_PARTNER_CLAIM: Final = "partner"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,20 @@ class AwsSettings:
     """Another server than Amazon's (``AWS_ENDPOINT_URL_S3``, else ``AWS_ENDPOINT_URL``)."""
     sts_endpoint: str | None = None
     """Who gives temporary credentials (``AWS_ENDPOINT_URL_STS``, else ``AWS_ENDPOINT_URL``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """How much the HTTP interface takes from one caller before it answers 429."""
+
+    requests: int = 6000
+    """Requests a minute of one subject (``TOOLKIT_QUOTA_REQUESTS``)."""
+    wrong_tokens: int = 300
+    """Requests a minute without a valid token from one address (``TOOLKIT_QUOTA_WRONG_TOKENS``)."""
+    open_forms: int = 20
+    """Valid upload credentials at the same time for one sale and type (``TOOLKIT_QUOTA_OPEN_FORMS``)."""
+    trusted_proxies: frozenset[str] = frozenset()
+    """Addresses whose ``X-Forwarded-For`` is believed (``TOOLKIT_TRUSTED_PROXIES``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +99,16 @@ class Settings:
     """The audience that tokens must name, where set (``TOOLKIT_JWT_AUDIENCE``)."""
     jwt_issuer: str | None = None
     """The issuer that tokens must name, where set (``TOOLKIT_JWT_ISSUER``)."""
+    jwt_jwks: Path | None = None
+    """A file with a JSON Web Key Set, for several keys at once (``TOOLKIT_JWT_JWKS``)."""
+    jwt_max_ttl: int = DEFAULT_TOKEN_TTL
+    """Longest life of a token in seconds (``TOOLKIT_JWT_MAX_TTL``)."""
+    jwt_partner_claim: str = DEFAULT_PARTNER_CLAIM
+    """The claim of a token that names the partner (``TOOLKIT_JWT_PARTNER_CLAIM``)."""
+    unassigned_sales: UnassignedSales = UnassignedSales.ANY
+    """Which partners may ask for a sale that names no partner (``TOOLKIT_UNASSIGNED_SALES``)."""
+    quotas: Quotas = Quotas()
+    """What one caller of the HTTP interface may do."""
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Settings:
@@ -117,11 +145,45 @@ class Settings:
             jwt_public_key=value("TOOLKIT_JWT_PUBLIC_KEY"),
             jwt_audience=value("TOOLKIT_JWT_AUDIENCE"),
             jwt_issuer=value("TOOLKIT_JWT_ISSUER"),
+            jwt_jwks=_path(value("TOOLKIT_JWT_JWKS")),
+            jwt_max_ttl=_between(
+                "TOOLKIT_JWT_MAX_TTL", value("TOOLKIT_JWT_MAX_TTL"), DEFAULT_TOKEN_TTL, 1, 366 * 86_400
+            ),
+            jwt_partner_claim=value("TOOLKIT_JWT_PARTNER_CLAIM") or DEFAULT_PARTNER_CLAIM,
+            unassigned_sales=_unassigned(value("TOOLKIT_UNASSIGNED_SALES")),
+            quotas=_quotas(value),
         )
 
 
 def _path(text: str | None) -> Path | None:
     return None if text is None else Path(text).expanduser().absolute()
+
+
+def _unassigned(text: str | None) -> UnassignedSales:
+    try:
+        return UnassignedSales(text or UnassignedSales.ANY)
+    except ValueError:
+        raise SettingsError(f"TOOLKIT_UNASSIGNED_SALES must be one of {', '.join(UnassignedSales)}") from None
+
+
+def _quotas(value: Callable[[str], str | None]) -> Quotas:
+    def number(name: str, default: int) -> int:
+        return _between(name, value(name), default, 1, 1_000_000_000)
+
+    usual = Quotas()
+    return Quotas(
+        requests=number("TOOLKIT_QUOTA_REQUESTS", usual.requests),
+        wrong_tokens=number("TOOLKIT_QUOTA_WRONG_TOKENS", usual.wrong_tokens),
+        open_forms=number("TOOLKIT_QUOTA_OPEN_FORMS", usual.open_forms),
+        trusted_proxies=_addresses("TOOLKIT_TRUSTED_PROXIES", value("TOOLKIT_TRUSTED_PROXIES")),
+    )
+
+
+def _addresses(name: str, text: str | None) -> frozenset[str]:
+    try:
+        return frozenset(str(ip_address(one.strip())) for one in (text or "").split(",") if one.strip())
+    except ValueError:
+        raise SettingsError(f"{name} must list addresses, such as 127.0.0.1,10.0.0.7") from None
 
 
 def _home(text: str | None) -> Path:

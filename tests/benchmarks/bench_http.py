@@ -70,7 +70,7 @@ def main(scale: float) -> None:
     try:
         _one_sale(settings)
         environ |= {"DATABASE_URL": embedded.database_url(home)}
-        token = tokens.issue(settings, "bench", timedelta(days=1), datetime.now(UTC))
+        token = tokens.issue(settings, "bench", timedelta(days=1), datetime.now(UTC)).text
         with _bare(environ) as bare, serving(environ) as server:
             _compare(bare, server.port, token, scale)
             _soak(server, token, scale)

@@ -22,6 +22,13 @@ from toolkit.storage.tables import sales
 
 SUBJECT = "partner-a"
 
+PLENTY = {
+    "TOOLKIT_QUOTA_REQUESTS": "1000000",
+    "TOOLKIT_QUOTA_WRONG_TOKENS": "1000000",
+    "TOOLKIT_QUOTA_OPEN_FORMS": "1000000",
+}
+"""Quotas that tests of something else do not reach."""
+
 
 @dataclass(frozen=True)
 class Service:
@@ -36,16 +43,16 @@ class Service:
         with self.database.transaction() as connection:
             return [dict(row) for row in connection.execute(sa.select(table).filter_by(**where)).mappings()]
 
-    def sale(self, sale_id: str, group: str = "A") -> str:
+    def sale(self, sale_id: str, group: str = "A", partner: str | None = None) -> str:
         """A sale with this id."""
-        values = {"utility_group": group, "is_client_financial_responsible": True}
+        values = {"utility_group": group, "is_client_financial_responsible": True, "partner": partner}
         with self.database.transaction() as connection:
             connection.execute(sa.insert(sales), {"id": sale_id, "created_at": datetime.now(UTC), **values})
         return sale_id
 
 
 def issue(environ: dict[str, str], ttl: timedelta = timedelta(hours=1)) -> str:
-    return tokens.issue(Settings.from_environment(environ), SUBJECT, ttl, datetime.now(UTC))
+    return tokens.issue(Settings.from_environment(environ), SUBJECT, ttl, datetime.now(UTC)).text
 
 
 def partner_of(url: str, token: str | None) -> httpx.Client:
@@ -69,6 +76,7 @@ def environ(home: Path, server: sa.Engine, s3: Any) -> dict[str, str]:
         "AWS_SECRET_ACCESS_KEY": access.secret_key,
         "TOOLKIT_HOME": str(home),
         "TOOLKIT_JWT_SECRET": SECRET,
+        **PLENTY,
     }
 
 

@@ -35,12 +35,12 @@ def unsigned(payload: Mapping[str, Any], alg: str = "none") -> str:
     return f"{_part({'alg': alg, 'typ': 'JWT'})}.{_part(payload)}."
 
 
-def signed(payload: Mapping[str, Any], key: PrivateKey, *, alg: str | None = None) -> str:
+def signed(payload: Mapping[str, Any], key: PrivateKey, *, alg: str | None = None, **header: Any) -> str:
     """A token signed with a private key: RS256, or ES256 on whatever curve the key is."""
     if isinstance(key, rsa.RSAPrivateKey):
-        text = f"{_part({'alg': alg or 'RS256'})}.{_part(payload)}"
+        text = f"{_part({'alg': alg or 'RS256', **header})}.{_part(payload)}"
         return f"{text}.{_base64(key.sign(text.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
-    text = f"{_part({'alg': alg or 'ES256'})}.{_part(payload)}"
+    text = f"{_part({'alg': alg or 'ES256', **header})}.{_part(payload)}"
     r, s = decode_dss_signature(key.sign(text.encode(), ec.ECDSA(hashes.SHA256())))
     size = (key.key_size + 7) // 8
     return f"{text}.{_base64(r.to_bytes(size, 'big') + s.to_bytes(size, 'big'))}"

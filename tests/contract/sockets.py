@@ -14,7 +14,7 @@ from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.entrypoints.http_api import server
 from toolkit.entrypoints.http_api.app import create_app
 from toolkit.entrypoints.http_api.backend import Backend
-from toolkit.entrypoints.tokens import TokenKey
+from toolkit.entrypoints.tokens import TokenChecks
 from toolkit.settings import Settings
 
 
@@ -98,7 +98,7 @@ def in_process(environ: Mapping[str, str]) -> Iterator[InProcess]:
     application = ApplicationContext(settings)
     backend = Backend(application)
     assert backend.open() == []
-    app = create_app(backend, TokenKey.from_settings(settings))
+    app = create_app(backend, TokenChecks.from_settings(settings))
     with server.listen("127.0.0.1", 0) as listening:
         running = server.server_of(app)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})

@@ -139,7 +139,7 @@ def test_a_server_that_starts_before_its_database_finds_it_later(
 
         eventually(lambda: partner.post("/clients", json=CLIENT).status_code == 200)
         eventually(lambda: partner.get("/ready").status_code == 200)
-        assert server.logged("request", status=503, route="/clients")["reason"] == "DatabaseUnavailable"
+        assert server.logged("request", status=503, method="POST")["reason"] == "DatabaseUnavailable"
 
 
 def test_the_embedded_services_may_be_stopped_and_started_under_a_running_server(used_home: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import pwd
 import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -363,20 +364,22 @@ def test_the_command_keeps_who_asked(
     assert main([*command, "  "], embedded_environment) == 2
     assert main([*command, "ana@example.com"], embedded_environment) == 0
     assert rows(database, "SELECT requested_by FROM evidences") == [("ana@example.com",)]
+    signed_in = pwd.getpwuid(os.getuid()).pw_name
+    assert rows(database, "SELECT account, partner FROM audit.evidence_requests") == [(signed_in, None)]
 
 
-@pytest.mark.parametrize("error", [OSError, KeyError])
-def test_a_user_without_a_name_asks_by_number(
+def test_an_account_without_a_name_asks_by_number(
     embedded_environment: dict[str, str],
     manifest: Path,
     out: Path,
     database: Database,
     monkeypatch: pytest.MonkeyPatch,
-    error: type[Exception],
 ) -> None:
-    monkeypatch.setattr("getpass.getuser", lambda: (_ for _ in ()).throw(error))
+    monkeypatch.setattr("os.getuid", lambda: 4_000_000)
+    monkeypatch.setenv("USER", "somebody-else")
     assert main(["credentials", "request", str(manifest), "--out", str(out)], embedded_environment) == 0
-    assert rows(database, "SELECT requested_by FROM evidences") == [(str(os.getuid()),)]
+    assert rows(database, "SELECT requested_by FROM evidences") == [("uid 4000000",)]
+    assert rows(database, "SELECT account, partner FROM audit.evidence_requests") == [("uid 4000000", None)]
 
 
 REPORT = "saleId,utilityGroup,status,missing,problems\n"

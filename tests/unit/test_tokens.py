@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import time
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from hypothesis import given
 from hypothesis import strategies as st
+from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from tests.contract.crafted_tokens import claims, private_pem, public_pem, signed, token, unsigned
-from toolkit.entrypoints.tokens import CLOCK_SKEW, Bearer, InvalidToken, TokenKey, issue
+from toolkit.domain.partners import Scope
+from toolkit.entrypoints.tokens import CLOCK_SKEW, Bearer, InvalidToken, TokenChecks, issue
 from toolkit.errors import SettingsError
 from toolkit.settings import Settings
 
@@ -24,8 +29,8 @@ P256 = ec.generate_private_key(ec.SECP256R1())
 NOW = int(time.time())
 
 
-def key(**environ: str) -> TokenKey:
-    return TokenKey.from_settings(Settings.from_environment(environ))
+def key(**environ: str) -> TokenChecks:
+    return TokenChecks.from_settings(Settings.from_environment(environ))
 
 
 HS256 = key(TOOLKIT_JWT_SECRET=SECRET)
@@ -39,14 +44,14 @@ ES256 = key(TOOLKIT_JWT_PUBLIC_KEY=public_pem(P256))
         (HS256, token(claims(), SECRET)),
         (RS256, signed(claims(), RSA)),
         (ES256, signed(claims(), P256)),
-        (HS256, token(claims(exp=NOW + 86_400.5), SECRET)),
+        (HS256, token(claims(exp=NOW + 86_399.5), SECRET)),
         (HS256, token(claims(iat=NOW + CLOCK_SKEW - 1, nbf=NOW + CLOCK_SKEW - 1), SECRET)),
         (HS256, token(claims(aud="somebody", iss="someone"), SECRET)),
         (HS256, token(claims(iat=None), SECRET, kid="key-1")),
     ],
     ids=["HS256", "RS256", "ES256", "fraction", "fast clock", "nothing configured", "no iat"],
 )
-def test_a_good_token_names_its_bearer(checked_with: TokenKey, good: str) -> None:
+def test_a_good_token_names_its_bearer(checked_with: TokenChecks, good: str) -> None:
     assert checked_with.bearer_of(good).subject == "partner-a"
 
 
@@ -64,6 +69,13 @@ BAD = {
     "exp is a list": token(claims(exp=[NOW + 86_400]), SECRET),
     "exp is infinite": token(b'{"sub": "a", "exp": Infinity}', SECRET),
     "exp is no number": token(b'{"sub": "a", "exp": NaN}', SECRET),
+    "exp is beyond every clock": token(claims(exp=1e308), SECRET),
+    "exp is too large for a float": token(claims(exp=10**400), SECRET),
+    "exp has 5,000 digits": token(b'{"sub": "a", "exp": ' + b"9" * 5000 + b"}", SECRET),
+    "exp is in two days": token(claims(exp=NOW + 2 * 86_400), SECRET),
+    "exp is two days after iat": token(claims(iat=NOW - 86_400 - 60, exp=NOW + 60), SECRET),
+    "iat is too large for a float": token(claims(iat=-(10**400)), SECRET),
+    "iat is no number": token(b'{"sub": "a", "exp": %d, "iat": NaN}' % (NOW + 60), SECRET),
     "not yet valid": token(claims(nbf=NOW + 86_400), SECRET),
     "issued tomorrow": token(claims(iat=NOW + 86_400), SECRET),
     "no subject": token(claims(sub=None), SECRET),
@@ -71,6 +83,15 @@ BAD = {
     "subject is blank": token(claims(sub="  "), SECRET),
     "subject is too long": token(claims(sub="x" * 201), SECRET),
     "subject holds NUL": token(claims(sub="a\0b"), SECRET),
+    "subject turns the direction of text": token(claims(sub="partner\u202ea"), SECRET),
+    "subject holds what nobody sees": token(claims(sub="partner\u200b-a"), SECRET),
+    "subject is of two lines": token(claims(sub="partner\u2028a"), SECRET),
+    "partner is a number": token(claims(partner=7), SECRET),
+    "partner is blank": token(claims(partner=" "), SECRET),
+    "partner turns the direction of text": token(claims(partner="\u2067A"), SECRET),
+    "id is a number": token(claims(jti=7), SECRET),
+    "scope is a number": token(claims(scope=7), SECRET),
+    "scope is a list of numbers": token(claims(scope=[7]), SECRET),
     "subject holds half a character": token(claims(sub="a\ud800"), SECRET),
     "another secret": token(claims(), SECRET + "x"),
     "alg none": unsigned(claims()),
@@ -108,7 +129,7 @@ def test_a_bad_token_opens_nothing(bad: str) -> None:
         (RS256, token(claims(), SECRET)),
     ],
 )
-def test_a_public_key_is_never_taken_for_a_secret(checked_with: TokenKey, bad: str) -> None:
+def test_a_public_key_is_never_taken_for_a_secret(checked_with: TokenChecks, bad: str) -> None:
     with pytest.raises(InvalidToken):
         checked_with.bearer_of(bad)
 
@@ -163,10 +184,95 @@ def test_a_verified_token_is_refused_from_the_second_of_its_expiry_on() -> None:
         Bearer("partner-a", time.time()).check()
 
 
+def test_a_token_says_what_it_may_be_used_for() -> None:
+    def scopes(**changes: Any) -> frozenset[str]:
+        return HS256.bearer_of(token(claims(**changes), SECRET)).scopes
+
+    assert scopes() == {"clients:register", "evidence:request"}
+    assert scopes(scope="evidence:request openid") == {"evidence:request", "openid"}
+    assert scopes(scope=["clients:register"]) == {"clients:register"}
+    assert scopes(scope="") == frozenset()
+
+
+def test_the_partner_is_named_by_the_claim_that_is_configured() -> None:
+    sent = token(claims(partner="A", tenant="B"), SECRET)
+
+    assert HS256.bearer_of(sent).partner == "A"
+    assert key(TOOLKIT_JWT_SECRET=SECRET, TOOLKIT_JWT_PARTNER_CLAIM="tenant").bearer_of(sent).partner == "B"
+    assert HS256.bearer_of(token(claims(), SECRET)).partner is None
+
+
+def key_set(folder: Path, *documents: dict[str, Any]) -> TokenChecks:
+    path = folder / "keys.json"
+    path.write_text(json.dumps({"keys": documents}))
+    return key(TOOLKIT_JWT_JWKS=str(path))
+
+
+def test_two_keys_at_once_are_told_apart_by_their_ids(tmp_path: Path) -> None:
+    secret = {"kty": "oct", "kid": "old", "k": base64.urlsafe_b64encode(SECRET.encode()).decode().rstrip("=")}
+    rsa_key = {**json.loads(RSAAlgorithm.to_jwk(RSA.public_key())), "kid": "new", "use": "sig", "alg": "RS256"}
+    for_encryption = {"kty": "RSA", "kid": "enc", "use": "enc"}
+    checks = key_set(tmp_path, secret, rsa_key, for_encryption)
+
+    assert checks.bearer_of(token(claims(), SECRET, kid="old")).subject == "partner-a"
+    assert checks.bearer_of(signed(claims(), RSA, kid="new")).subject == "partner-a"
+    for bad in (
+        token(claims(), SECRET, kid="new"),
+        token(claims(), public_pem(RSA), kid="new"),
+        token(claims(), SECRET, kid="enc"),
+        token(claims(), SECRET, kid="older"),
+        token(claims(), SECRET),
+        signed(claims(), RSA),
+        signed(claims(), RSA, kid="old"),
+        token(claims(), SECRET, kid=["old"]),
+    ):
+        with pytest.raises(InvalidToken):
+            checks.bearer_of(bad)
+    without_old = key_set(tmp_path, rsa_key)
+    with pytest.raises(InvalidToken):
+        without_old.bearer_of(token(claims(), SECRET, kid="old"))
+
+
+def test_the_key_of_a_set_that_has_no_id_checks_tokens_that_name_none(tmp_path: Path) -> None:
+    rsa_key = json.loads(RSAAlgorithm.to_jwk(RSA.public_key()))
+    checks = key_set(tmp_path, rsa_key, {**json.loads(ECAlgorithm.to_jwk(P256.public_key())), "kid": "ec"})
+
+    assert checks.bearer_of(signed(claims(), RSA)).subject == "partner-a"
+    assert checks.bearer_of(signed(claims(), P256, kid="ec")).subject == "partner-a"
+
+
+@pytest.mark.parametrize(
+    ("content", "hint"),
+    [
+        (None, "cannot be read"),
+        ("hello", "no JSON Web Key Set"),
+        ("[]", "no JSON Web Key Set"),
+        ('{"keys": [7]}', "no JSON Web Key Set"),
+        ('{"keys": []}', "no key for signatures"),
+        ('{"keys": [{"kty": "oct", "k": "YWFhYQ"}]}', "at least 32 bytes"),
+        ('{"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "eHh4"}]}', "key 1"),
+        ('{"keys": [{"kty": "oct", "kid": 7, "k": "YWFhYQ"}]}', "kid"),
+        (json.dumps({"keys": [json.loads(RSAAlgorithm.to_jwk(RSA))]}), "private"),
+        (json.dumps({"keys": [json.loads(RSAAlgorithm.to_jwk(RSA.public_key()))] * 2}), "both have none"),
+    ],
+    ids=["missing", "no JSON", "list", "numbers", "empty", "short", "Ed25519", "odd id", "private", "twice"],
+)
+def test_a_key_set_that_protects_nothing_is_refused(tmp_path: Path, content: str | None, hint: str) -> None:
+    path = tmp_path / "keys.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(SettingsError, match=hint) as refusal:
+        key(TOOLKIT_JWT_JWKS=str(path))
+    assert "YWFh" not in str(refusal.value)
+
+
 SHORT = {"TOOLKIT_JWT_SECRET": "x" * 31}
 REFUSED_KEYS = {
     "none": ({}, "no key"),
     "short secret": (SHORT, "at least 32 bytes"),
+    "one letter": ({"TOOLKIT_JWT_SECRET": "a" * 64}, "repeats itself"),
+    "a few letters": ({"TOOLKIT_JWT_SECRET": "abcacbbbacbacbabcabcbacbacbabcabcbacb"}, "repeats itself"),
+    "a word over and over": ({"TOOLKIT_JWT_SECRET": "correct-horse-" * 3}, "repeats itself"),
     "public key as secret": ({"TOOLKIT_JWT_SECRET": public_pem(RSA)}, "TOOLKIT_JWT_PUBLIC_KEY"),
     "ssh key as secret": (
         {"TOOLKIT_JWT_SECRET": "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABgQ"},
@@ -194,7 +300,8 @@ def test_a_key_that_protects_nothing_is_refused_with_a_hint(environ: dict[str, s
 
 
 def test_line_breaks_of_a_public_key_may_be_written_as_backslash_n() -> None:
-    assert key(TOOLKIT_JWT_PUBLIC_KEY=public_pem(P256).replace("\n", "\\n")).algorithm == "ES256"
+    written = public_pem(P256).replace("\n", "\\n")
+    assert key(TOOLKIT_JWT_PUBLIC_KEY=written).bearer_of(signed(claims(), P256)).subject == "partner-a"
 
 
 def test_keys_do_not_show_in_texts() -> None:
@@ -207,12 +314,42 @@ def test_an_issued_token_is_good_until_its_time_is_over() -> None:
     )
     now = datetime.now(UTC).replace(microsecond=0)
 
-    bearer = TokenKey.from_settings(settings).bearer_of(issue(settings, "partner-a", timedelta(seconds=60), now))
+    bearer = TokenChecks.from_settings(settings).bearer_of(
+        issue(settings, "partner-a", timedelta(seconds=60), now).text
+    )
 
-    assert bearer == Bearer("partner-a", now.timestamp() + 60)
+    assert (bearer.subject, bearer.issued, bearer.expires) == ("partner-a", now.timestamp(), now.timestamp() + 60)
+    assert bearer.token_id is not None
 
 
-@pytest.mark.parametrize("subject", ["", " ", "a\0b", "x" * 201])
+def test_an_issued_token_names_partner_and_scopes_and_the_key_of_a_set(tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    secret = base64.urlsafe_b64encode(SECRET.encode()).decode().rstrip("=")
+    path.write_text(json.dumps({"keys": [{"kty": "oct", "kid": "2026-11", "k": secret}]}))
+    settings = Settings.from_environment({"TOOLKIT_JWT_JWKS": str(path)})
+
+    issued = issue(
+        settings,
+        "crm-7",
+        timedelta(seconds=60),
+        datetime.now(UTC),
+        partner="Luz",
+        scopes=[Scope.REQUEST_EVIDENCE],
+    )
+
+    bearer = TokenChecks.from_settings(settings).bearer_of(issued.text)
+    assert (bearer.subject, bearer.partner, bearer.scopes) == ("crm-7", "Luz", {"evidence:request"})
+    assert bearer.token_id == issued.id
+
+
+def test_no_token_is_issued_that_would_be_refused_for_its_life() -> None:
+    settings = Settings.from_environment({"TOOLKIT_JWT_SECRET": SECRET, "TOOLKIT_JWT_MAX_TTL": "600"})
+
+    with pytest.raises(SettingsError, match="600 seconds"):
+        issue(settings, "partner-a", timedelta(seconds=601), datetime.now(UTC))
+
+
+@pytest.mark.parametrize("subject", ["", " ", "a\0b", "x" * 201, "a\u202eb"])
 def test_no_token_is_issued_to_a_subject_that_could_not_use_it(subject: str) -> None:
     settings = Settings.from_environment({"TOOLKIT_JWT_SECRET": SECRET})
     with pytest.raises(SettingsError, match="subject"):

@@ -74,6 +74,8 @@ def _history() -> Iterator[str]:
             yield f"INSERT ON {table.fullname}"
         elif table in tables.CLOSED_ONCE:
             yield f"INSERT, UPDATE (gone_at) ON {table.fullname}"
+        elif table is tables.partner_subjects:
+            yield f"INSERT, UPDATE (revoked_at, revoked_by) ON {table.fullname}"
         else:
             yield f"INSERT, UPDATE, DELETE ON {table.fullname}"
 

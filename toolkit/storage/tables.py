@@ -209,8 +209,52 @@ withdrawals = Table(
     Column("withdrawn_by", Text, nullable=False),
     Column("approved_by", Text, nullable=False),
     Column("withdrawn_at", _moment, nullable=False),
+    Column("account", Text),
 )
-"""Evidence records taken out of the count, with the two people who decided it; the object stays."""
+"""Evidence records taken out of the count, with the two people who decided it; the object stays.
+
+``account`` is who was signed in to the system when it was done; it was not noted in the first rows.
+"""
+
+evidence_requests = Table(
+    "evidence_requests",
+    toolkit,
+    Column("evidence_id", Uuid, primary_key=True),
+    Column("account", Text, nullable=False),
+    Column("partner", Text),
+)
+"""Who was signed in when an evidence record was asked for: a token's subject, or an account of the system.
+
+``partner`` is the one that the subject acted for, and empty where an operator of the toolkit asked. Records that
+were stored before this table, or by another system, have no row.
+"""
+
+partner_subjects = Table(
+    "partner_subjects",
+    toolkit,
+    Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True),
+    Column("subject", Text, nullable=False),
+    Column("partner", Text, nullable=False),
+    Column("added_at", _moment, nullable=False),
+    Column("added_by", Text, nullable=False),
+    Column("revoked_at", _moment),
+    Column("revoked_by", Text),
+    Index("partner_subjects_current_idx", "subject", unique=True, postgresql_where=text("revoked_at IS NULL")),
+)
+"""Which partner the subject of a token acts for, where the token itself does not name one."""
+
+token_revocations = Table(
+    "token_revocations",
+    toolkit,
+    Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True),
+    Column("token_id", Text),
+    Column("subject", Text),
+    Column("reason", Text, nullable=False),
+    Column("revoked_at", _moment, nullable=False),
+    Column("revoked_by", Text, nullable=False),
+    sa.CheckConstraint("num_nonnulls(token_id, subject) = 1", name="token_revocations_one_check"),
+)
+"""Bearer tokens that are refused before they expire: one by its id, or all that a subject had until then."""
 
 bucket_syncs = Table(
     "bucket_syncs",
@@ -283,6 +327,8 @@ APPEND_ONLY: Final = (
     content_checks,
     verification_failures,
     withdrawals,
+    evidence_requests,
+    token_revocations,
     bucket_syncs,
     audit_runs,
     custody_events,
@@ -291,4 +337,7 @@ APPEND_ONLY: Final = (
 """Rows of these tables are never changed or deleted; the database itself refuses it."""
 
 CLOSED_ONCE: Final = (sale_observations, evidence_observations, object_observations)
-"""Rows of these tables are never deleted, and change once: when ``gone_at`` is set."""
+"""Rows of these tables are never deleted, and change once: when ``gone_at`` is set.
+
+So it is with ``partner_subjects``, when ``revoked_at`` and ``revoked_by`` are set.
+"""

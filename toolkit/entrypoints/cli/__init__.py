@@ -34,7 +34,8 @@ _COMMANDS: Final = {
     "run": ("notebooks", "Execute a notebook with parameters."),
     "notebooks": ("packaged_notebooks", "List the notebooks that come with the toolkit, or copy them."),
     "serve": ("http", "Answer partners over HTTP, as the contract says."),
-    "token": ("http", "Issue bearer tokens for the HTTP interface."),
+    "token": ("tokens", "Issue and revoke bearer tokens for the HTTP interface."),
+    "partner": ("partners", "Say which partner the subject of a token acts for."),
     "sample": ("samples", "Write a folder of made-up files."),
     "demo": ("samples", "Do the whole job on made-up data, step by step."),
 }

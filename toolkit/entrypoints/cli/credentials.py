@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict
@@ -11,6 +9,7 @@ from typing import TypedDict
 import click
 
 from toolkit.domain.fields import required_text
+from toolkit.entrypoints.account import signed_in_account
 from toolkit.entrypoints.cli.context import DONE, FAILED, Context, Place, note, pass_context, print_json, show
 from toolkit.operations import Clock
 from toolkit.operations.progress import Progress
@@ -39,13 +38,6 @@ def credentials() -> None:
     """
 
 
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a user without a name; before Python 3.13 a KeyError
-        return str(os.getuid())
-
-
 @credentials.command(short_help="Ask for credentials for each file of a manifest.")
 @click.argument("manifest", type=Place(), required=False)
 @click.option("--out", type=Place(), required=True, help="The credentials file to write.")
@@ -55,7 +47,9 @@ def _user() -> str:
     type=Place(),
     help="Ask for what a missing-evidence report (its folder or CSV file) says is missing, instead of MANIFEST.",
 )
-@click.option("--requested-by", default=_user, help="Who asks, kept with each record.  [default: the user's name]")
+@click.option(
+    "--requested-by", default=signed_in_account, help="Who asks, kept with each record.  [default: the account]"
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def request(
@@ -95,6 +89,7 @@ def request(
         raise click.UsageError("Name either MANIFEST or --from-report.")
     options = _Options(
         requested_by=_name(requested_by),
+        account=signed_in_account(),
         limits=UploadLimits(ctx.settings.upload_ttl, ctx.settings.upload_max_bytes),
         clock=ctx.application.clock,
         progress=ctx.progress,
@@ -115,6 +110,7 @@ def request(
 
 class _Options(TypedDict):
     requested_by: str
+    account: str
     limits: UploadLimits
     clock: Clock
     progress: Progress

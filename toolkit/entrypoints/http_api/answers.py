@@ -5,6 +5,7 @@ The same models and the same table make the OpenAPI document (``toolkit.entrypoi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -116,7 +117,13 @@ PROBLEMS: Final = {
             Unauthorized,
             {"WWW-Authenticate": "Bearer"},
         ),
-        ErrorAnswer(404, "Not found", "There is no such sale."),
+        ErrorAnswer(
+            403,
+            "The bearer token does not allow this",
+            "The bearer token has a `scope` claim that does not name this.",
+            headers={"WWW-Authenticate": 'Bearer error="insufficient_scope"'},
+        ),
+        ErrorAnswer(404, "Not found", "There is no such sale, or it is not one of the partner's."),
         ErrorAnswer(
             405, "Method not allowed", "The path exists, the method does not; `Allow` names those that do."
         ),
@@ -126,7 +133,15 @@ PROBLEMS: Final = {
             "The body arrives too slowly.",
             headers={"Connection": "close"},
         ),
-        ErrorAnswer(413, "The body is larger than 1 MB", "The body is larger than 1 MB."),
+        ErrorAnswer(413, "The body is larger than 64 KiB", "The body is larger than 64 KiB."),
+        ErrorAnswer(
+            429,
+            "Too many requests; try again later",
+            "Too many requests of this subject, or without a valid token from this address; or the sale has as "
+            "many valid upload credentials of this type as are allowed. `Retry-After` says in how many seconds "
+            "there is room again.",
+            headers={"Retry-After": "1"},
+        ),
         ErrorAnswer(
             431,
             "The request head is too large",
@@ -162,6 +177,11 @@ def failure(status: int, message: str | None = None, headers: Mapping[str, str] 
     text = message or problem.message
     body = Unauthorized(message=text) if problem.body is Unauthorized else Failure(message=text, code=status)
     return answer(status, body, {**problem.headers, **(headers or {})})
+
+
+def retry_later(seconds: float) -> Response:
+    """The table's 429, with the whole seconds after which there is room again."""
+    return failure(429, headers={"Retry-After": str(max(math.ceil(seconds), 1))})
 
 
 def invalid(fields: Iterable[InvalidField], message: str | None = None) -> Response:

@@ -12,16 +12,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from toolkit.entrypoints.http_api.access_log import AccessLog
-from toolkit.entrypoints.http_api.answers import failure, invalid
+from toolkit.entrypoints.http_api.answers import failure, invalid, retry_later
 from toolkit.entrypoints.http_api.authentication import Authentication
 from toolkit.entrypoints.http_api.backend import Backend
 from toolkit.entrypoints.http_api.endpoints import Endpoints
 from toolkit.entrypoints.http_api.pages import Pages
 from toolkit.entrypoints.http_api.paths import EncodedPaths
 from toolkit.entrypoints.http_api.probes import Probes
+from toolkit.entrypoints.http_api.quotas import SharedQuotas
+from toolkit.entrypoints.http_api.revocations import Revocations
 from toolkit.entrypoints.http_api.workers import Busy, Workers
-from toolkit.entrypoints.tokens import TokenKey
-from toolkit.errors import BucketUnavailable, DatabaseUnavailable, InvalidFields, SaleNotFound
+from toolkit.entrypoints.tokens import TokenChecks
+from toolkit.errors import BucketUnavailable, DatabaseUnavailable, InvalidFields, SaleNotFound, TooManyForms
 
 THREADS: Final = 8
 """Operations at the same time, each with a connection of the database pool."""
@@ -37,8 +39,8 @@ PROBE_SECONDS: Final = 5
 Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 
-def create_app(backend: Backend, key: TokenKey) -> Starlette:
-    """The contract's HTTP interface over ``backend``, opened by tokens that ``key`` accepts."""
+def create_app(backend: Backend, checks: TokenChecks) -> Starlette:
+    """The contract's HTTP interface over ``backend``, for bearers of tokens that pass ``checks``."""
     endpoints = Endpoints(
         backend, Workers("operation", threads=THREADS, waiting=WAITING, seconds=OPERATION_SECONDS)
     )
@@ -49,7 +51,13 @@ def create_app(backend: Backend, key: TokenKey) -> Starlette:
         middleware=[
             Middleware(AccessLog),
             Middleware(EncodedPaths),
-            Middleware(Authentication, key, frozenset(route.path for route in open_routes)),
+            Middleware(
+                Authentication,
+                checks,
+                Revocations(backend),
+                SharedQuotas.open(backend.settings),
+                frozenset(route.path for route in open_routes),
+            ),
         ],
         exception_handlers=_HANDLERS,
     )
@@ -66,6 +74,12 @@ async def _sale_not_found(request: Request, error: Exception) -> Response:  # no
     return failure(404, "Sale not found")
 
 
+async def _too_many_forms(request: Request, error: Exception) -> Response:
+    assert isinstance(error, TooManyForms)
+    request.state.reason = type(error).__name__
+    return retry_later(error.wait.total_seconds())
+
+
 async def _unavailable(request: Request, error: Exception) -> Response:
     request.state.reason = type(error).__name__
     return failure(503)
@@ -79,6 +93,7 @@ async def _refused(request: Request, error: Exception) -> Response:  # noqa: ARG
 _HANDLERS: Final[dict[Any, Handler]] = {
     InvalidFields: _invalid_fields,
     SaleNotFound: _sale_not_found,
+    TooManyForms: _too_many_forms,
     DatabaseUnavailable: _unavailable,
     BucketUnavailable: _unavailable,
     Busy: _unavailable,

@@ -1,44 +1,87 @@
-"""The bearer token, asked for before anything else is looked at (contract, "Authentication")."""
+"""The bearer token, asked for before anything else is looked at (contract, "Authentication"), and quotas."""
 
 from __future__ import annotations
 
 from collections.abc import Container
 from functools import lru_cache
+from ipaddress import IPv6Address, ip_address
 from typing import Final
 
 from starlette.datastructures import Headers
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from toolkit.entrypoints.http_api.answers import failure
-from toolkit.entrypoints.tokens import InvalidToken, TokenKey
+from toolkit.entrypoints.http_api.answers import failure, retry_later
+from toolkit.entrypoints.http_api.quotas import SharedQuotas
+from toolkit.entrypoints.http_api.revocations import Revocations
+from toolkit.entrypoints.tokens import Bearer, InvalidToken, TokenChecks
+from toolkit.errors import DatabaseUnavailable
 
 TOKENS_KEPT: Final = 1000
 """Tokens whose signature was found good: a partner sends the same one for a while, and only time changes it."""
 
+_NETWORK: Final = (1 << 64) - 1
+"""Whoever has one IPv6 address has all of its network."""
+
 
 class Authentication:
-    """Lets a request through when its token is valid, and notes its subject in the request's state.
+    """Lets a request through when its token is valid, and notes its bearer in the request's state.
 
     Paths that do not exist are no exception: without a token nobody learns which ones do. ``open_paths``
     need none.
     """
 
-    def __init__(self, app: ASGIApp, key: TokenKey, open_paths: Container[str]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        checks: TokenChecks,
+        revocations: Revocations,
+        quotas: SharedQuotas,
+        open_paths: Container[str],
+    ) -> None:
         self._app = app
-        self._verified = lru_cache(TOKENS_KEPT)(key.bearer_of)
+        self._verified = lru_cache(TOKENS_KEPT)(checks.bearer_of)
+        self._revocations = revocations
+        self._quotas = quotas
         self._open_paths = open_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] == "http" and scope["path"] not in self._open_paths:
-            try:
-                bearer = self._verified(_bearer_token(Headers(scope=scope)))
-                bearer.check()
-            except InvalidToken as error:
-                await failure(401, str(error))(scope, receive, send)
+            state = scope.setdefault("state", {})
+            refusal = await self._refusal(scope, state)
+            if refusal is not None:
+                await refusal(scope, receive, send)
                 return
-            scope.setdefault("state", {})["subject"] = bearer.subject
         await self._app(scope, receive, send)
+
+    async def _refusal(self, scope: Scope, state: dict[str, object]) -> Response | None:
+        headers = Headers(scope=scope)
+        try:
+            bearer: Bearer = self._verified(_bearer_token(headers))
+            bearer.check()
+            await self._revocations.check(bearer)
+        except InvalidToken as error:
+            wait = self._quotas.wrong_token(self._address(scope, headers))
+            return failure(401, str(error)) if not wait else retry_later(wait)
+        except DatabaseUnavailable as error:
+            state["reason"] = type(error).__name__
+            return failure(503)
+        state["subject"], state["bearer"] = bearer.subject, bearer
+        wait = self._quotas.request(bearer.subject)
+        return retry_later(wait) if wait else None
+
+    def _address(self, scope: Scope, headers: Headers) -> str:
+        """Who sends, as far as that is known: what a proxy says is believed where it is one that is trusted."""
+        client = scope.get("client")
+        address = str(client[0]) if client else ""
+        if address in self._quotas.trusted_proxies:
+            address = headers.get("x-forwarded-for", "").rpartition(",")[2].strip() or address
+        try:
+            parsed = ip_address(address)
+        except ValueError:
+            return address
+        return str(IPv6Address(int(parsed) & ~_NETWORK)) if isinstance(parsed, IPv6Address) else address
 
 
 def _bearer_token(headers: Headers) -> str:

@@ -28,7 +28,7 @@ _REF: Final = "#/components/schemas/{model}"
 _REQUESTS: Final = (Client, EvidenceRequest)
 _ANSWERS: Final = (ClientRegistered, UploadCredentials, Live, Ready, NotReady)
 
-_PARTNERS: Final = (400, 401, 408, 413, 431, 500, 503)
+_PARTNERS: Final = (400, 401, 403, 408, 413, 429, 431, 500, 503)
 """Problems that every endpoint of the contract can have."""
 
 _PROBES: Final = (431, 500)
@@ -56,7 +56,9 @@ Registration of clients and upload of evidence for sales.
    with the value `private`, and last the content as `file`. This is not an endpoint
    of the service.
 
-Requests carry a JWT bearer token with `exp` and `sub`. A path that does not exist is
+Requests carry a JWT bearer token with `exp` and `sub`. Where it has a `scope` claim,
+that names `clients:register` or `evidence:request`. A partner acts on its own sales
+only: any other is answered as one that does not exist. A path that does not exist is
 answered with 404, another method on a path that does with 405 and `Allow`, both in the
 shape of `Failure`. Repeating a registration registers again.
 """

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from toolkit.entrypoints.account import signed_in_account
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.entrypoints.notebooks.display import BAD, GOOD, NEUTRAL, QUIET, Bars, Fact, Facts, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, given_path, told_plainly
@@ -53,7 +52,8 @@ def request_credentials(
             opened.bucket,
             source,
             out,
-            requested_by=requested_by or _user(),
+            requested_by=requested_by or signed_in_account(),
+            account=signed_in_account(),
             limits=UploadLimits(opened.settings.upload_ttl, opened.settings.upload_max_bytes),
             clock=opened.clock,
             progress=progress,
@@ -85,13 +85,6 @@ def _private_file(opened: ApplicationContext, source: Path) -> Path:
     folder = opened.settings.home / "credentials"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder / f"{source.stem}.jsonl"
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return str(os.getuid())
 
 
 def _nothing_named() -> list[Part]:

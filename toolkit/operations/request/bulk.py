@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, TextIO
 from uuid import UUID
 
+import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.domain.evidence import EvidenceType, object_key
@@ -25,6 +26,7 @@ from toolkit.storage.bucket import Bucket, UploadForm
 from toolkit.storage.database import Database, raw
 from toolkit.storage.identifiers import new_ids
 from toolkit.storage.locks import Lock, take
+from toolkit.storage.tables import evidence_requests
 
 _STEP: Final = 500
 """Forms between two signs of progress."""
@@ -69,12 +71,14 @@ def request_manifest(
     out: Path,
     *,
     requested_by: str,
+    account: str | None = None,
     limits: UploadLimits,
     clock: Clock,
     progress: Progress | None = None,
 ) -> ManifestResult:
     """Issue credentials for every row of the manifest ``path`` into ``out``, or for none.
 
+    ``account`` is who is signed in, where ``requested_by`` may be another name.
     ``out`` gets one JSON object a line, in the manifest's order; its mode is 0600 and it is replaced as a whole,
     after the records were committed. A call that was killed in between is repeated: what it stored is reissued.
 
@@ -90,6 +94,7 @@ def request_manifest(
         read_manifest(path),
         out,
         requested_by=requested_by,
+        account=account,
         limits=limits,
         clock=clock,
         progress=progress,
@@ -113,6 +118,7 @@ def issue(
     out: Path,
     *,
     requested_by: str,
+    account: str | None = None,
     limits: UploadLimits,
     clock: Clock,
     progress: Progress | None = None,
@@ -128,7 +134,7 @@ def issue(
             return ManifestResult(rows, rejected=tuple(rejected))
         now = clock()
         known = known_records(connection, bucket, now)
-        batch = _Batch(bucket, limits, requested_by, now)
+        batch = _Batch(bucket, limits, requested_by, account or requested_by, now)
         issued = batch.write(connection, wanted, known, draft.file, progress or Quiet())
         draft.finish()
         # What a former file's uploads noted says nothing about this one: its lines are not in the bucket.
@@ -152,6 +158,7 @@ class _Batch:
     bucket: Bucket
     limits: UploadLimits
     requested_by: str
+    account: str
     requested_at: datetime
 
     def write(
@@ -185,6 +192,7 @@ class _Batch:
         progress.advance(len(wanted) % _STEP)
         if issued:
             tell_issued(connection, min(issued), max(issued))
+            connection.execute(_ASKED_BY_OPERATOR, {"ids": issued, "account": self.account})
         tell_reissued(connection, reissued, self.requested_at)
         progress.end()
         return len(issued)
@@ -217,6 +225,10 @@ _COPY_RECORDS: Final = """
         requested_by, requested_at, expires_at
     ) FROM STDIN
 """
+
+_ASKED_BY_OPERATOR: Final = sa.text(
+    f"INSERT INTO {evidence_requests} (evidence_id, account) SELECT id, :account FROM unnest(:ids) AS asked (id)"  # noqa: S608
+).bindparams(sa.bindparam("ids", type_=sa.ARRAY(sa.Uuid)))
 
 
 def _line(row: ManifestRow, evidence_id: UUID, form: UploadForm) -> str:

@@ -9,19 +9,20 @@ from typing import Any, Final
 from uuid import UUID
 
 import sqlalchemy as sa
-from sqlalchemy import Connection
 
 from toolkit.domain.evidence import EvidenceRequest, UtilityGroup, object_key
 from toolkit.domain.fields import REQUIRED
+from toolkit.domain.partners import PartnerAccess
 from toolkit.domain.requests import parse
 from toolkit.domain.sales import is_possible_sale_id
-from toolkit.errors import InvalidField, InvalidFields, SaleNotFound
+from toolkit.errors import InvalidField, InvalidFields, SaleNotFound, TooManyForms
 from toolkit.operations import Clock
+from toolkit.operations.access.own_sales import OWN_SALE, own_sale_parameters
 from toolkit.operations.prove.custody_log import TELL_ISSUED
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_id
-from toolkit.storage.tables import evidences, sales
+from toolkit.storage.tables import evidence_requests, evidences
 
 EVIDENCE_TYPE: Final = "evidenceType"
 
@@ -56,17 +57,24 @@ def request_upload(
     body: Mapping[str, Any],
     *,
     requested_by: str,
+    access: PartnerAccess | None = None,
+    account: str | None = None,
     limits: UploadLimits,
     clock: Clock,
 ) -> IssuedCredentials:
     """Validate ``body`` (contract names), sign a form, and store the evidence record, every time anew.
 
+    ``access`` is what a partner is bound by; without it an operator asks, who may ask for every sale. ``account``
+    is who is signed in, where ``requested_by`` may be another name.
+
     Raises:
         InvalidFields: every invalid field of the body at once, whether the sale is known or not.
-        SaleNotFound: no sale has this id, whatever it looks like.
+        SaleNotFound: no sale has this id, whatever it looks like, or it is not the partner's.
+        TooManyForms: the sale has as many valid credentials for this type as ``access`` allows.
         BucketError: the form cannot be signed. In all these cases nothing was stored.
     """
-    request = _parsed(database, sale_id, body)
+    asked = own_sale_parameters(access, requested_by, sale_id)
+    request = _parsed(database, body, asked)
     if not is_possible_sale_id(sale_id):
         raise SaleNotFound
     evidence_id, requested_at = new_id(), clock()
@@ -77,53 +85,90 @@ def request_upload(
     )
     record = {
         "id": evidence_id,
-        "sale_id": sale_id,
         "file_name": request.file_name,
         "file_format": request.file_format,
         "type": request.type,
         "evidence_type": request.evidence_type.value,
         "object_key": form.fields["key"],
-        "requested_by": requested_by,
         "requested_at": requested_at,
         "expires_at": form.expires_at,
+        "account": account or requested_by,
     }
-    with database.statement() as connection:
-        if connection.execute(_ISSUE_FOR_KNOWN_SALE, record).first() is None:
-            raise SaleNotFound
+    _store(database, record | asked, None if access is None else access.open_forms)
     return IssuedCredentials(evidence_id, sale_id, request.file_name, form.url, form.fields, form.expires_at)
+
+
+def _store(database: Database, record: Mapping[str, Any], open_forms: int | None) -> None:
+    """Store the record where its sale is the requester's own and has room for one more form.
+
+    Far below the limit nobody waits for anybody. Near it the requests for a sale come one after the other, so
+    that those that come at once do not pass it together.
+    """
+    with database.statement() as connection:
+        far_below = None if open_forms is None else open_forms // 2
+        if connection.execute(_ISSUE, {**record, "open_forms": far_below}).first() is not None:
+            return
+    with database.transaction() as connection:
+        connection.execute(_ONE_AT_A_TIME, record)
+        if connection.execute(_ISSUE, {**record, "open_forms": open_forms}).first() is not None:
+            return
+        open_until = connection.execute(_OPEN_UNTIL, record).scalar_one_or_none()
+    if open_until is None:
+        raise SaleNotFound
+    raise TooManyForms(open_until - record["requested_at"])
 
 
 _COLUMNS: Final = evidences.columns.keys()
 
-_ISSUE_FOR_KNOWN_SALE: Final = sa.text(
+_OPEN_FORMS: Final = f"""
+    SELECT expires_at FROM {evidences}
+    WHERE sale_id = :sale_id AND evidence_type = :evidence_type AND expires_at > :requested_at
+"""  # noqa: S608  # made of the names of our tables and columns, as are the statements below
+
+_ISSUE: Final = sa.text(
     f"""
-    WITH record AS (
-        INSERT INTO audit_service.evidences ({", ".join(_COLUMNS)})
+    WITH {OWN_SALE},
+    record AS (
+        INSERT INTO {evidences} ({", ".join(_COLUMNS)})
         SELECT {", ".join(f":{name}" for name in _COLUMNS)}
-        FROM audit_service.sales WHERE id = :sale_id
+        FROM own_sale
+        WHERE CAST(:open_forms AS bigint) IS NULL
+           OR (SELECT count(*) FROM ({_OPEN_FORMS} LIMIT :open_forms) AS open) < :open_forms
         RETURNING *
+    ),
+    asked AS (
+        INSERT INTO {evidence_requests} (evidence_id, account, partner)
+        SELECT record.id, :account, own_sale.acting_partner FROM record, own_sale
     )
     {TELL_ISSUED}
     RETURNING id
-    """  # noqa: S608  # made of the names of our columns
+    """  # noqa: S608
 ).bindparams(*(sa.bindparam(column.name, type_=column.type) for column in evidences.columns))
 """One statement looks for the sale, stores the record and tells of it: there is no moment in between."""
 
+_ONE_AT_A_TIME: Final = sa.text("SELECT pg_advisory_xact_lock(0x666f726d, hashtext(:sale_id))")
 
-def _parsed(database: Database, sale_id: str, body: Mapping[str, Any]) -> EvidenceRequest:
+_OPEN_UNTIL: Final = sa.text(
+    f"WITH {OWN_SALE} SELECT min(open.expires_at) FROM own_sale, ({_OPEN_FORMS}) AS open"  # noqa: S608
+)
+"""When the first of the open forms of an own sale ends."""
+
+_OWN_GROUP: Final = sa.text(f"WITH {OWN_SALE} SELECT utility_group FROM own_sale")  # noqa: S608
+
+
+def _parsed(database: Database, body: Mapping[str, Any], asked: Mapping[str, Any]) -> EvidenceRequest:
     try:
         return parse(EvidenceRequest, body)
     except InvalidFields as error:
         if InvalidField(EVIDENCE_TYPE, REQUIRED) not in error.invalid:
             raise
-        with database.transaction() as connection:
-            if _utility_group(connection, sale_id) != UtilityGroup.D:
-                raise
+        # Only whose sale it is learns that it is there, and of which group.
+        if not is_possible_sale_id(asked["sale_id"]) or _own_group(database, asked) != UtilityGroup.D:
+            raise
         raise InvalidFields(error.invalid, REQUIRED_FOR_GROUP_D) from None
 
 
-def _utility_group(connection: Connection, sale_id: str) -> str | None:
-    if not is_possible_sale_id(sale_id):
-        return None
-    group: str | None = connection.scalar(sa.select(sales.c.utility_group).where(sales.c.id == sale_id))
+def _own_group(database: Database, asked: Mapping[str, Any]) -> str | None:
+    with database.statement() as connection:
+        group: str | None = connection.execute(_OWN_GROUP, asked).scalar_one_or_none()
     return group

@@ -1,0 +1,173 @@
+"""Who may do what: partners and their sales, scopes, and tokens that were revoked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from tests.contract.bodies import ABSENT, CLIENT, UPLOAD, changed
+from tests.contract.conftest import Service, partner_of
+from tests.contract.crafted_tokens import claims, token
+from tests.contract.server import SECRET
+from tests.contract.sockets import in_process
+from tests.contract.test_register_client import errors
+from toolkit.entrypoints.cli import main
+from toolkit.entrypoints.http_api import revocations
+from toolkit.storage.tables import evidence_requests, evidences
+
+BODIES: dict[str, Any] = {
+    "good": UPLOAD,
+    "without evidenceType": changed(UPLOAD, "evidenceType", ABSENT),
+    "with evidenceType null": changed(UPLOAD, "evidenceType", None),
+    "of another kind": changed(UPLOAD, "type", "audio/mpeg"),
+    "empty": {},
+}
+
+
+@pytest.fixture
+def subject() -> str:
+    return f"crm-{uuid4()}"
+
+
+@pytest.fixture
+def ask(service: Service, subject: str) -> Iterator[Any]:
+    """Ask for credentials with a token of ``subject`` and these claims."""
+    with httpx.Client(base_url=service.server.url, trust_env=False, timeout=30) as client:
+
+        def ask(sale_id: str, body: Any = UPLOAD, **named: Any) -> httpx.Response:
+            sent = token(claims(**{"sub": subject, **named}), SECRET)
+            return client.put(
+                f"/sales/{sale_id}/evidences", json=body, headers={"Authorization": f"Bearer {sent}"}
+            )
+
+        yield ask
+
+
+def test_a_partner_asks_for_its_own_sales(service: Service, ask: Any, subject: str) -> None:
+    by_claim = service.sale(f"V-{uuid4()}", partner="Luz do Vale")
+    by_subject = service.sale(f"V-{uuid4()}", partner=subject)
+
+    assert ask(by_claim, partner="Luz do Vale").status_code == 200
+    assert ask(by_subject).status_code == 200
+    noted = {
+        row["evidence_id"]: (row["account"], row["partner"])
+        for sale in (by_claim, by_subject)
+        for record in service.rows(evidences, sale_id=sale)
+        for row in service.rows(evidence_requests, evidence_id=record["id"])
+    }
+    assert sorted(noted.values()) == sorted([(subject, "Luz do Vale"), (subject, subject)])
+
+
+@pytest.mark.parametrize("group", "AD")
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_the_sale_of_another_partner_is_answered_as_one_that_does_not_exist(
+    service: Service, ask: Any, subject: str, group: str, body: Any
+) -> None:
+    theirs = service.sale(f"V-{uuid4()}", group, partner="Luz do Vale")
+
+    for named in ({}, {"partner": "Luz"}, {"partner": "luz do vale"}):
+        there, nowhere = ask(theirs, body, **named), ask(f"V-{uuid4()}", body, **named)
+        assert there.status_code == nowhere.status_code == (404 if body is UPLOAD else 400)
+        assert there.content == nowhere.content
+        assert {*there.headers} == {*nowhere.headers}
+    assert service.rows(evidences, sale_id=theirs) == []
+
+
+def test_the_contracts_message_for_group_d_is_for_the_partner_of_the_sale(service: Service, ask: Any) -> None:
+    sale = service.sale(f"V-{uuid4()}", "D", partner="Luz do Vale")
+    body = changed(UPLOAD, "evidenceType", ABSENT)
+
+    assert "group D" in ask(sale, body, partner="Luz do Vale").json()["message"]
+    assert errors(ask(sale, body, partner="Luz do Vale")) == {"evidenceType": "Required"}
+    assert "group D" not in ask(sale, body).json()["message"]
+
+
+def test_a_subject_of_the_table_acts_for_its_partner_until_it_is_revoked(
+    service: Service, ask: Any, subject: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sale, unassigned = service.sale(f"V-{uuid4()}", partner="Sol & Cia"), service.sale(f"V-{uuid4()}")
+    own_name = service.sale(f"V-{uuid4()}", partner=subject)
+
+    def command(*args: str) -> int:
+        return main(["partner", *args], service.environ)
+
+    assert ask(sale).status_code == 404
+    assert command("add", "--partner", "Sol & Cia", "--subject", subject) == 0
+    assert command("add", "--partner", "Sol & Cia", "--subject", subject) == 0
+    assert command("add", "--partner", "Outra", "--subject", subject) == 1
+    assert ask(sale).status_code == 200
+    assert ask(own_name).status_code == 404
+    assert ask(own_name, partner=subject).status_code == 200  # what the token says comes first
+    assert command("list") == 0
+    assert f"Sol & Cia  {subject}  since" in capsys.readouterr().out
+
+    assert command("revoke", "--subject", subject) == 0
+    assert command("revoke", "--subject", subject) == 1
+    assert [ask(each).status_code for each in (sale, unassigned, own_name)] == [404, 404, 404]
+    assert command("list", "--all", "--json") == 0
+    assert "revokedBy" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("setting", "status"), [("any", 200), ("none", 404)])
+def test_a_sale_without_a_partner_follows_the_setting(
+    environ: dict[str, str], service: Service, setting: str, status: int
+) -> None:
+    sale = service.sale(f"V-{uuid4()}")
+    with (
+        in_process({**environ, "TOOLKIT_UNASSIGNED_SALES": setting}) as server,
+        partner_of(server.url, token(claims(), SECRET)) as partner,
+    ):
+        assert partner.put(f"/sales/{sale}/evidences", json=UPLOAD).status_code == status
+
+
+def test_a_token_is_taken_for_its_scopes_only(service: Service, ask: Any) -> None:
+    sale = service.sale(f"V-{uuid4()}")
+
+    def register(scope: str) -> httpx.Response:
+        with partner_of(service.server.url, token(claims(scope=scope), SECRET)) as partner:
+            return partner.post("/clients", json=CLIENT)
+
+    assert ask(sale, scope="evidence:request").status_code == 200
+    assert register("clients:register openid").status_code == 200
+    for refused in (ask(sale, {}, scope="clients:register"), register("evidence:request"), register("")):
+        assert (refused.status_code, refused.json()["code"]) == (403, 403)
+        assert "insufficient_scope" in refused.headers["www-authenticate"]
+
+
+def test_a_revoked_token_is_refused_by_a_running_server(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], subject: str
+) -> None:
+    monkeypatch.setattr(revocations, "BELIEVED", 0.05)
+    now = int(time.time())
+
+    def sent(**named: Any) -> str:
+        return token(claims(**{"sub": subject, **named}), SECRET)
+
+    def revoke(*args: str) -> None:
+        assert main(["token", "revoke", *args, "--reason", "test"], environ) == 0
+        time.sleep(0.1)
+        status(sent())  # has the list read again
+        time.sleep(0.3)
+
+    with in_process(environ) as server:
+
+        def status(each: str) -> int:
+            with partner_of(server.url, each) as partner:
+                return partner.get("/nothing").status_code
+
+        one, another, hidden = sent(jti="one"), sent(jti="another"), sent(iat=None)
+        assert [status(each) for each in (one, another, hidden)] == [404, 404, 404]
+        revoke("--id", "one")
+        assert [status(each) for each in (one, another, hidden)] == [401, 404, 404]
+        revoke("--subject", subject)
+        assert [status(each) for each in (one, another, hidden)] == [401, 401, 401]
+        assert status(sent(iat=now + 4)) == 404
+        assert status(token(claims(sub=f"{subject}-2"), SECRET)) == 404
+    assert main(["token", "revocations"], environ) == 0
+    assert "token one  revoked by" in capsys.readouterr().out
+    assert main(["token", "revoke", "--reason", "x"], environ) == 2

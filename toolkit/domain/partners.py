@@ -1,0 +1,51 @@
+"""Partners: who a subject acts for, and what its token may be used for."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+NAME_MAX: Final = 200
+"""Characters in the name of a subject or of a partner."""
+
+_INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+"""Control and text-direction characters, halves of characters, line separators, and what is not assigned."""
+
+
+class Scope(StrEnum):
+    """What a token may be used for."""
+
+    REGISTER_CLIENTS = "clients:register"
+    REQUEST_EVIDENCE = "evidence:request"
+
+
+class UnassignedSales(StrEnum):
+    """Which partners may ask for a sale that names no partner."""
+
+    ANY = "any"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class PartnerAccess:
+    """What a partner's request for upload credentials is bound by.
+
+    ``partner`` is the one that the token names. Where it names none, the table of partners and subjects decides,
+    and for a subject that the table has never known, the subject is the partner.
+    """
+
+    partner: str | None
+    unassigned: UnassignedSales
+    open_forms: int
+    """Records of one sale and type that may have valid upload credentials at the same time."""
+
+
+def is_plain_name(name: str) -> bool:
+    """Whether a subject or partner may have this name: what people see is all there is, and it can be stored."""
+    return (
+        bool(name.strip())
+        and len(name) <= NAME_MAX
+        and not any(unicodedata.category(character) in _INVISIBLE for character in name)
+    )

@@ -1,0 +1,14 @@
+"""Who is signed in to this machine."""
+
+from __future__ import annotations
+
+import os
+import pwd
+
+
+def signed_in_account() -> str:
+    """The name of the account that this process runs under, whatever the environment says about it."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"uid {os.getuid()}"

@@ -1,0 +1,98 @@
+"""``toolkit partner``: which partner the subject of a token acts for."""
+
+from __future__ import annotations
+
+import click
+
+from toolkit.entrypoints.account import signed_in_account
+from toolkit.entrypoints.cli.context import DONE, Context, note, pass_context, print_json, show
+from toolkit.operations.access.partners import PartnerSubject, add_subject, partner_subjects_of, revoke_subject
+from toolkit.reports.times import readable
+
+
+@click.group()
+def partner() -> None:
+    """Which partner the subject of a token acts for, where the token does not name one itself.
+
+    \b
+    A subject that was never added here is itself the partner. One that was revoked acts for
+    nobody: it is told of no sale, also of none without a partner.
+
+    \b
+    Examples:
+      toolkit partner add --partner "Luz do Vale" --subject crm-7
+      toolkit partner list
+      toolkit partner revoke --subject crm-7
+    """
+
+
+@partner.command(short_help="Let a subject act for a partner.")
+@click.option("--partner", "name", required=True, metavar="NAME", help="The partner as the sales name it.")
+@click.option("--subject", required=True, metavar="NAME", help="The subject as its tokens name it.")
+@pass_context
+def add(ctx: Context, name: str, subject: str) -> int:
+    """Let a subject act for a partner from now on. A partner may have many subjects, a subject one partner.
+
+    \b
+    Example:
+      toolkit partner add --partner "Luz do Vale" --subject crm-7
+    """
+    space = ctx.application
+    added = add_subject(space.database, name, subject, added_by=signed_in_account(), clock=space.clock)
+    show(f"{subject}: acts for {name}" + ("" if added else ", as before"))
+    return DONE
+
+
+@partner.command("list", short_help="List the subjects and their partners.")
+@click.option("--all", "with_revoked", is_flag=True, help="Those that were revoked, too.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def list_partners(ctx: Context, with_revoked: bool, as_json: bool) -> int:
+    """List the subjects and the partners that they act for.
+
+    \b
+    Example:
+      toolkit partner list --all
+    """
+    found = partner_subjects_of(ctx.application.database, with_revoked=with_revoked)
+    if as_json:
+        print_json({"subjects": [_as_json(each) for each in found]})
+        return DONE
+    for each in found:
+        since = readable(each.added_at, ctx.settings.timezone)
+        until = ""
+        if each.revoked_at is not None:
+            until = f", revoked {readable(each.revoked_at, ctx.settings.timezone)} by {each.revoked_by}"
+        show(f"{each.partner}  {each.subject}  since {since} by {each.added_by}{until}")
+    if not found:
+        note("the table is empty: each subject is itself the partner, unless its token names one")
+    return DONE
+
+
+@partner.command(short_help="Let a subject act for nobody any more.")
+@click.option("--subject", required=True, metavar="NAME", help="The subject as its tokens name it.")
+@pass_context
+def revoke(ctx: Context, subject: str) -> int:
+    """Let a subject act for nobody any more, from the next request on.
+
+    \b
+    Example:
+      toolkit partner revoke --subject crm-7
+
+    A token that names a partner itself is not touched by this: toolkit token revoke
+    """
+    space = ctx.application
+    name = revoke_subject(space.database, subject, revoked_by=signed_in_account(), clock=space.clock)
+    show(f"{subject}: acts for {name} no more")
+    return DONE
+
+
+def _as_json(each: PartnerSubject) -> dict[str, object]:
+    return {
+        "subject": each.subject,
+        "partner": each.partner,
+        "addedAt": each.added_at,
+        "addedBy": each.added_by,
+        "revokedAt": each.revoked_at,
+        "revokedBy": each.revoked_by,
+    }

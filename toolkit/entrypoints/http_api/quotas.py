@@ -1,0 +1,106 @@
+"""Quotas that all server processes with one ``TOOLKIT_HOME`` share: a small file that each of them maps.
+
+For each caller the file holds one time: until when what it has sent so far would keep it busy at its rate. A
+request moves that time on by one interval, and is refused where it lies more than a minute ahead. So a caller may
+send a minute's worth at once, and after that as fast as its rate. The file has a fixed size; where callers
+crowd it, the one that was quiet for longest is forgotten. Nobody waits for a lock: two processes that count the
+same caller in the same microsecond may count once.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import secrets
+import struct
+import time
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from toolkit.entrypoints.http_api.logs import write
+from toolkit.errors import EmbeddedServiceError
+from toolkit.settings import Quotas, Settings
+from toolkit.storage.embedded.home import explained, prepare
+
+FILE: Final = "http-quotas-1"
+"""Its name ends with the version of what is in it."""
+
+_PERIOD: Final = 60.0
+_SECRET_BYTES: Final = 32
+_PLACES: Final = 1 << 14
+_NEIGHBOURS: Final = 8
+"""Places in which a caller is looked for."""
+
+_PLACE: Final = struct.Struct("=Qd")
+_ROW: Final = struct.Struct("=" + "Qd" * _NEIGHBOURS)
+_SIZE: Final = _SECRET_BYTES + (_PLACES + _NEIGHBOURS) * _PLACE.size
+
+
+class SharedQuotas:
+    """Counts requests by subject and by address; both answers are seconds to wait, 0 where there is room."""
+
+    def __init__(self, memory: mmap.mmap, quotas: Quotas) -> None:
+        self._memory = memory
+        self._secret = memory[:_SECRET_BYTES]
+        self._quotas = quotas
+        self.trusted_proxies = quotas.trusted_proxies
+
+    @classmethod
+    def open(cls, settings: Settings) -> SharedQuotas:
+        """Use the file of this home; where none can be made there, this process counts for itself."""
+        try:
+            prepare(settings.home)
+            with explained(settings.home), _opened(settings.home / FILE) as file:
+                memory = mmap.mmap(file.fileno(), _SIZE)
+        except EmbeddedServiceError as error:
+            write("quotas", shared=False, message=str(error))
+            memory = mmap.mmap(-1, _SIZE)
+            memory[:_SECRET_BYTES] = secrets.token_bytes(_SECRET_BYTES)
+        return cls(memory, settings.quotas)
+
+    def request(self, subject: str) -> float:
+        """Count a request of ``subject``."""
+        return self._spend(f"s{subject}", self._quotas.requests)
+
+    def wrong_token(self, address: str) -> float:
+        """Count a request without a valid token from ``address``."""
+        return self._spend(f"a{address}", self._quotas.wrong_tokens)
+
+    def _spend(self, who: str, rate: int) -> float:
+        now, interval = time.time(), _PERIOD / rate
+        name, place, busy_until = self._find(who, now)
+        if busy_until > now + _PERIOD + interval:  # the clock was set back
+            busy_until = now
+        wait = busy_until + interval - now - _PERIOD
+        if wait > 0:
+            return wait
+        _PLACE.pack_into(self._memory, place, name, busy_until + interval)
+        return 0.0
+
+    def _find(self, who: str, now: float) -> tuple[int, int, float]:
+        """The caller's number, its place in the file, and until when it is busy."""
+        digest = blake2b(who.encode("utf-8", "surrogateescape"), digest_size=12, key=self._secret).digest()
+        name = int.from_bytes(digest[:8], "little")
+        first = _SECRET_BYTES + int.from_bytes(digest[8:], "little") % _PLACES * _PLACE.size
+        row = _ROW.unpack_from(self._memory, first)
+        names, times = row[::2], row[1::2]
+        if name in names:
+            neighbour = names.index(name)
+            return name, first + neighbour * _PLACE.size, max(times[neighbour], now)
+        return name, first + times.index(min(times)) * _PLACE.size, now
+
+
+def _opened(path: Path) -> BinaryIO:
+    with suppress(FileNotFoundError):
+        return path.open("r+b")
+    draft = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(secrets.token_bytes(_SECRET_BYTES).ljust(_SIZE, b"\0"))
+    try:
+        with suppress(FileExistsError):  # another process was faster
+            path.hardlink_to(draft)
+    finally:
+        draft.unlink()
+    return path.open("r+b")

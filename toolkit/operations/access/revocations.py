@@ -1,0 +1,73 @@
+"""Bearer tokens that are refused before they expire."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from toolkit.domain.partners import NAME_MAX, is_plain_name
+from toolkit.errors import InvalidInput
+from toolkit.storage.database import Database
+from toolkit.storage.tables import token_revocations
+
+
+@dataclass(frozen=True, slots=True)
+class Revocation:
+    """One token by its id, or all tokens that a subject was issued until ``revoked_at``."""
+
+    token_id: str | None
+    subject: str | None
+    reason: str
+    revoked_at: datetime
+    revoked_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class RevokedTokens:
+    """All revocations, made for asking fast."""
+
+    token_ids: frozenset[str] = frozenset()
+    subjects: Mapping[str, float] = field(default_factory=dict)
+    """For each subject the last moment until which its tokens are refused, in seconds since 1970."""
+
+    def hold(self, token_id: str | None, subject: str, issued: float | None) -> bool:
+        """Whether a token is revoked; of a subject that was revoked, one that hides its age is."""
+        if token_id in self.token_ids:
+            return True
+        until = self.subjects.get(subject)
+        return until is not None and (issued is None or issued <= until)
+
+
+def revocations(database: Database) -> list[Revocation]:
+    """All revocations, the oldest first."""
+    columns = token_revocations.c
+    query = sa.select(
+        columns.token_id, columns.subject, columns.reason, columns.revoked_at, columns.revoked_by
+    ).order_by(columns.id)
+    with database.transaction() as connection:
+        return [Revocation(*row) for row in connection.execute(query)]
+
+
+def revoked_tokens(database: Database) -> RevokedTokens:
+    """All revocations, made for asking fast."""
+    found = revocations(database)
+    return RevokedTokens(
+        frozenset(each.token_id for each in found if each.token_id is not None),
+        # The newest of a subject comes last.
+        {each.subject: each.revoked_at.timestamp() for each in found if each.subject is not None},
+    )
+
+
+def add_revocation(database: Database, revocation: Revocation) -> None:
+    """Refuse what the revocation names from now on; tokens that are issued later are valid.
+
+    Raises:
+        InvalidInput: no token can have such an id or subject.
+    """
+    if not is_plain_name(revocation.token_id or revocation.subject or ""):
+        raise InvalidInput(f"The id or subject must be plain text of 1 to {NAME_MAX} characters.")
+    with database.transaction() as connection:
+        connection.execute(sa.insert(token_revocations), asdict(revocation))
