@@ -6,7 +6,8 @@ import os
 import random
 import resource
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import sqlalchemy as sa
 
 from tests.client_rows import client, write_csv
 from tests.kills import Victim, check_all_in_once, check_nothing_or_all_in
+from tests.waiting import PATIENCE, wait_until
 from toolkit.errors import DatabaseError
 from toolkit.operations.register.bulk_load import copying, load_clients
 from toolkit.storage.database import Database
@@ -44,21 +46,19 @@ def test_a_kill(victim: Victim, database: Database, moment: float):
 
 
 def test_a_kill_while_rows_are_being_copied(victim: Victim, database: Database):
-    process = victim.start()
-    wait_for_copy(database)
-    process.kill()
-    process.communicate()
+    with copying_load(victim, database) as (process, _):
+        process.kill()
+        process.communicate()
     check_nothing_or_all_in(victim, database)
     victim.run_to_the_end()
     check_all_in_once(victim, database)
 
 
 def test_a_lost_connection(victim: Victim, database: Database):
-    process = victim.start()
-    pid = wait_for_copy(database)
-    with database.transaction() as connection:
-        connection.execute(sa.select(sa.func.pg_terminate_backend(pid)))
-    _, errors = process.communicate(timeout=60)
+    with copying_load(victim, database) as (process, pid):
+        with database.transaction() as connection:
+            connection.execute(sa.select(sa.func.pg_terminate_backend(pid)))
+        _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert "does not answer" in errors
     assert "Traceback" not in errors
@@ -67,18 +67,28 @@ def test_a_lost_connection(victim: Victim, database: Database):
     check_all_in_once(victim, database)
 
 
-def wait_for_copy(database: Database) -> int:
-    """The backend of a load that is copying right now."""
-    copying_now = sa.text(
+@contextmanager
+def copying_load(victim: Victim, database: Database) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A load whose COPY of the addresses waits for a lock that is held here, and its backend."""
+    waiting = sa.text(
         "SELECT pid FROM pg_stat_activity "
-        "WHERE datname = current_database() AND query LIKE 'COPY %' AND state = 'active'"
+        "WHERE datname = current_database() AND query LIKE 'COPY %' AND wait_event_type = 'Lock'"
     )
-    for _ in range(10_000):
+
+    def backend() -> int | None:
         with database.transaction() as connection:
-            pid = connection.scalar(copying_now)
-        if pid is not None:
-            return int(pid)
-    raise AssertionError("The load never copied anything")
+            return connection.scalar(waiting)
+
+    with database.transaction() as holder:
+        holder.execute(sa.text("LOCK TABLE addresses IN SHARE MODE"))
+        process = victim.start()
+        try:
+            wait_until(lambda: backend() is not None or process.poll() is not None)
+            pid = backend()
+            assert pid is not None, "the load ended without copying"
+            yield process, pid
+        finally:
+            process.kill()
 
 
 def test_a_disk_that_is_full_for_the_rejected_rows(victim: Victim, database: Database):
