@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import json
 import os
 import re
 import stat
+import zlib
 from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
@@ -181,6 +183,9 @@ def test_nothing_that_a_sale_holds_becomes_a_formula_or_markup(tmp_path: Path) -
     assert "<script>alert" not in page
     assert "<img" not in page
     assert "{{ 7 * 7 }}" in page
+    assert [column["cells"] for column in packed_data(out)["columns"] if column["name"] == "saleId"] == [
+        list(NASTY)
+    ]
     document = json.loads((out / "missing-evidence.json").read_text(encoding="utf-8"))
     assert [row["saleId"] for row in document["rows"]] == list(NASTY)
     assert [finding["saleIds"] for finding in document["fileFindings"]] == [[text] for text in NASTY]
@@ -258,16 +263,26 @@ def test_a_result_without_sales_is_a_report_too(tmp_path: Path) -> None:
     assert len(sheet_rows(out, "Sales")) == 1
 
 
-def test_the_page_shows_the_first_sales_and_says_where_all_are(
+def packed_data(out: Path) -> dict[str, Any]:
+    page = (out / "missing-evidence.html").read_text(encoding="utf-8")
+    found = re.search(r'<script id="data" type="text/plain">([A-Za-z0-9+/=]+)</script>', page)
+    assert found
+    document: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(found[1]), wbits=-zlib.MAX_WBITS))
+    return document
+
+
+def test_the_page_holds_every_sale_and_lists_the_first_ones(
     result: AuditResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolkit.reports.web_page.ROWS_SHOWN", 2)
+    monkeypatch.setattr("toolkit.reports.web_page.STATIC_ROWS", 2)
     out = written(result, tmp_path, "html", "csv")
     page = texts(out)
-    assert "This page shows the first 2 of 5, and searches only those." in page
+    assert "This table has the first 2 of 5; the page shows all of them where its script may run." in page
     assert "VND-3" in page
     assert "VND-4" not in page
-    assert len(csv_rows(out)) == 5
+    columns = {column["name"]: column for column in packed_data(out)["columns"]}
+    assert list(columns) == list(csv_rows(out)[0])
+    assert columns["saleId"]["cells"] == [row["saleId"] for row in csv_rows(out)]
 
 
 COMPLETE = [Told("a", "KYC"), Told("b", "POV DC")]
@@ -292,7 +307,7 @@ def test_the_headline_answers_first(told: Sequence[Told], expected: str) -> None
 def test_notices_tell_what_weakens_the_numbers(result: AuditResult) -> None:
     assert notices(result_of(COMPLETE)) == []
     assert [text.split(":")[0] for text in notices(result)] == [
-        "Made on an embedded database and bucket, for trying out",
+        "Made on embedded services for trying out (database and bucket)",
         "1 file counts although nobody has examined it.",
         "Of 10 counted files, 9 are fully verified, 0 by their first bytes only, 1 were never looked at, "
         "0 could not be read.",

@@ -4,7 +4,8 @@
 
     report         what is shown, and how
     wording        the words for codes, the headline, the notices
-    web_page       HTML, one self-contained page; pictures draws its charts
+    language       texts, numbers and dates in the reader's language; translations has the catalogues
+    web_page       HTML, one self-contained page: charts draws its bars, web_data packs its sales
     workbook       XLSX, filled sheet by sheet with sheets
     table_csv      CSV
     document_json  JSON
@@ -24,6 +25,7 @@ from toolkit.extras import require
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports import document_json, table_csv, web_page, workbook
 from toolkit.reports.folder import FileState, VerifiedFile, Writer, verify_files, write_files
+from toolkit.reports.language import ENGLISH, Language
 from toolkit.reports.report import Report
 from toolkit.settings import DEFAULT_TIMEZONE
 
@@ -58,6 +60,7 @@ def write_report(
     formats: Iterable[str] = DEFAULT_FORMATS,
     *,
     timezone: ZoneInfo = _TIMEZONE,
+    language: Language = ENGLISH,
 ) -> list[Path]:
     """Write ``missing-evidence.*`` into the folder ``out``, in place of an earlier report there.
 
@@ -66,6 +69,7 @@ def write_report(
         out: the folder; it is made where it does not exist.
         formats: any of ``FORMATS``.
         timezone: the zone that times are shown in.
+        language: the language of the formats for people.
 
     Returns:
         The paths of the report's files, in the order of ``FORMATS``.
@@ -75,7 +79,7 @@ def write_report(
         ReportError: the files cannot be written; the earlier report is still there.
     """
     wanted = chosen(formats)
-    return write_files(Report(result, timezone, wanted), out, {name: FORMATS[name] for name in wanted})
+    return write_files(Report(result, timezone, wanted, language), out, {name: FORMATS[name] for name in wanted})
 
 
 def chosen(formats: Iterable[str]) -> tuple[str, ...]:

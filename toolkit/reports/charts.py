@@ -15,7 +15,9 @@ import pandas as pd
 from toolkit.domain.codes import names_of
 from toolkit.domain.findings import Reason, Status
 from toolkit.operations.judge.audit import AuditResult
-from toolkit.reports.wording import TYPE_NAMES
+from toolkit.operations.judge.audit.census import UNKNOWN_GROUP
+from toolkit.reports.language import Language
+from toolkit.reports.wording import STATUS_NAMES, TYPE_NAMES, told
 
 WIDTH: Final = 100.0
 """Of the longest bar, in units of its drawing."""
@@ -47,9 +49,14 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A table of bars; ``columns`` has the name of each code that a segment can have."""
+    """A table of bars; ``columns`` has the name of each code that a segment can have.
+
+    ``row_filter`` and ``column_filter`` are the filters of the page that lead from a number to its sales.
+    """
 
     name: str
+    row_filter: str
+    column_filter: str
     title: str
     about: str
     heading: str
@@ -57,33 +64,40 @@ class Chart:
     bars: tuple[Bar, ...]
 
 
-def charts(result: AuditResult) -> list[Chart]:
+def charts(result: AuditResult, language: Language) -> list[Chart]:
     """What an audit found, in three pictures."""
-    statuses = {status.value: status.value for status in Status}
+    say = language.text
+    statuses = told(STATUS_NAMES, language)
     return [
         Chart(
             name="group",
-            title="Status by utility group",
-            about="All sales",
-            heading="Group",
+            row_filter="group",
+            column_filter="status",
+            title=say("Status by utility group"),
+            about=say("All sales"),
+            heading=say("Group"),
             columns=statuses,
-            bars=_bars(result.by_group),
+            bars=_bars(result.by_group, {UNKNOWN_GROUP: say("unknown")}),
         ),
         Chart(
             name="age",
-            title="How long it has been open",
-            about="Open sales, by days since they were created",
-            heading="Days",
+            row_filter="age",
+            column_filter="status",
+            title=say("How long it has been open"),
+            about=say("Open sales, by days since they were created"),
+            heading=say("Days"),
             columns={status: name for status, name in statuses.items() if status != Status.COMPLIANT},
             bars=_bars(result.ages),
         ),
         Chart(
             name="missing",
-            title="What is missing, and why",
-            about="Incomplete sales that lack each piece, by how far the best attempt at it got",
-            heading="Evidence",
-            columns=names_of(Reason),
-            bars=_bars(result.missing, {each.value: name for each, name in TYPE_NAMES.items()}),
+            row_filter="missing",
+            column_filter="reason",
+            title=say("What is missing, and why"),
+            about=say("Incomplete sales that lack each piece, by how far the best attempt at it got"),
+            heading=say("Evidence"),
+            columns=told(names_of(Reason), language),
+            bars=_bars(result.missing, told(TYPE_NAMES, language)),
         ),
     ]
 

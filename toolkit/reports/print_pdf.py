@@ -68,7 +68,7 @@ def _answer(report: Report) -> Paper:
         paper.box(MARGIN, INNER, 0.26, NOTICE)
         paper.text(MARGIN + 0.12, notice, y=paper.y - 0.09, size=8)
     paper.y += 0.1
-    for chart in charts(result) if result.sales else []:
+    for chart in charts(result, report.language) if result.sales else []:
         _draw_chart(paper, chart)
     _draw_problems(paper, report)
     return paper

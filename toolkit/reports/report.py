@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import pandas as pd
 
 from toolkit.operations.judge.audit import AuditResult
+from toolkit.reports.language import ENGLISH, Language
 
 STEM: Final = "missing-evidence"
 """What every file of a report is called, before its format."""
@@ -27,6 +28,8 @@ class Report:
     """The zone that times are shown in."""
     formats: tuple[str, ...]
     """All formats that are written, so that one can point to another."""
+    language: Language = ENGLISH
+    """The language of the formats for people; those for programs have none."""
 
 
 def known(rows: pd.DataFrame) -> pd.DataFrame:

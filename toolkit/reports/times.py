@@ -10,6 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from toolkit.reports.language import ENGLISH
+
 
 def iso(moment: datetime, timezone: ZoneInfo) -> str:
     """``2026-11-20T18:00:00-03:00``."""
@@ -27,11 +29,5 @@ def iso_column(moments: pd.Series[Any], timezone: ZoneInfo) -> list[str | None]:
 
 
 def readable(moment: datetime, timezone: ZoneInfo) -> str:
-    """``20 Nov 2026, 18:00 (UTC-03:00)``."""
-    local = moment.astimezone(timezone)
-    return f"{local.day} {local:%b %Y, %H:%M} ({offset(moment, timezone)})"
-
-
-def offset(moment: datetime, timezone: ZoneInfo) -> str:
-    """``UTC-03:00``, the offset of the zone at that moment."""
-    return f"UTC{iso(moment, timezone)[19:]}"
+    """``20 Nov 2026, 18:00 (UTC-03:00)``, as the commands and notebooks write it."""
+    return ENGLISH.moment(moment, timezone)

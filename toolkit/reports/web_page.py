@@ -1,13 +1,14 @@
 """``missing-evidence.html``: one page that needs nothing else, for people.
 
-Style and script stand in the page, and its content policy names them by their hashes: nothing else runs and
-nothing is fetched, whatever the data hold. Jinja escapes every value.
+It holds every sale that is not compliant: packed, for the grid that the page's script draws, and the first ones as
+a plain table, for readers without it. Style and script stand in the page, and its content policy names them by
+hashes: nothing else runs and nothing is fetched, whatever the data hold. Jinja escapes every value.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -20,21 +21,27 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from toolkit.domain.codes import CODES, names_of
-from toolkit.domain.evidence import EvidenceType
-from toolkit.domain.findings import Problem, Reason
+from toolkit.domain.codes import CODES
+from toolkit.domain.findings import Problem, Reason, Status
 from toolkit.domain.integrity import IntegrityProblem
+from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
 from toolkit.operations.judge.audit.expression import items
-from toolkit.reports import wording
+from toolkit.reports import web_data, wording
 from toolkit.reports.charts import charts, shares
+from toolkit.reports.language import Language
+from toolkit.reports.language import language as language_of
 from toolkit.reports.report import STEM, Report, known, tuples
-from toolkit.reports.times import offset, readable
+from toolkit.reports.wording import told
 
-ROWS_SHOWN: Final = 2000
-"""Sales in the table of the page, so that a browser stays quick; the other formats hold all of them."""
+STATIC_ROWS: Final = 100
+"""Sales in the plain table; the grid has all of them."""
 
+PRINTED_ROWS: Final = 2000
+"""Sales that the page prints; it says so where there are more."""
 
 FILE_FINDINGS_SHOWN: Final = 200
+
+_SCRIPTS: Final = ("page_data.js", "page_view.js", "page_grid.js", "page_sale.js", "page.js")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +67,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A sale in the table."""
+    """A sale in the plain table."""
 
     sale_id: str
     group: str
@@ -77,51 +84,54 @@ class Line:
 
 def write(report: Report, path: Path) -> None:
     """Write the page."""
-    _page().stream(_context(report)).dump(str(path), encoding="utf-8")
+    _page(report.language.code).stream(_context(report)).dump(str(path), encoding="utf-8", errors="replace")
 
 
 @cache
-def _page() -> Template:
+def _page(code: str) -> Template:
+    language = language_of(code)
     environment = Environment(
         loader=PackageLoader("toolkit.reports"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        extensions=["jinja2.ext.i18n"],
     )
-    environment.filters["number"] = lambda number: f"{number:,}"
+    environment.install_gettext_translations(language.translations, newstyle=True)  # type: ignore[attr-defined]
+    environment.filters["number"] = language.number
+    environment.filters["percent"] = lambda share: language.percent(share / 100)
     environment.filters["breakable"] = lambda code: Markup("_<wbr>").join(code.split("_"))
     return environment.get_template("page.html.j2")
 
 
 def _context(report: Report) -> dict[str, Any]:
-    result = report.result
-    style, script = _asset("page.css"), _asset("page.js")
+    result, language = report.result, report.language
+    style, script = _asset("page.css"), _asset(*_SCRIPTS)
     return {
-        "title": wording.TITLE,
-        "headline": wording.headline(result),
-        "as_of": readable(result.as_of, report.timezone),
+        "language": language.code,
+        "title": language.text(wording.TITLE),
+        "headline": wording.headline(result, language),
+        "as_of": language.moment(result.as_of, report.timezone),
         "zone": report.timezone.key,
-        "offset": offset(result.as_of, report.timezone),
-        "notices": wording.notices(result),
+        "notices": wording.notices(result, language, report.timezone),
         "result": result,
         "oldest": int(result.rows["ageDays"].max()) if result.open else 0,
         "pieces": int(result.missing[list(Reason)].to_numpy().sum()),
         "never_requested": int(result.missing[Reason.NEVER_REQUESTED].sum()),
         "shares": shares(result),
-        "charts": charts(result),
-        "troubles": [_trouble(row.problem, row.sales) for row in tuples(result.problems) if row.sales],
-        "lines": _lines(result.rows.head(ROWS_SHOWN), report.timezone),
-        "shown": min(len(result.rows), ROWS_SHOWN),
+        "charts": charts(result, language),
+        "troubles": [_trouble(row.problem, language, row.sales) for row in tuples(result.problems) if row.sales],
+        "lines": _lines(result.rows.head(STATIC_ROWS), report.timezone, language),
+        "shown": min(len(result.rows), STATIC_ROWS),
+        "filters": _filters(report),
         "file_findings": result.file_findings[:FILE_FINDINGS_SHOWN],
-        "file_finding_names": names_of(IntegrityProblem),
         "files": [f"{STEM}.{each}" for each in report.formats if each != "html"],
-        "glossary": wording.GLOSSARY,
-        "codes": wording.MEANINGS,
-        "types": {each: wording.TYPE_NAMES[EvidenceType(each)] for each in result.missing["evidenceType"]},
-        "reasons": names_of(Reason),
-        "problems": names_of(Problem),
-        "provenance": wording.provenance(result, report.timezone),
+        "words": _words(language),
+        "glossary": {language.text(word): language.text(text) for word, text in wording.GLOSSARY.items()},
+        "codes": told(wording.MEANINGS, language),
+        "provenance": wording.provenance(result, report.timezone, language),
+        "data": _packed(report) if result.open else "",
         "style": style,
         "script": script,
         "policy": (
@@ -131,41 +141,148 @@ def _context(report: Report) -> dict[str, Any]:
     }
 
 
-def _asset(name: str) -> Markup:
-    """A file that is part of the toolkit, to stand in the page as it is."""
-    text = files("toolkit.reports").joinpath("templates", name).read_text(encoding="utf-8")
-    return Markup(f"\n{text}")  # noqa: S704  # our own file, and the policy names its hash
+def _packed(report: Report) -> Markup:
+    text = web_data.packed(_data(report), report.result.rows, report.timezone)
+    return Markup(text)  # noqa: S704  # letters and digits of base64, too many to look through for others
+
+
+def _data(report: Report) -> dict[str, Any]:
+    """What the script of the page needs beside the sales: the words for their codes, and the files."""
+    result = report.result
+    return {
+        "language": report.language.code,
+        "asOf": report.language.moment(result.as_of, report.timezone),
+        "words": _words(report.language) | {"page": _script_words(report.language)},
+        "ages": [[band, last] for band, last in AGE_BANDS.items()],
+        "older": OLDER,
+        "unknownGroup": UNKNOWN_GROUP,
+        "printed": PRINTED_ROWS,
+        "fileFindings": [
+            {"problem": each.problem, "sales": each.sale_ids, "folders": each.folders, "detail": each.detail}
+            for each in result.file_findings
+        ],
+    }
+
+
+def _filters(report: Report) -> list[dict[str, Any]]:
+    """The choices above the grid: the name of a filter, its label, what it says when unused, and its values."""
+    say, result, words = report.language.text, report.result, _words(report.language)
+    groups = {
+        each: say("unknown") if each == UNKNOWN_GROUP else each
+        for each in map(str, result.by_group["utilityGroup"])
+    }
+    partners = sorted(set(result.rows["partner"].dropna()), key=str.casefold)
+    types = {each: words["types"][each] for each in result.missing["evidenceType"]}
+    statuses = {each: name for each, name in words["statuses"].items() if each != Status.COMPLIANT}
+    ages = {band: band for band in [*AGE_BANDS, OLDER]}
+    only = {
+        "unexamined": say("files not examined"),
+        "no-client": say("no client"),
+        "completed": say("completed"),
+        "file-finding": say("a finding about a file"),
+    }
+    chosen = (
+        ("status", say("Status"), say("all"), statuses),
+        ("group", say("Group"), say("all"), groups),
+        ("missing", say("Missing"), say("anything"), types),
+        ("reason", say("Why"), say("any reason"), _names(Reason, words)),
+        ("problem", say("Problem"), say("any or none"), _names(Problem, words)),
+        ("partner", say("Partner"), say("all"), {each: each for each in partners}),
+        ("age", say("Age, days"), say("any"), ages),
+        ("only", say("Only with"), say("anything"), only),
+    )  # fmt: skip
+    return [dict(zip(("name", "label", "unused", "values"), each, strict=True)) for each in chosen]
+
+
+def _names(codes: Iterable[str], words: Mapping[str, Any]) -> dict[str, str]:
+    return {str(code): words["codes"][code]["name"] for code in codes}
+
+
+@cache
+def _words(language: Language) -> dict[str, Any]:
+    return {
+        "statuses": told(wording.STATUS_NAMES, language),
+        "types": told(wording.TYPE_NAMES, language),
+        "codes": {
+            str(code): {
+                "name": language.text(CODES[code].name),
+                "meaning": language.text(CODES[code].meaning),
+                "remedy": language.text(CODES[code].remedy),
+                "severity": str(CODES[code].severity or ""),
+                "owner": language.text(wording.OWNER_NAMES[owner]) if (owner := CODES[code].owner) else "",
+            }
+            for code in (*Reason, *Problem, *IntegrityProblem)
+        },
+        "columns": told(wording.COLUMN_NAMES, language),
+    }
+
+
+def _script_words(language: Language) -> Mapping[str, str]:
+    """The sentences of the script; names in braces stand for values."""
+    say = language.text
+    return {
+        "all": say("{all} shown"),
+        "some": say("{shown} of {all} shown"),
+        "none": say("No sale fits these choices."),
+        "printed": say(
+            "Printed as filtered ({filters}): {shown} of {all} sales. The figures above are of all sales."
+        ),
+        "printedFirst": say("Only the first {printed} of {shown} sales are printed."),
+        "search": say("Search"),
+        "noPartner": say("no partner"),
+        "noClient": say("no client"),
+        "no": say("no"),
+        "yes": say("yes"),
+        "there": say("there is {counted}"),
+        "counted": say("Counted evidence"),
+        "nothingCounted": say("no file counts"),
+        "missing": say("What is missing, and why"),
+        "problems": say("Problems"),
+        "files": say("Findings about files"),
+        "toDo": say("To do ({owner})"),
+        "facts": say("The sale"),
+        "unknownSale": say("No sale {sale} is among those that are not compliant."),
+    }
+
+
+def _asset(*names: str) -> Markup:
+    """Files that are part of the toolkit, to stand in the page as they are."""
+    folder = files("toolkit.reports").joinpath("templates")
+    text = "".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
+    return Markup(f"\n{text}")  # noqa: S704  # our own files, and the policy names their hash
 
 
 def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
-def _lines(rows: pd.DataFrame, timezone: ZoneInfo) -> Iterator[Line]:
+def _lines(rows: pd.DataFrame, timezone: ZoneInfo, language: Language) -> Iterator[Line]:
     for row in tuples(known(rows)):
+        pairs = zip(items(row.missing), items(row.reasons), strict=True)
         yield Line(
             sale_id=row.saleId,
             group=row.utilityGroup,
             status=row.status,
-            pieces=tuple(_piece(*each) for each in zip(items(row.missing), items(row.reasons), strict=True)),
-            troubles=tuple(_trouble(each) for each in items(row.problems)),
+            pieces=tuple(_piece(*each, language) for each in pairs),
+            troubles=tuple(_trouble(each, language) for each in items(row.problems)),
             counted=tuple(items(row.counted)),
             partner=row.partner or "",
             cpf=row.cpf or "",
             days=row.ageDays,
-            created=_minute(row.createdAt, timezone),
-            completed=_minute(row.completedAt, timezone),
+            created=_day(row.createdAt, timezone),
+            completed=_day(row.completedAt, timezone),
         )
 
 
-def _minute(moment: Any, timezone: ZoneInfo) -> str:
-    return f"{moment.astimezone(timezone):%Y-%m-%d %H:%M}" if moment is not None else ""
+def _day(moment: Any, timezone: ZoneInfo) -> str:
+    return f"{moment.astimezone(timezone):%Y-%m-%d}" if moment is not None else ""
 
 
-def _piece(code: str, reason: str) -> Piece:
-    return Piece(code, wording.TYPE_NAMES[EvidenceType(code)], reason, CODES[reason].name)
+def _piece(code: str, reason: str, language: Language) -> Piece:
+    words = _words(language)
+    return Piece(code, words["types"][code], reason, words["codes"][reason]["name"])
 
 
-def _trouble(code: str, sales: int = 0) -> Trouble:
-    known_code = CODES[code]
-    return Trouble(code, known_code.name, known_code.meaning, str(known_code.severity), sales)
+def _trouble(code: str, language: Language, sales: int = 0) -> Trouble:
+    word = _words(language)["codes"][code]
+    return Trouble(code, word["name"], word["meaning"], word["severity"], sales)

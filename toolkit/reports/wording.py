@@ -1,19 +1,22 @@
-"""The words of a report: what codes mean, in the language of the people who read it."""
+"""The words of a report: what codes mean, the headline, the notices. English stands here."""
 
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, TypeVar
 from zoneinfo import ZoneInfo
 
-from toolkit.domain.codes import CODES
+from toolkit.domain.codes import CODES, Owner, Severity
 from toolkit.domain.contents import Coverage
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.findings import Problem, Reason, Status
 from toolkit.domain.integrity import IntegrityProblem
 from toolkit.operations.judge.audit import AuditResult
-from toolkit.reports.times import readable
+from toolkit.reports.language import ENGLISH, Language
+from toolkit.settings import DEFAULT_TIMEZONE
+
+_TIMEZONE: Final = ZoneInfo(DEFAULT_TIMEZONE)
 
 TITLE: Final = "Missing evidence"
 
@@ -27,11 +30,49 @@ TYPE_NAMES: Final = {
 }
 """The contract's meaning of each evidence type."""
 
+STATUS_NAMES: Final = {
+    Status.COMPLIANT: "compliant",
+    Status.INCOMPLETE: "incomplete",
+    Status.CONFLICT: "in conflict",
+}
+
 STATUS_TEXTS: Final = {
     Status.COMPLIANT: "Everything that the contract demands is there.",
     Status.INCOMPLETE: "Some evidence that the contract demands is missing.",
     Status.CONFLICT: "What was sent contradicts the contract; more files do not mend it.",
 }
+
+SEVERITY_NAMES: Final = {
+    Severity.CRITICAL: "critical",
+    Severity.ERROR: "error",
+    Severity.WARNING: "warning",
+}
+
+OWNER_NAMES: Final = {
+    Owner.PARTNER: "the partner",
+    Owner.COMPLIANCE: "compliance",
+    Owner.OPERATIONS: "operations",
+}
+
+COLUMN_NAMES: Final = {
+    "saleId": "Sale",
+    "utilityGroup": "Group",
+    "status": "Status",
+    "missing": "Missing",
+    "reasons": "Why",
+    "problems": "Problems",
+    "counted": "Counted evidence",
+    "isClientFinancialResponsible": "Contracting party pays",
+    "partner": "Partner",
+    "clientId": "Client",
+    "cpf": "CPF",
+    "createdAt": "Created",
+    "ageDays": "Age, days",
+    "completedAt": "Completed",
+    "oldestRequest": "First requested",
+    "unexamined": "Files not examined",
+}
+"""The columns of the rows, as headings for people."""
 
 GLOSSARY: Final = {
     "Evidence": "A recording or document that a sale needs before it can be completed.",
@@ -54,98 +95,147 @@ MEANINGS: Final = {
         "Whether the contracting party pays. If not, an audio and a document of the financially responsible "
         "person are demanded too."
     ),
-    **{evidence_type.value: f"{name}." for evidence_type, name in TYPE_NAMES.items()},
+    **{evidence_type.value: name for evidence_type, name in TYPE_NAMES.items()},
     **{code: CODES[code].meaning for code in (*Reason, *Problem, *IntegrityProblem)},
 }
 """What each code of the tables means."""
 
-
-def counted(number: int, noun: str) -> str:
-    """``1 sale``, ``2,000 sales``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+K = TypeVar("K", bound=str)
 
 
-def headline(result: AuditResult) -> str:
+def told(names: Mapping[K, str], language: Language) -> dict[str, str]:
+    """The names of codes in a language, by code."""
+    return {str(code): language.text(name) for code, name in names.items()}
+
+
+def headline(result: AuditResult, language: Language = ENGLISH) -> str:
     """The answer in one sentence."""
+    say, count = language.text, language.count
     if not result.sales:
-        return "No sale was known at this moment"
+        return say("No sale was known at this moment")
     if not result.open:
-        whose = "The one sale has the evidence it needs"
-        return whose if result.sales == 1 else f"All {result.sales:,} sales have the evidence they need"
-    of_all = f"of {counted(result.sales, 'sale')}"
-    lacking = f"{result.incomplete:,} {of_all} {'lacks' if result.incomplete == 1 else 'lack'} evidence"
-    clashing = "is in conflict" if result.conflict == 1 else "are in conflict"
+        return count(
+            "The one sale has the evidence it needs",
+            "All %(number)s sales have the evidence they need",
+            result.sales,
+        )
+    of_all = count("of %(number)s sale", "of %(number)s sales", result.sales)
+    lacking = count(
+        "%(number)s %(of_all)s lacks evidence",
+        "%(number)s %(of_all)s lack evidence",
+        result.incomplete,
+        of_all=of_all,
+    )
     if not result.conflict:
         return lacking
     if not result.incomplete:
-        return f"{result.conflict:,} {of_all} {clashing}"
-    return f"{lacking}, {result.conflict:,} more {clashing}"
+        return count(
+            "%(number)s %(of_all)s is in conflict",
+            "%(number)s %(of_all)s are in conflict",
+            result.conflict,
+            of_all=of_all,
+        )
+    more = count("%(number)s more is in conflict", "%(number)s more are in conflict", result.conflict)
+    return f"{lacking}, {more}"
 
 
-def notices(result: AuditResult) -> list[str]:
+def notices(result: AuditResult, language: Language = ENGLISH, timezone: ZoneInfo = _TIMEZONE) -> list[str]:
     """The facts that a reader must know before trusting the numbers."""
+    say, count = language.text, language.count
     found = []
     if result.source.embedded:
-        services = " and ".join(result.source.embedded)
-        found.append(f"Made on an embedded {services}, for trying out: the numbers say nothing about real sales.")
+        services = language.listed([say(name) for name in result.source.embedded])
+        found.append(
+            say(
+                "Made on embedded services for trying out (%(services)s): "
+                "the numbers say nothing about real sales.",
+                services=services,
+            )
+        )
     if result.source.last_sync is None and result.sales:
-        found.append("The bucket had never been read at this moment, so no file could count.")
+        found.append(say("The bucket had never been read at this moment, so no file could count."))
     assumed_at = result.source.records_assumed_at
     if assumed_at is not None and result.as_of < assumed_at:
         found.append(
-            f"Evidence records were first observed at {assumed_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC: each is "
-            "taken as it was then, from the time when it was requested."
+            say(
+                "Evidence records were first observed at %(moment)s: each is taken as it was then, from the time "
+                "when it was requested.",
+                moment=language.moment(assumed_at, timezone),
+            )
         )
     if result.unexamined:
-        verb, them = ("counts", "it") if result.unexamined == 1 else ("count", "them")
-        files = counted(result.unexamined, "file")
-        found.append(f"{files} {verb} although nobody has examined {them}.")
-    found += _coverage_notices(result)
+        found.append(
+            count(
+                "%(number)s file counts although nobody has examined it.",
+                "%(number)s files count although nobody has examined them.",
+                result.unexamined,
+            )
+        )
+    found += _coverage_notices(result, language)
     if result.file_findings:
         kinds = Counter(finding.problem for finding in result.file_findings)
-        told = ", ".join(
-            f"{CODES[problem].name} ({kinds[problem]:,})" for problem in IntegrityProblem if kinds[problem]
+        listed = ", ".join(
+            f"{say(CODES[problem].name)} ({language.number(kinds[problem])})"
+            for problem in IntegrityProblem
+            if kinds[problem]
         )
-        found.append(f"There are findings about files: {told}.")
+        found.append(say("There are findings about files: %(listed)s.", listed=listed))
     if result.without_client:
         found.append(
-            f"{counted(result.without_client, 'sale')} without a client: nobody can be asked for evidence."
+            count(
+                "%(number)s sale without a client: nobody can be asked for evidence.",
+                "%(number)s sales without a client: nobody can be asked for evidence.",
+                result.without_client,
+            )
         )
     if result.cpf_shown:
-        found.append("This report holds whole CPFs: keep it as closely as the contracts themselves.")
+        found.append(say("This report holds whole CPFs: keep it as closely as the contracts themselves."))
     return found
 
 
-def _coverage_notices(result: AuditResult) -> list[str]:
+def _coverage_notices(result: AuditResult, language: Language) -> list[str]:
+    say, count, number = language.text, language.count, language.number
     found = []
     if result.verification is None and result.as_of == result.made_at:
-        found.append("The contents of new files were not verified before this report.")
+        found.append(say("The contents of new files were not verified before this report."))
     coverage = result.coverage
     if coverage[Coverage.VERIFIED] < (files := sum(coverage.values())):
         found.append(
-            f"Of {counted(files, 'counted file')}, {coverage[Coverage.VERIFIED]:,} are fully verified, "
-            f"{coverage[Coverage.FIRST_BYTES]:,} by their first bytes only, {coverage[Coverage.NEVER]:,} were "
-            f"never looked at, {coverage[Coverage.UNREADABLE]:,} could not be read."
+            count(
+                "Of %(number)s counted file, %(verified)s is fully verified, %(first)s by its first bytes only, "
+                "%(never)s was never looked at, %(unreadable)s could not be read.",
+                "Of %(number)s counted files, %(verified)s are fully verified, %(first)s by their first bytes "
+                "only, %(never)s were never looked at, %(unreadable)s could not be read.",
+                files,
+                verified=number(coverage[Coverage.VERIFIED]),
+                first=number(coverage[Coverage.FIRST_BYTES]),
+                never=number(coverage[Coverage.NEVER]),
+                unreadable=number(coverage[Coverage.UNREADABLE]),
+            )
         )
     if unproven := result.compliant - result.compliant_verified:
-        verb = "rests" if unproven == 1 else "rest"
-        found.append(f"{counted(unproven, 'compliant sale')} {verb} on files that are not fully verified.")
+        found.append(
+            count(
+                "%(number)s compliant sale rests on files that are not fully verified.",
+                "%(number)s compliant sales rest on files that are not fully verified.",
+                unproven,
+            )
+        )
     return found
 
 
-def provenance(result: AuditResult, timezone: ZoneInfo) -> dict[str, str]:
+def provenance(result: AuditResult, timezone: ZoneInfo, language: Language = ENGLISH) -> dict[str, str]:
     """The source of the numbers, for those who have to vouch for them."""
-    source, sync = result.source, result.source.last_sync
+    say, source, sync = language.text, result.source, result.source.last_sync
     return {
-        "As of": readable(result.as_of, timezone),
-        "Made at": readable(result.made_at, timezone),
-        "Database": source.database,
-        "Bucket": sync.bucket if sync else "never read",
-        "Bucket read": readable(sync.finished_at, timezone) if sync else "never",
-        "Files counted unexamined": f"{result.unexamined:,}",
-        "Sales without a client": f"{result.without_client:,}",
-        "Times": f"in {timezone.key}",
-        "Rules": source.rules,
-        "Toolkit": source.toolkit,
-        "Custody seal": source.seal or "none yet",
+        say("As of"): language.moment(result.as_of, timezone),
+        say("Database"): source.database,
+        say("Bucket"): sync.bucket if sync else say("never read"),
+        say("Bucket read"): language.moment(sync.finished_at, timezone) if sync else say("never"),
+        say("Files counted unexamined"): language.number(result.unexamined),
+        say("Sales without a client"): language.number(result.without_client),
+        say("Times"): say("in %(zone)s", zone=timezone.key),
+        say("Rules"): source.rules,
+        say("Toolkit"): source.toolkit,
+        say("Custody seal"): source.seal or say("none yet"),
     }

@@ -1,32 +1,21 @@
-"use strict";
-// Sorts the tables and filters the sales. The page is whole without it.
+// The page without this script has the figures and the first sales; with it, all sales.
 (() => {
-  const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
+  const collator = new Intl.Collator(document.documentElement.lang, { numeric: true, sensitivity: "base" });
 
+  // No <button>: a heading that holds one is not repeated on the pages of a print.
   function makeSortable(table) {
     const headings = [...table.tHead.rows[0].cells];
     const rows = [...table.tBodies[0].rows];
-
-    function sortBy(heading, place) {
-      const descending = heading.getAttribute("aria-sort") === "ascending";
+    const sortBy = (heading, place) => {
+      const descending = heading.ariaSort === "ascending";
       for (const other of headings) other.removeAttribute("aria-sort");
-      heading.setAttribute("aria-sort", descending ? "descending" : "ascending");
-      const numbers = heading.dataset.sort === "number";
-      const value = (cell) => (numbers ? Number(cell.dataset.value) : (cell.dataset.value ?? cell.textContent.trim()));
-      const keyed = rows.map((row, order) => ({ row, order, key: value(row.cells[place]) }));
-      keyed.sort((one, other) => {
-        const way = numbers ? one.key - other.key : collator.compare(one.key, other.key);
-        return (descending ? -way : way) || one.order - other.order;
-      });
+      heading.ariaSort = descending ? "descending" : "ascending";
+      const keyed = rows.map((row, order) => ({ row, order, key: row.cells[place].textContent.trim() }));
+      keyed.sort((one, other) => (descending ? -1 : 1) * collator.compare(one.key, other.key) || one.order - other.order);
       table.tBodies[0].append(...keyed.map(({ row }) => row));
-    }
-
+    };
     headings.forEach((heading, place) => {
-      // No <button>: a heading that holds one is not repeated on the pages of a print.
-      const button = document.createElement("span");
-      button.role = "button";
-      button.tabIndex = 0;
-      button.append(...heading.childNodes);
+      const button = element("span", { role: "button", tabIndex: 0 }, ...heading.childNodes);
       button.addEventListener("click", () => sortBy(heading, place));
       button.addEventListener("keydown", (event) => {
         if (event.key !== "Enter" && event.key !== " ") return;
@@ -37,64 +26,119 @@
     });
   }
 
-  document.querySelectorAll("table.list").forEach(makeSortable);
+  document.querySelectorAll("table.sortable").forEach(makeSortable);
+  if (document.getElementById("data")) readPage().then(start);
 
-  const table = document.querySelector("#sales table.list");
-  if (!table) return;
-  const form = document.querySelector("form.filters");
-  const found = document.querySelector("p.found");
-  const lines = [...table.tBodies[0].rows].map((row) => ({
-    row,
-    text: fold(`${row.textContent} ${bare(row.textContent)}`),
-    lists: Object.fromEntries(
-      ["status", "group", "missing", "reason", "problem"].map((name) => [name, row.dataset[name]]),
-    ),
-  }));
+  function start(page) {
+    const sales = new Sales(page);
+    const finder = new Finder(sales, page);
+    const writer = new SaleWriter(sales, page);
+    const words = page.words.page;
+    const form = document.querySelector("form.filters");
+    const found = document.querySelector("p.found");
+    const printed = document.querySelector("p.printed");
+    const table = document.querySelector("table.plain");
+    const dialog = document.getElementById("sale");
+    const number = (value) => value.toLocaleString(page.language);
+    const filled = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+    let view = viewOf(location.hash);
+    let rows = [];
 
-  // CPFs are searched for by their digits alone, too.
-  function bare(text) {
-    return text.replace(/[*.-]/g, "");
-  }
-
-  function fold(text) {
-    return text.normalize("NFD").replace(/\p{Mn}/gu, "").toLowerCase();
-  }
-
-  function offerGroups() {
-    const groups = [...new Set(lines.map((line) => line.lists.group))].sort(collator.compare);
-    for (const group of groups) form.elements.group.append(new Option(group || "(empty)", group || " "));
-  }
-
-  // A piece that is missing for the chosen reason: both must hold for the same piece.
-  function hasPiece(lists, missing, reason) {
-    const reasons = lists.reason.split(" ");
-    return lists.missing
-      .split(" ")
-      .some((piece, place) => (!missing || piece === missing) && (!reason || reasons[place] === reason));
-  }
-
-  function narrow() {
-    const wanted = Object.fromEntries(new FormData(form));
-    const words = fold(wanted.text).split(/\s+/).filter(Boolean);
-    let shown = 0;
-    for (const { row, text, lists } of lines) {
-      const fits =
-        (!wanted.status || lists.status === wanted.status) &&
-        (!wanted.group || (lists.group || " ") === wanted.group) &&
-        (!(wanted.missing || wanted.reason) || hasPiece(lists, wanted.missing, wanted.reason)) &&
-        (!wanted.problem || lists.problem.split(" ").includes(wanted.problem)) &&
-        words.every((word) => text.includes(word));
-      row.hidden = !fits;
-      shown += fits;
+    const headings = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
+    const names = ["saleId", "utilityGroup", "status", "missing", "partner", "ageDays", "completedAt"];
+    const classes = ["id", "group", "state", "what", "who", "count", "done"];
+    const place = document.querySelector(".grid");
+    const grid = new Grid(
+      place,
+      names.map((name, at) => ({ name, label: headings[at], className: classes[at] })),
+      (row) => writer.gridCells(row, addressOf({ ...view, sale: sales.cell("saleId", row) })),
+      (row) => writer.lines(row),
+      {
+        sort: (name) => look({ ...view, sort: view.sort === name ? `-${name}` : name }),
+        open: (row) => look({ ...view, sale: sales.cell("saleId", row) }),
+      },
+    );
+    for (const [at, name] of names.entries()) {
+      form.elements.sort.append(new Option(`${headings[at]} \u2191`, name), new Option(`${headings[at]} \u2193`, `-${name}`));
     }
-    const all = lines.length.toLocaleString("en");
-    found.textContent = shown === lines.length ? `${all} shown` : `${shown.toLocaleString("en")} of ${all} shown`;
-  }
 
-  offerGroups();
-  form.hidden = found.hidden = false;
-  form.addEventListener("input", narrow);
-  form.addEventListener("reset", () => setTimeout(narrow));
-  form.addEventListener("submit", (event) => event.preventDefault());
-  narrow();
+    // Takes a view over: into the address, the form, the grid and the panel.
+    function look(wanted) {
+      const before = view;
+      view = wanted;
+      const address = addressOf(view);
+      if (address !== "#" || location.hash.includes("=")) history.replaceState(null, "", address);
+      for (const name of ["text", ...CHOICES, "sort"]) if (form.elements[name].value !== view[name]) form.elements[name].value = view[name];
+      if (!rows.shown || [...CHOICES, "text", "sort"].some((name) => view[name] !== before[name])) refill();
+      showSale();
+    }
+
+    function refill() {
+      rows = finder.find(view);
+      rows.shown = true;
+      grid.show(rows, view.sort);
+      const counts = { shown: number(rows.length), all: number(sales.length) };
+      found.textContent = rows.length ? filled(rows.length === sales.length ? words.all : words.some, counts) : words.none;
+    }
+
+    function showSale() {
+      if (!view.sale) return dialog.open && dialog.close();
+      const known = sales.columns.get("saleId");
+      let row = 0;
+      while (row < sales.length && known.cell(row) !== view.sale) row += 1;
+      const missing = () => [element("h2", { id: "sale-name" }, view.sale), element("p", {}, filled(words.unknownSale, { sale: view.sale }))];
+      dialog.querySelector(".sale").replaceChildren(...(row < sales.length ? writer.panel(row) : missing()));
+      if (!dialog.open) dialog.showModal();
+      return undefined;
+    }
+
+    function chosen() {
+      const told = [];
+      for (const control of form.elements) {
+        if (!control.name || !control.value || control.name === "save") continue;
+        const value = control.selectedOptions ? control.selectedOptions[0].text : control.value;
+        told.push(`${control.labels[0].firstChild.textContent.trim()}: ${value}`);
+      }
+      return told.join("; ");
+    }
+
+    function prepareToPrint() {
+      const shown = Array.from(rows.subarray(0, page.printed), (row) => writer.printedRow(row));
+      table.tBodies[0].replaceChildren(...shown);
+      const filters = chosen();
+      const counts = { filters, shown: number(rows.length), all: number(sales.length), printed: number(page.printed) };
+      const told = [];
+      if (filters) told.push(filled(words.printed, counts));
+      if (rows.length > page.printed) told.push(filled(words.printedFirst, counts));
+      printed.textContent = told.join(" ");
+      printed.hidden = !told.length;
+    }
+
+    function save() {
+      const file = new Blob(["", sales.csv(rows)], { type: "text/csv;charset=utf-8" });
+      const link = element("a", { href: URL.createObjectURL(file), download: "missing-evidence-filtered.csv" });
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+    }
+
+    const typed = () => Object.fromEntries(["text", ...CHOICES, "sort"].map((name) => [name, form.elements[name].value]));
+    form.addEventListener("input", () => look({ ...view, ...typed() }));
+    form.addEventListener("reset", () => setTimeout(() => look(viewOf(""))));
+    form.addEventListener("submit", (event) => event.preventDefault());
+    form.elements.save.addEventListener("click", save);
+    dialog.addEventListener("close", () => view.sale && look({ ...view, sale: "" }));
+    dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+    addEventListener("beforeprint", prepareToPrint);
+    addEventListener("hashchange", () => {
+      if (!location.hash.includes("=")) return;
+      look(viewOf(location.hash));
+      if (!view.sale) document.getElementById("sales").scrollIntoView();
+    });
+
+    document.documentElement.classList.add("with-grid");
+    form.hidden = found.hidden = place.hidden = false;
+    look(view);
+    setTimeout(() => finder.warmUp(), 100);
+    if (location.hash.includes("=") && !view.sale) document.getElementById("sales").scrollIntoView();
+  }
 })();

@@ -1,0 +1,110 @@
+"""Languages of reports: texts from the catalogues in ``translations``, numbers, dates and plurals by Babel.
+
+English texts stand in the code and are the keys of the catalogues, gettext files
+that translators edit as they are.
+The contract's codes belong to no language and are never translated.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from functools import cache
+from gettext import GNUTranslations, NullTranslations
+from importlib.resources import files
+from io import BytesIO
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from babel import Locale, dates, lists, numbers
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po
+
+from toolkit.errors import InvalidInput
+
+LANGUAGES: Final = ("pt-BR", "en")
+"""The languages that a report can have."""
+
+_DAY_AND_TIME: Final = {"en": "d MMM y, HH:mm", "pt-BR": "d 'de' MMM 'de' y, HH:mm"}
+
+
+class Language:
+    """A language: what texts, numbers and times look like in it."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+        self._locale = Locale.parse(code, sep="-")
+        self.translations = _catalogue(code)
+
+    def text(self, message: str, **values: object) -> str:
+        """The English ``message`` in this language; ``%(name)s`` stands for a value."""
+        found = self.translations.gettext(message)
+        return found % values if values else found
+
+    def count(self, one: str, many: str, number: int, **values: object) -> str:
+        """The message that fits ``number``, which is ``%(number)s`` in it."""
+        found = self.translations.ngettext(one, many, number)
+        return found % {"number": self.number(number), **values}
+
+    def number(self, value: float) -> str:
+        """``120,000`` or ``120.000``."""
+        return numbers.format_decimal(value, locale=self._locale)
+
+    def percent(self, share: float) -> str:
+        """``76%``."""
+        return numbers.format_percent(share, locale=self._locale)
+
+    def listed(self, names: Sequence[str]) -> str:
+        """``a, b, and c``."""
+        return lists.format_list(names, locale=self._locale)
+
+    def day(self, day: date) -> str:
+        """``11/20/26`` or ``20/11/2026``."""
+        return dates.format_date(day, "short", locale=self._locale)
+
+    def moment(self, moment: datetime, timezone: ZoneInfo) -> str:
+        """``20 Nov 2026, 18:00 (UTC-03:00)``."""
+        local = moment.astimezone(timezone)
+        text = dates.format_datetime(local, _DAY_AND_TIME[self.code], locale=self._locale)
+        return f"{text} (UTC{local.isoformat(timespec='seconds')[19:]})"
+
+
+@cache
+def language(code: str) -> Language:
+    """The language of a code, in any case and with ``-`` or ``_``.
+
+    Raises:
+        InvalidInput: the toolkit has no such language.
+    """
+    wanted = code.strip().replace("_", "-").lower()
+    for known in LANGUAGES:
+        if wanted == known.lower():
+            return Language(known)
+    raise InvalidInput(f"Unknown language {code[:20]!r}; there are {', '.join(LANGUAGES)}")
+
+
+def default_language(environ: Mapping[str, str] = os.environ) -> Language:
+    """The language of ``TOOLKIT_LANGUAGE``, else Portuguese where the locale is Portuguese, else English.
+
+    Raises:
+        InvalidInput: ``TOOLKIT_LANGUAGE`` names a language that the toolkit has not.
+    """
+    if named := environ.get("TOOLKIT_LANGUAGE", "").strip():
+        return language(named)
+    locale = next((environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if environ.get(name)), "")
+    return language("pt-BR") if locale.lower().startswith("pt") else ENGLISH
+
+
+def _catalogue(code: str) -> NullTranslations:
+    if code == "en":
+        return NullTranslations()
+    with files("toolkit.reports").joinpath("translations", f"{code}.po").open("rb") as file:
+        catalogue = read_po(file, locale=code.replace("-", "_"))
+    compiled = BytesIO()
+    write_mo(compiled, catalogue)
+    compiled.seek(0)
+    return GNUTranslations(compiled)
+
+
+ENGLISH: Final = language("en")

@@ -1,0 +1,155 @@
+// One sale: its cells in the grid and in print, and all about it in a panel.
+
+class SaleWriter {
+  constructor(sales, page) {
+    this.sales = sales;
+    this.page = page;
+    this.findings = new Map();
+    for (const finding of page.fileFindings) {
+      for (const sale of finding.sales) this.findings.set(sale, [...(this.findings.get(sale) ?? []), finding]);
+    }
+  }
+
+  lines(row) {
+    const { sales } = this;
+    const troubles = sales.cell("problems", row) ? 1 : 0;
+    const pieces = sales.list("missing", row).length;
+    const counted = !pieces && sales.cell("counted", row) ? 1 : 0;
+    return Math.max(pieces + counted + troubles, 2);
+  }
+
+  number(value) {
+    return value.toLocaleString(this.page.language);
+  }
+
+  status(row) {
+    const status = this.sales.cell("status", row);
+    return element("span", { className: `status ${status}` }, this.page.words.statuses[status] ?? status);
+  }
+
+  piece([type, reason]) {
+    const { types, codes } = this.page.words;
+    return element(
+      "li",
+      {},
+      element("i", { className: `dot fill-${reason}` }),
+      element("b", {}, types[type] ?? type),
+      " ",
+      element("span", { className: "reason" }, codes[reason]?.name ?? reason),
+    );
+  }
+
+  trouble(problem) {
+    const word = this.page.words.codes[problem];
+    return element("span", { className: `trouble ${word?.severity ?? ""}` }, word?.name ?? problem);
+  }
+
+  missing(row) {
+    const { sales, page } = this;
+    const pieces = sales.pieces(row);
+    const counted = sales.list("counted", row);
+    const found = [];
+    if (pieces.length) found.push(element("ul", { className: "pieces" }, ...pieces.map((piece) => this.piece(piece))));
+    else if (counted.length) found.push(element("span", { className: "has" }, page.words.page.there.replace("{counted}", counted.join(", "))));
+    const troubles = sales.list("problems", row).map((problem) => this.trouble(problem));
+    if (troubles.length) found.push(element("span", { className: "troubles" }, ...troubles));
+    return found;
+  }
+
+  day(name, row) {
+    const day = this.sales.columns.get(name).text(row, 10);
+    return day ? element("time", { dateTime: day }, day) : element("span", { className: "none" }, this.page.words.page.no);
+  }
+
+  // The cells of a row, in the order of the headings.
+  contents(row, link) {
+    const { sales } = this;
+    const { noPartner, noClient } = this.page.words.page;
+    return [
+      [link ?? sales.cell("saleId", row)],
+      [sales.cell("utilityGroup", row)],
+      [this.status(row)],
+      this.missing(row),
+      [element("span", { className: "partner" }, sales.cell("partner", row) || noPartner), element("br"), element("span", { className: "cpf" }, sales.cell("cpf", row) || noClient)],
+      [this.number(sales.cell("ageDays", row)), element("br"), this.day("createdAt", row)],
+      [this.day("completedAt", row)],
+    ];
+  }
+
+  gridCells(row, address) {
+    const link = element("a", { href: address }, this.sales.cell("saleId", row));
+    const classes = ["id", "group", "state", "what", "who", "count", "done"];
+    return this.contents(row, link).map((parts, place) => element("div", { className: classes[place] }, ...parts));
+  }
+
+  printedRow(row) {
+    const [first, ...others] = this.contents(row);
+    const heading = element("th", { scope: "row" }, ...first);
+    return element("tr", {}, heading, ...others.map((parts, place) => element("td", { className: place === 4 ? "count" : "" }, ...parts)));
+  }
+
+  // A code in sentences: its meaning, and the remedy with the people who have to act.
+  explained(code, detail = "") {
+    const word = this.page.words.codes[code];
+    const told = [element("span", { className: "reason" }, [word?.meaning, detail].filter(Boolean).join(" "))];
+    if (!word?.remedy) return told;
+    const label = word.owner ? `${this.page.words.page.toDo.replace("{owner}", word.owner)}: ` : "";
+    return [...told, element("span", { className: "remedy" }, label, word.remedy)];
+  }
+
+  panel(row) {
+    const { sales, page } = this;
+    const { page: words, types } = page.words;
+    const section = (title, ...items) =>
+      items.length ? [element("section", {}, element("h3", {}, title), element("ul", { className: "told" }, ...items))] : [];
+    const sale = sales.cell("saleId", row);
+    const pieces = sales.pieces(row).map((piece) => {
+      const item = this.piece(piece);
+      item.append(" ", element("code", {}, piece[0]), ...this.explained(piece[1]));
+      return item;
+    });
+    const troubles = sales
+      .list("problems", row)
+      .map((problem) => element("li", {}, this.trouble(problem), " ", element("code", {}, problem), ...this.explained(problem)));
+    const counted = sales.list("counted", row).map((type) => element("li", {}, types[type] ?? type, " ", element("code", {}, type)));
+    const findings = (this.findings.get(sale) ?? []).map((finding) =>
+      element(
+        "li",
+        {},
+        this.trouble(finding.problem),
+        ...this.explained(finding.problem, finding.detail),
+        ...finding.folders.flatMap((folder) => [element("code", {}, folder), element("br")]),
+      ),
+    );
+    return [
+      element("h2", { id: "sale-name" }, sale),
+      element("p", {}, this.status(row), ` ${page.asOf}`),
+      ...section(words.missing, ...pieces),
+      ...section(words.problems, ...troubles),
+      ...section(words.counted, ...(counted.length ? counted : [element("li", {}, words.nothingCounted)])),
+      ...section(words.files, ...findings),
+      element("section", {}, element("h3", {}, words.facts), this.facts(row)),
+    ];
+  }
+
+  // All other columns, by their names.
+  facts(row) {
+    const told = new Set(["saleId", "status", "missing", "reasons", "problems", "counted"]);
+    const names = this.page.words.columns;
+    const list = element("dl", {});
+    for (const [name, column] of this.sales.columns) {
+      if (told.has(name)) continue;
+      const text = this.fact(name, column, row);
+      if (text !== "") list.append(element("div", {}, element("dt", {}, names[name] ?? name), element("dd", {}, text)));
+    }
+    return list;
+  }
+
+  fact(name, column, row) {
+    if (column instanceof TimeColumn) return column.text(row, 16).replace("T", " ") && `${column.text(row, 16).replace("T", " ")} (UTC${column.offsets.cell(row)})`;
+    const cell = column.cell(row);
+    if (typeof cell === "number") return this.number(cell);
+    if (name === "isClientFinancialResponsible") return cell === "true" ? this.page.words.page.yes : this.page.words.page.no;
+    return cell;
+  }
+}
