@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import repeat
 
 import httpx
+import psutil
 import pytest
 
 from tests.contract.bodies import CLIENT
@@ -16,7 +17,7 @@ from tests.contract.sockets import InProcess, Wire, chunks, in_process, request
 from tests.contract.test_register_client import errors
 from toolkit.entrypoints.http_api import bodies, connections
 
-MEGABYTE = 1024 * 1024
+BODY_MAX = 64 * 1024
 CLIENT_BYTES = json.dumps(CLIENT).encode()
 
 
@@ -45,15 +46,15 @@ def padded(size: int) -> bytes:
     return CLIENT_BYTES + b" " * (size - len(CLIENT_BYTES))
 
 
-def test_a_body_of_one_megabyte_is_taken(wire: Wire, token: str) -> None:
-    wire.send(request("POST /clients", padded(MEGABYTE), token=token))
+def test_a_body_of_64_kib_is_taken(wire: Wire, token: str) -> None:
+    wire.send(request("POST /clients", padded(BODY_MAX), token=token))
 
     assert wire.answer().status_code == 200
 
 
 @pytest.mark.parametrize("line", ["POST /clients", "PUT /sales/x/evidences"])
 def test_one_byte_more_is_a_413_and_the_connection_goes_on(wire: Wire, token: str, line: str) -> None:
-    wire.send(request(line, padded(MEGABYTE + 1), token=token))
+    wire.send(request(line, padded(BODY_MAX + 1), token=token))
     assert is_problem(wire.answer(), 413)
 
     wire.send(request("POST /clients", CLIENT_BYTES, token=token))
@@ -78,6 +79,79 @@ def test_a_body_of_unknown_size_is_refused_when_it_grew_too_large(wire: Wire, to
 def test_a_body_of_unknown_size_is_taken_where_it_fits(wire: Wire, token: str) -> None:
     wire.send(request("POST /clients", token=token, Transfer_Encoding="chunked"))
     wire.send(*chunks([CLIENT_BYTES[:100], CLIENT_BYTES[100:]]), b"0\r\n\r\n")
+
+    assert wire.answer().status_code == 200
+
+
+AUTHORIZATION_AS_TRAILER = b"0\r\nAuthorization: Bearer %s\r\n\r\n"
+
+
+def test_a_trailer_is_no_header(wire: Wire, token: str) -> None:
+    wire.send(request("POST /clients", Transfer_Encoding="chunked"), *chunks([CLIENT_BYTES]))
+    wire.send(AUTHORIZATION_AS_TRAILER % token.encode())
+    assert wire.answer().status_code == 401
+
+
+def test_a_trailer_signs_nobody_in_where_the_whole_request_arrives_at_once(wire: Wire, token: str) -> None:
+    body = b"".join(chunks([CLIENT_BYTES])) + AUTHORIZATION_AS_TRAILER % token.encode()
+    wire.send(request("POST /clients", body, Transfer_Encoding="chunked"))
+    assert wire.answer().status_code == 401
+
+
+def test_trailers_of_a_good_request_are_ignored(wire: Wire, token: str) -> None:
+    wire.send(request("POST /clients", token=token, Transfer_Encoding="chunked"), *chunks([CLIENT_BYTES]))
+    wire.send(b"0\r\nX-Sum: 1\r\nContent-Type: text/plain\r\nAuthorization: Basic x\r\n\r\n")
+    assert wire.answer().status_code == 200
+
+
+ENDLESS = {
+    "trailers": b"X-Sum: 1\r\n" * 6000,
+    "one trailer": b"a" * 65536,
+    "extensions of chunks": b"1;a=" + b"b" * 65000 + b"\r\n \r\n",
+}
+
+
+@pytest.mark.parametrize("with_token", [True, False])
+@pytest.mark.parametrize("endless", ENDLESS.values(), ids=ENDLESS)
+def test_what_surrounds_a_body_costs_no_memory(
+    service: Service, wire: Wire, token: str, endless: bytes, with_token: bool
+) -> None:
+    process = psutil.Process(service.server.process.pid)
+    before = process.memory_info().rss
+    named = {"token": token} if with_token else {}
+    wire.send(request("POST /clients", Transfer_Encoding="chunked", **named))
+    wire.send(b"" if endless.startswith(b"1;") else b"0\r\nX: ")
+    with pytest.raises(OSError):  # noqa: PT011  # the other side closes
+        for _ in range(1000):
+            wire.send(endless)
+    assert process.memory_info().rss - before < 20_000_000
+
+
+@pytest.mark.parametrize(
+    ("hosts", "reason"),
+    [
+        ([], "Required"),
+        (["localhost", "localhost"], "Must not be repeated"),
+        (["localhost", "evil.example"], "Must not be repeated"),
+        ([""], "Must be a host name or address, with or without a port"),
+        (["a/b"], "Must be a host name or address, with or without a port"),
+        (["user@localhost"], "Must be a host name or address, with or without a port"),
+        (["localhost:80:90"], "Must be a host name or address, with or without a port"),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("line", ["GET /health", "POST /clients"])
+def test_a_request_names_one_host(wire: Wire, line: str, hosts: list[str], reason: str) -> None:
+    named = "".join(f"Host: {host}\r\n" for host in hosts)
+    wire.send(f"{line} HTTP/1.1\r\n{named}\r\n".encode())
+
+    assert errors(wire.answer()) == {"Host": reason}
+    assert wire.is_closed()
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8000", "[::1]:8000", "sales.example.com."])
+def test_a_host_may_be_written_in_each_way(wire: Wire, host: str) -> None:
+    wire.send(request("GET /health", Host=host))
 
     assert wire.answer().status_code == 200
 

@@ -144,6 +144,7 @@ def test_a_sale_of_group_d_without_evidence_type_is_the_contracts_own_400(
         (changed(UPLOAD, "fileFormat", "image/jpeg"), ["fileFormat"]),
         (changed(UPLOAD, "type", "pdf"), ["type"]),
         (changed(AUDIO, "type", "audio/"), ["type"]),
+        (changed(AUDIO, "fileFormat", "audio/" + "a" * 250), ["fileFormat"]),
         (changed(UPLOAD, "fileName", ""), ["fileName"]),
         ({}, ["evidenceType", "fileName", "fileFormat", "type"]),
     ],

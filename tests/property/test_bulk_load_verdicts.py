@@ -102,7 +102,11 @@ emails = (
         ]
     )
 )
-texts = st.text(max_size=14) | st.sampled_from(["1,23457E+10", "1.5E+11", "NA", "null", "=1+1", "\x7f", "\u0085x"])
+texts = (
+    st.text(max_size=14)
+    | st.sampled_from(["ã" * 255, "ã" * 256, "a" * 255, "a" * 256])
+    | st.sampled_from(["1,23457E+10", "1.5E+11", "NA", "null", "=1+1", "\x7f", "\u0085x"])
+)
 
 CELLS: dict[str, st.SearchStrategy[str]] = {
     "cpf": cpfs,

@@ -30,9 +30,15 @@ PHONE_SHAPE: Final = re.compile(r"[0-9]{11}")
 DATE_SHAPE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 LOWEST_CEP: Final = "01000000"
+TEXT_MAX: Final = 255
+"""Characters in a text for which the contract states no longest length."""
+
 NEIGHBORHOOD_MIN: Final = 3
 INSTALLATION_MIN: Final = 7
 INSTALLATION_MAX: Final = 11
+
+EMAIL_MAX: Final = 254
+"""Characters in an e-mail address, which ``email_validator`` holds to (RFC 5321)."""
 
 REQUIRED: Final = "Required"
 """The contract's reason for a missing required field."""
@@ -67,6 +73,21 @@ def required_text(value: Any) -> str:
 def optional_text(value: Any) -> str | None:
     """The trimmed text of an optional field; blank is absent."""
     return None if value is None else _text(value) or None
+
+
+def _check_required(value: Any) -> str:
+    return _not_too_long(required_text(value))
+
+
+def _check_optional(value: Any) -> str | None:
+    text = optional_text(value)
+    return None if text is None else _not_too_long(text)
+
+
+def _not_too_long(text: str) -> str:
+    if len(text) > TEXT_MAX:
+        raise invalid("too_long", f"Must have at most {TEXT_MAX} characters")
+    return text
 
 
 def _check_cpf(value: Any) -> str:
@@ -119,7 +140,7 @@ def _check_date(value: Any) -> date:
 
 
 def _check_neighborhood(value: Any) -> str:
-    text = required_text(value)
+    text = _check_required(value)
     if len(text) < NEIGHBORHOOD_MIN:
         raise invalid("too_short", f"Must have at least {NEIGHBORHOOD_MIN} characters")
     return text
@@ -145,13 +166,23 @@ _PLAIN_NOT_BLANK: Final = (
 
 RequiredText = Annotated[
     str,
-    BeforeValidator(required_text),
-    in_json_schema("Not blank; trimmed.", minLength=1, pattern=_PLAIN_NOT_BLANK),
+    BeforeValidator(_check_required),
+    in_json_schema(
+        f"Not blank; trimmed; at most {TEXT_MAX} characters.",
+        minLength=1,
+        maxLength=TEXT_MAX,
+        pattern=_PLAIN_NOT_BLANK,
+    ),
 ]
 OptionalText = Annotated[
     str | None,
-    BeforeValidator(optional_text),
-    in_json_schema("Blank counts as absent.", optional=True, pattern=_PLAIN),
+    BeforeValidator(_check_optional),
+    in_json_schema(
+        f"Blank counts as absent; at most {TEXT_MAX} characters.",
+        optional=True,
+        maxLength=TEXT_MAX,
+        pattern=_PLAIN,
+    ),
 ]
 Cpf = Annotated[
     str,
@@ -175,7 +206,7 @@ Phone = Annotated[
 Email = Annotated[
     str | None,
     BeforeValidator(_check_email),
-    in_json_schema("A valid e-mail address.", optional=True, format="email"),
+    in_json_schema("A valid e-mail address.", optional=True, format="email", maxLength=EMAIL_MAX),
 ]
 Birthdate = Annotated[
     date,
@@ -186,7 +217,10 @@ Neighborhood = Annotated[
     str,
     BeforeValidator(_check_neighborhood),
     in_json_schema(
-        f"At least {NEIGHBORHOOD_MIN} characters.", minLength=NEIGHBORHOOD_MIN, pattern=_PLAIN_NOT_BLANK
+        f"{NEIGHBORHOOD_MIN} to {TEXT_MAX} characters.",
+        minLength=NEIGHBORHOOD_MIN,
+        maxLength=TEXT_MAX,
+        pattern=_PLAIN_NOT_BLANK,
     ),
 ]
 InstallationNumber = Annotated[

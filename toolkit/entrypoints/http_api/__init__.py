@@ -1,7 +1,8 @@
 """The contract's HTTP interface: two endpoints for partners, and what operators need around them.
 
 A request passes, from the outside in: the connection's own bounds (``connections``), its id and log line
-(``access_log``), the reading of its path (``paths``), authentication, the route (``endpoints``, ``probes``,
+(``access_log``), its one host (``hosts``), the reading of its path (``paths``), the bearer token and the quotas
+(``authentication``, ``revocations``, ``quotas``), the route (``endpoints``, ``probes``,
 ``pages``), the body's bounds (``bodies``), and one operation in a thread (``workers``). Every answer is one
 of the table in ``answers``, which the OpenAPI document is made from as well.
 """

@@ -16,6 +16,7 @@ from toolkit.entrypoints.http_api.answers import failure, invalid, retry_later
 from toolkit.entrypoints.http_api.authentication import Authentication
 from toolkit.entrypoints.http_api.backend import Backend
 from toolkit.entrypoints.http_api.endpoints import Endpoints
+from toolkit.entrypoints.http_api.hosts import OneHost
 from toolkit.entrypoints.http_api.pages import Pages
 from toolkit.entrypoints.http_api.paths import EncodedPaths
 from toolkit.entrypoints.http_api.probes import Probes
@@ -50,6 +51,7 @@ def create_app(backend: Backend, checks: TokenChecks) -> Starlette:
         routes=[*endpoints.routes(), *open_routes],
         middleware=[
             Middleware(AccessLog),
+            Middleware(OneHost),
             Middleware(EncodedPaths),
             Middleware(
                 Authentication,

@@ -23,6 +23,9 @@ HEAD_SECONDS: Final = 10
 HEAD_MAX: Final = 128 * 1024
 """Bytes in an unfinished head: a sale id of thousands of encoded characters still fits."""
 
+FRAMING_MAX: Final = 128 * 1024
+"""Bytes around the chunks of a body: their sizes and extensions, and trailers, of which nothing is kept."""
+
 REST_SECONDS: Final = 2
 """How long the rest of a body is read and thrown away after an early answer; closing at once would lose it."""
 
@@ -40,6 +43,7 @@ class Connection(HttpToolsProtocol):
         self._deadline: asyncio.TimerHandle | None = None
         self._head_bytes = 0
         self._in_body = False
+        self._framing_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """Await the first head."""
@@ -58,17 +62,31 @@ class Connection(HttpToolsProtocol):
         """Feed the parser; a head that began with these bytes has its deadline from now on."""
         if not self._in_body and self._deadline is None:
             self._start(HEAD_SECONDS, self._head_too_slow)
+        self._framing_bytes += len(data) if self._in_body else 0
         super().data_received(data)
+        if self._in_body and self._framing_bytes > FRAMING_MAX and not self.transport.is_closing():
+            self._too_much_framing()
         if self._deadline is not None and not self._in_body and not self.transport.is_closing():
             self._head_bytes += len(data)
             if self._head_bytes > HEAD_MAX:
                 self._refuse(failure(431))
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header; what comes after the body as a trailer is none, and nobody here asked for trailers."""
+        if not self._in_body:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """Leave the body to whoever reads it."""
         self._stop()
         self._in_body = True
+        self._framing_bytes = 0
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Hand over a part of the body."""
+        self._framing_bytes -= len(body)
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """The next bytes begin a head."""
@@ -85,6 +103,12 @@ class Connection(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002  # uvicorn's signature and text
         """Answer what is not HTTP."""
         self._refuse(invalid([InvalidField("request", "Must be HTTP/1.1")]))
+
+    def _too_much_framing(self) -> None:
+        if self.cycle.response_started:
+            self.transport.close()
+        else:
+            self._refuse(failure(413))
 
     def _head_too_slow(self) -> None:
         if self._head_bytes:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from email_validator.rfc_constants import CASE_INSENSITIVE_MAILBOX_NAMES
 
-from toolkit.domain.fields import INSTALLATION_MAX, INSTALLATION_MIN, NEIGHBORHOOD_MIN, TRIMMED
+from toolkit.domain.fields import INSTALLATION_MAX, INSTALLATION_MIN, NEIGHBORHOOD_MIN, TEXT_MAX, TRIMMED
 from toolkit.operations.register.bulk_load.fields import Field
 from toolkit.operations.register.bulk_load.options import Repair
 from toolkit.operations.register.bulk_load.shapes import Shape, cells_of, column_of, digits_column, read
@@ -76,11 +76,15 @@ def _cut(column: pa.StringArray, trimmed: pa.StringArray) -> Mask | None:
 
 
 def _text(cells: _Cells) -> Judged:
-    return Judged(cells.column, _storable(cells.column), {})
+    if (np.diff(offsets(cells.column)) <= TEXT_MAX).all():  # bytes: no fewer than characters
+        return Judged(cells.column, _storable(cells.column), {})
+    return _of_length(cells, _lengths(cells.column) <= TEXT_MAX)
 
 
 def _neighborhood(cells: _Cells) -> Judged:
-    return _of_length(cells, _lengths(cells.column) >= NEIGHBORHOOD_MIN)
+    lengths = _lengths(cells.column)
+    judged = _of_length(cells, lengths >= NEIGHBORHOOD_MIN)
+    return replace(judged, sure=judged.sure & (lengths <= TEXT_MAX))  # too long is another reason than too short
 
 
 def _installation(cells: _Cells) -> Judged:
