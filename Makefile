@@ -5,6 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 SCALE ?= 1
 NAMES ?=
+WORK ?= work
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
@@ -45,8 +46,12 @@ format: setup ## Rewrite the files as `make check` wants them
 	$(RUN)/ruff check --fix .
 	$(RUN)/nbstripout notebooks/*.ipynb
 
-lab: setup ## JupyterLab on the notebooks, on this machine only
-	$(RUN)/jupyter lab --ip=127.0.0.1 --notebook-dir=notebooks --LabApp.news_url=None $(AS_ROOT) $(LAB)
+lab: setup ## JupyterLab on the folder WORK, which shows the notebooks too, on this machine only
+	mkdir -p -m 700 "$(WORK)"
+	ln -sfn "$(CURDIR)/notebooks" "$(WORK)/notebooks"
+	cd "$(WORK)" && TOOLKIT_WORK="$$PWD" \
+		JUPYTER_CONFIG_PATH="$(CURDIR)/.make/jupyter$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
+		"$(CURDIR)/$(RUN)/jupyter" lab --ip=127.0.0.1 --ServerApp.root_dir="$$PWD" $(AS_ROOT) $(LAB)
 
 $(VENV)/.bench-ready: $(VENV)/.ready tests/benchmarks/requirements.lock
 	$(INSTALL) --require-hashes -r tests/benchmarks/requirements.lock

@@ -6,14 +6,18 @@ style sheets and SVG from a notebook that somebody else has run.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
+from urllib.parse import quote
 
 from IPython.display import display
 
 from toolkit.entrypoints.notebook_results import RESULT_TYPE
+from toolkit.entrypoints.notebooks.notebook_errors import working_folder
 
 GOOD: Final = "#b7cdc4"
 DOUBTFUL: Final = "#e09a2d"
@@ -166,6 +170,30 @@ def _cell(value: object) -> str:
 
 def _number(value: int | str) -> str:
     return f"{value:,}" if isinstance(value, int) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Files that were written, as links that a file browser around the notebook opens."""
+
+    heading: str
+    paths: Sequence[Path]
+
+    def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """As HTML, and as one line of text."""
+        links = " &nbsp; ".join(
+            f'<a href="{escape(quote(_from_notebook(path)))}">{escape(str(path))}</a>' for path in self.paths
+        )
+        markup = f'<div style="margin:4px 0 8px">{escape(self.heading)}: {links}</div>'
+        return {"text/html": markup, "text/plain": f"{self.heading}: {', '.join(map(str, self.paths))}"}, {}
+
+
+def _from_notebook(path: Path) -> str:
+    """The way from the notebook to a file in the browser, which shows the notebooks in the working folder."""
+    here, work = Path.cwd(), working_folder()
+    if work is None or here.is_relative_to(work):
+        return os.path.relpath(path, here)
+    return f"../{os.path.relpath(path, work)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from toolkit.entrypoints.notebooks.display import (
     Bars,
     Fact,
     Facts,
+    Files,
     Grid,
     Part,
     Remark,
@@ -115,6 +116,8 @@ def _parts(result: LoadResult, *, made_up: bool) -> list[Part]:
     ]
     heading = "Clients, checked only" if result.dry_run else "Clients"
     parts: list[Part] = [Facts(heading, facts, _hint(result, made_up=made_up)), _file_by_file(result)]
+    if result.rejected_files:
+        parts.append(Files("The rejected rows", result.rejected_files))
     if result.reasons:
         parts.append(Bars.ranked("Why rows were rejected", result.reasons, BAD))
         parts.append(_examples("The first rows with each reason", result, result.reasons))
@@ -133,7 +136,7 @@ def _hint(result: LoadResult, *, made_up: bool) -> str:
         return "These clients are made up, and nothing was stored. Set files to load yours."
     if not result.rejected_files:
         return "No row was rejected."
-    return f"Correct the rows in {result.rejected_files[0]} and load that file. It holds personal data."
+    return "Correct the rejected rows in one of the files below and load that file. They hold personal data."
 
 
 def _file_by_file(result: LoadResult) -> Grid:

@@ -19,6 +19,7 @@ from toolkit.entrypoints.notebooks.display import (
     Bars,
     Fact,
     Facts,
+    Files,
     Grid,
     Part,
     Remark,
@@ -82,8 +83,7 @@ def _parts(result: AuditResult, written: Sequence[Path], timezone: tzinfo) -> li
     if not result.sales:
         hint = "Take some over: toolkit sales load sales.csv"
         return [Facts(headline(result), facts, f"{as_of} There are no sales yet. {hint}")]
-    files = ", ".join(map(str, written))
-    parts: list[Part] = [Facts(headline(result), facts, f"{as_of} The report: {files}")]
+    parts: list[Part] = [Facts(headline(result), facts, as_of), Files("The report", written)]
     parts += [Remark("Note", text) for text in notices(result)]
     parts.append(Bars("Sales by utility group", _counts(result.by_group, "utilityGroup"), _texts(_STATUS_COLOURS)))
     missing = {name: row for name, row in _counts(result.missing, "evidenceType").items() if any(row.values())}

@@ -102,12 +102,19 @@ def given_paths(given: str | Path | Sequence[str | Path]) -> list[Path]:
 
 
 def given_path(given: str | Path) -> Path:
-    """A path, absolute: relative ones start at the working directory.
+    """A path, absolute: relative ones start at the working folder.
 
-    JupyterLab works in the folder of the notebook. Where that is the project's ``notebooks``, they start at the
-    project, so that the same parameters do the same here and from the command line.
+    ``make lab`` names it, the folder at the top of the file browser. Else it is the current directory. A kernel's
+    is the folder of its notebook; where that is the project's ``notebooks``, paths start at the project, so that
+    the same parameters do the same here and from the command line.
     """
     here = Path.cwd()
     if here.name == "notebooks" and (here.parent / "pyproject.toml").exists():
         here = here.parent
-    return here / Path(given).expanduser()
+    return (working_folder() or here) / Path(given).expanduser()
+
+
+def working_folder() -> Path | None:
+    """The folder that JupyterLab's file browser shows, where ``make lab`` started it."""
+    named = os.environ.get("TOOLKIT_WORK")
+    return Path(named) if named else None

@@ -1,0 +1,101 @@
+"""`make lab`: one working folder at the top of the browser, the notebooks in it, and no question about news."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolkit.entrypoints.notebooks.display import Files
+from toolkit.entrypoints.notebooks.notebook_errors import given_path
+
+ROOT = Path(__file__).parents[2]
+NEWS = "@jupyterlab/apputils-extension:notification"
+WITHIN = 180
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("lab") / "my work"
+
+
+@pytest.fixture(scope="module")
+def asked(work: Path) -> Iterator[Callable[[str], Any]]:
+    """What the JupyterLab that `make lab` starts answers."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = f"--no-browser --port={port} --ServerApp.port_retries=0 --IdentityProvider.token=t"
+    command = ("make", "--old-file=.venv/.ready", "lab", f"WORK={work}", f"LAB={options}")
+    server = subprocess.Popen(command, cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL)
+
+    def ask(path: str) -> Any:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}?token=t", timeout=60) as answer:
+            return json.load(answer)
+
+    def answers() -> bool:
+        try:
+            return bool(ask("/api"))
+        except urllib.error.URLError:
+            return False
+
+    try:
+        until = time.monotonic() + WITHIN
+        while not answers():
+            assert server.poll() is None, "make lab ended"
+            assert time.monotonic() < until, "JupyterLab does not answer"
+            time.sleep(0.1)
+        yield ask
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait(60)
+
+
+def test_the_browser_shows_the_working_folder_and_the_notebooks_in_it(asked, work):
+    (work / "reports").mkdir()
+    (work / "january.csv").write_text("cpf\n")
+    shown = {each["name"]: each["type"] for each in asked("/api/contents")["content"]}
+    assert shown == {"notebooks": "directory", "reports": "directory", "january.csv": "file"}
+    inside = {each["name"] for each in asked("/api/contents/notebooks")["content"]}
+    assert inside >= {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
+
+
+def test_only_the_owner_may_look_into_the_working_folder(asked, work):
+    assert work.stat().st_mode & 0o777 == 0o700
+
+
+def test_jupyterlab_asks_nothing_about_news_and_looks_for_no_newer_version(asked):
+    settings = asked(f"/lab/api/settings/{NEWS}")["schema"]["properties"]
+    assert (settings["fetchNews"]["default"], settings["checkForUpdates"]["default"]) == ("false", False)
+
+
+def test_relative_paths_start_at_the_top_of_the_browser(tmp_path, monkeypatch):
+    monkeypatch.setenv("TOOLKIT_WORK", str(tmp_path))
+    monkeypatch.chdir(ROOT / "notebooks")
+    assert given_path("january.csv") == tmp_path / "january.csv"
+
+
+@pytest.mark.parametrize(
+    ("folder", "link"),
+    [
+        ("", "reports/a%26b%20%3Cc%3E.csv"),
+        ("mine/deeper", "../../reports/a%26b%20%3Cc%3E.csv"),
+        (ROOT / "notebooks", "../reports/a%26b%20%3Cc%3E.csv"),
+    ],
+    ids=["at the top", "in a folder", "in the notebooks"],
+)
+def test_a_result_is_a_link_from_the_notebook_in_the_browser(tmp_path, monkeypatch, folder, link):
+    monkeypatch.setenv("TOOLKIT_WORK", str(tmp_path))
+    (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+    monkeypatch.chdir(tmp_path / folder)
+    shown = Files("The report", [tmp_path / "reports" / "a&b <c>.csv"]).bundle()[0]["text/html"]
+    assert f'href="{link}"' in shown
+    assert "a&amp;b &lt;c&gt;.csv</a>" in shown
