@@ -87,9 +87,10 @@ class Place(click.Path):
 pass_context = click.make_pass_decorator(Context)
 
 
-def print_json(document: Mapping[str, Any]) -> None:
+def print_json(document: Mapping[str, Any], *, one_line: bool = False) -> None:
     """One JSON document on stdout, for machines."""
-    click.echo(plain(json.dumps(document, ensure_ascii=False, indent=2, default=_as_text)))
+    indent = None if one_line else 2
+    click.echo(plain(json.dumps(document, ensure_ascii=False, indent=indent, default=_as_text)))
 
 
 def _as_text(value: object) -> str:

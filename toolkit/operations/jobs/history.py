@@ -16,10 +16,13 @@ from toolkit.storage.database import Database
 from toolkit.storage.job_tables import job_notices, job_runs, job_steps
 from toolkit.storage.tables import bucket_syncs
 
+RunRow = Row[Any]
+"""A run, a step or a notice as the database holds it."""
+
 _NEWEST = (job_runs.c.slot.desc(), job_runs.c.job)
 
 
-def recent_runs(database: Database, job: str | None = None, limit: int = 30) -> Sequence[Row[Any]]:
+def recent_runs(database: Database, job: str | None = None, limit: int = 30) -> Sequence[RunRow]:
     """The runs of the last slots, of one job or of all, the newest first."""
     runs = sa.select(job_runs).order_by(*_NEWEST).limit(limit)
     if job is not None:
@@ -28,28 +31,28 @@ def recent_runs(database: Database, job: str | None = None, limit: int = 30) -> 
         return connection.execute(runs).all()
 
 
-def find_runs(database: Database, text: str) -> Sequence[Row[Any]]:
+def find_runs(database: Database, text: str) -> Sequence[RunRow]:
     """The runs whose id begins with ``text``."""
     runs = sa.select(job_runs).where(sa.cast(job_runs.c.id, sa.Text).startswith(text, autoescape=True))
     with database.transaction() as connection:
         return connection.execute(runs.order_by(*_NEWEST).limit(2)).all()
 
 
-def run_of_slot(database: Database, job: str, slot: datetime) -> Row[Any] | None:
+def run_of_slot(database: Database, job: str, slot: datetime) -> RunRow | None:
     """The run of one slot."""
     with database.transaction() as connection:
         runs = sa.select(job_runs).where(job_runs.c.job == job, job_runs.c.slot == slot)
         return connection.execute(runs).one_or_none()
 
 
-def steps_of(database: Database, run_id: UUID) -> Sequence[Row[Any]]:
+def steps_of(database: Database, run_id: UUID) -> Sequence[RunRow]:
     """The steps of a run, in their order."""
     with database.transaction() as connection:
         steps = sa.select(job_steps).where(job_steps.c.run_id == run_id).order_by(job_steps.c.position)
         return connection.execute(steps).all()
 
 
-def notices_of(database: Database, job: str, slot: datetime) -> Sequence[Row[Any]]:
+def notices_of(database: Database, job: str, slot: datetime) -> Sequence[RunRow]:
     """The notices about a slot."""
     told = job_notices.c
     with database.transaction() as connection:
@@ -59,7 +62,7 @@ def notices_of(database: Database, job: str, slot: datetime) -> Sequence[Row[Any
         return connection.execute(notices).all()
 
 
-def last_done(database: Database, job: str, before: datetime | None = None) -> Row[Any] | None:
+def last_done(database: Database, job: str, before: datetime | None = None) -> RunRow | None:
     """The newest run of the job that is done; ``before`` a slot, where one is named."""
     runs = sa.select(job_runs).where(job_runs.c.job == job, job_runs.c.status == RunStatus.DONE)
     if before is not None:
@@ -68,7 +71,7 @@ def last_done(database: Database, job: str, before: datetime | None = None) -> R
         return connection.execute(runs.order_by(*_NEWEST).limit(1)).one_or_none()
 
 
-def missed_since_success(database: Database, job: str) -> Sequence[Row[Any]]:
+def missed_since_success(database: Database, job: str) -> Sequence[RunRow]:
     """The missed slots after the last one that was done."""
     runs = job_runs.c
     done = (
@@ -89,7 +92,7 @@ class JobFigures:
     duration: float | None
     missed: int
     failed: int
-    counts: dict[str, int]
+    counts: dict[str, dict[str, int]]
 
 
 def figures_of(database: Database, job: str) -> JobFigures:

@@ -180,7 +180,7 @@ def decide_success(
     claim: Claim,
     clock: Clock,
     *,
-    counts: Mapping[str, int],
+    counts: Mapping[str, Any],
     files: Sequence[Mapping[str, Any]],
     folder: str,
     seal: str | None,

@@ -1,0 +1,181 @@
+"""``toolkit job history`` and ``show``: what ran, and what became of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from toolkit.domain.jobs.outcomes import FAILURE_TEXTS, FailureCode
+from toolkit.entrypoints.cli.context import DONE, Context, Place, note, pass_context, print_json, show
+from toolkit.entrypoints.timestamps import parse_timestamp
+from toolkit.errors import InvalidInput
+from toolkit.operations.jobs.history import RunRow, find_runs, notices_of, recent_runs, run_of_slot, steps_of
+from toolkit.reports.job_history import duration, write_history_page
+from toolkit.reports.times import readable
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--limit", type=click.IntRange(min=1), default=30, show_default=True, help="Runs to list.")
+@click.option("--html", type=Place(), metavar="FILE", help="Write them as a page for people.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def history(ctx: Context, name: str | None, limit: int, html: Any, as_json: bool) -> int:
+    """List the runs of all jobs, or of the job NAME, the newest first.
+
+    \b
+    Examples:
+      toolkit job history
+      toolkit job history nightly --limit 365 --html nightly.html
+      toolkit job history --json > runs.json
+    """
+    runs = recent_runs(ctx.application.database, name, limit)
+    zone = ctx.settings.timezone
+    if html is not None:
+        write_history_page(html, runs, ctx.application.clock(), zone)
+        note(f"{len(runs)} runs: {html}")
+    if as_json:
+        print_json({"runs": [_as_json(run, zone) for run in runs]})
+    elif html is None:
+        for run in runs:
+            seconds = duration(run)
+            took = "" if seconds is None else f"{seconds:,.0f} s"
+            show(f"{str(run.id)[:13]}  {run.job:<12}  {readable(run.slot, zone)}  {run.status:<10}  {took}")
+        if not runs:
+            show("nothing ran yet")
+    return DONE
+
+
+@click.command(name="show")
+@click.argument("run")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def show_run(ctx: Context, run: str, as_json: bool) -> int:
+    """Show one run: its steps, parameters, counts, files, notices, and why it failed.
+
+    RUN is the beginning of an id from `toolkit job history`, or JOB@TIME, the time of its slot.
+
+    \b
+    Examples:
+      toolkit job show 019a2b3c-4d5e
+      toolkit job show nightly@2026-11-20T02:00
+    """
+    database, zone = ctx.application.database, ctx.settings.timezone
+    found = _found(ctx, run)
+    steps, notices = steps_of(database, found.id), notices_of(database, found.job, found.slot)
+    if as_json:
+        told = _as_json(found, zone)
+        told["steps"] = [_step_as_json(step) for step in steps]
+        told["notices"] = [_notice_as_json(notice) for notice in notices]
+        print_json(told)
+        return DONE
+    for label, value in _facts(found, zone):
+        show(f"{label:<10}  {value}")
+    for step in steps:
+        show(f"\n{step.name}: {step.status}, {step.target}")
+        show(f"  {(step.ended_at - step.started_at).total_seconds():,.1f} s, tries: {step.tries}")
+        for name, value in step.parameters.items():
+            show(f"  {name} = {value!r}")
+        if step.failure:
+            show(f"  {step.failure}: {step.reason}")
+        if step.counts:
+            show("  " + ", ".join(f"{number:,} {name}" for name, number in step.counts.items()))
+        for file in step.files:
+            show(f"  {file['sha256']}  {file['name']}")
+    for notice in notices:
+        state = "delivered" if notice.delivered_at else f"waits, {notice.tries} tries: {notice.problem or 'new'}"
+        show(f"\nnotice {notice.kind} by {notice.channel}: {state}")
+    return DONE
+
+
+def _found(ctx: Context, text: str) -> RunRow:
+    database = ctx.application.database
+    name, separator, time = text.partition("@")
+    if separator:
+        try:
+            slot = parse_timestamp(time, timezone=ctx.settings.timezone, now=ctx.application.clock())
+        except InvalidInput as error:
+            raise click.BadParameter(str(error)) from None
+        run = run_of_slot(database, name, slot)
+        if run is None:
+            raise click.BadParameter(f"{name} has no run for this slot; see: toolkit job history {name}")
+        return run
+    runs = find_runs(database, text)
+    if len(runs) != 1:
+        several = "several runs have ids that begin" if runs else "no run has an id that begins"
+        raise click.BadParameter(f"{several} with {text!r}; see: toolkit job history")
+    return runs[0]
+
+
+def _facts(run: RunRow, zone: Any) -> list[tuple[str, str]]:
+    facts = [("job", run.job), ("due", readable(run.slot, zone)), ("status", run.status)]
+    if run.failure:
+        facts += [("failure", f"{run.failure}: {FAILURE_TEXTS[FailureCode(run.failure)]}")]
+    if run.reason:
+        facts += [("reason", run.reason)]
+    facts += [
+        (label, readable(moment, zone))
+        for label, moment in (("started", run.started_at), ("ended", run.ended_at), ("deleted", run.purged_at))
+        if moment is not None
+    ]
+    if run.started_by:
+        facts.append(("by", f"{run.started_by} on {run.host}, starts: {run.starts}"))
+    facts += [(label, value) for label, value in (("folder", run.folder), ("seal", run.seal)) if value]
+    facts += [(f"{name}", value) for name, value in run.versions.items()]
+    return [*facts, ("id", str(run.id))]
+
+
+def _as_json(run: RunRow, zone: Any) -> dict[str, Any]:
+    moments = {
+        name: moment.astimezone(zone) if moment is not None else None
+        for name, moment in (
+            ("slot", run.slot),
+            ("startedAt", run.started_at),
+            ("endedAt", run.ended_at),
+            ("purgedAt", run.purged_at),
+        )
+    }
+    return {
+        "id": str(run.id),
+        "job": run.job,
+        **moments,
+        "status": run.status,
+        "code": run.failure,
+        "reason": run.reason,
+        "starts": run.starts,
+        "startedBy": run.started_by,
+        "host": run.host,
+        "versions": run.versions,
+        "counts": run.counts,
+        "files": run.files,
+        "folder": run.folder or None,
+        "seal": run.seal,
+    }
+
+
+def _step_as_json(step: RunRow) -> dict[str, Any]:
+    return {
+        "name": step.name,
+        "target": step.target,
+        "parameters": step.parameters,
+        "status": step.status,
+        "tries": step.tries,
+        "startedAt": step.started_at,
+        "endedAt": step.ended_at,
+        "code": step.failure,
+        "reason": step.reason,
+        "counts": step.counts,
+        "files": step.files,
+    }
+
+
+def _notice_as_json(notice: RunRow) -> dict[str, Any]:
+    return {
+        "kind": notice.kind,
+        "channel": notice.channel,
+        "createdAt": notice.created_at,
+        "deliveredAt": notice.delivered_at,
+        "tries": notice.tries,
+        "problem": notice.problem,
+    }

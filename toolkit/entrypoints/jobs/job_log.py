@@ -1,0 +1,80 @@
+"""Lines about a run on stderr, for people or, one JSON object a line, for programs."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import TextIO
+
+from toolkit.operations import Clock
+
+
+class LogForm(StrEnum):
+    """The forms of a line."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(frozen=True)
+class JobLog:
+    """Writes lines with the time, the job, its slot (in the zone of the office) and the step."""
+
+    clock: Clock
+    form: LogForm = LogForm.TEXT
+    job: str = ""
+    slot: datetime | None = None
+    step: str = ""
+    stream: TextIO | None = None
+    """stderr as it is now, where ``None``."""
+
+    def of(self, *, job: str | None = None, slot: datetime | None = None, step: str | None = None) -> JobLog:
+        """The same log for a job and slot, or for a step of it."""
+        return replace(
+            self,
+            job=self.job if job is None else job,
+            slot=self.slot if slot is None else slot,
+            step=self.step if step is None else step,
+            stream=self.stream or sys.stderr,
+        )
+
+    def say(self, message: str, *, level: str = "info") -> None:
+        """Write one line."""
+        slot = self.slot.isoformat(timespec="minutes") if self.slot is not None else ""
+        text = " ".join(message.split())
+        if self.form is LogForm.JSON:
+            fields = {"job": self.job, "slot": slot, "step": self.step}
+            told = {"time": self.clock().isoformat(timespec="milliseconds"), "level": level}
+            line = json.dumps(
+                {**told, **{name: value for name, value in fields.items() if value}, "message": text}
+            )
+        else:
+            place = " ".join(part for part in (self.job, slot, self.step) if part)
+            mark = "" if level == "info" else f"{level}: "
+            line = f"{self.clock():%Y-%m-%dT%H:%M:%SZ} {place}: {mark}{text}"
+        print(line, file=self.stream or sys.stderr, flush=True)
+
+    def warn(self, message: str) -> None:
+        """Write one line that somebody should read."""
+        self.say(message, level="warning")
+
+
+class LogStream(io.TextIOBase):
+    """A stream that hands on each whole line that is written to it."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._begun = ""
+
+    def write(self, text: str) -> int:
+        """Take a piece of text."""
+        *lines, self._begun = (self._begun + text).split("\n")
+        for line in lines:
+            if line.strip():
+                self._say(line)
+        return len(text)

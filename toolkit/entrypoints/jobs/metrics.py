@@ -1,0 +1,86 @@
+"""A textfile for the collector of Prometheus' node exporter, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from toolkit.domain.jobs.definitions import Job
+from toolkit.entrypoints.jobs.telling import open_sales
+from toolkit.operations import Clock
+from toolkit.operations.jobs.history import bucket_read_at, figures_of
+from toolkit.storage.database import Database
+
+_MEANINGS: Final = {
+    "toolkit_job_last_success_timestamp_seconds": ("gauge", "When the job was done last."),
+    "toolkit_job_last_failure_timestamp_seconds": ("gauge", "When the job failed last."),
+    "toolkit_job_duration_seconds": ("gauge", "Seconds that the last run that was done took."),
+    "toolkit_job_failed_runs": ("gauge", "Slots whose run failed and was not done later."),
+    "toolkit_job_missed_slots": ("gauge", "Slots that nobody started within their window."),
+    "toolkit_job_open_findings": ("gauge", "Sales that were not compliant in the last run that was done."),
+    "toolkit_job_next_slot_timestamp_seconds": ("gauge", "When the job is due next."),
+    "toolkit_bucket_read_timestamp_seconds": (
+        "gauge",
+        "When the bucket was read last; time() minus it is the age.",
+    ),
+    "toolkit_bucket_read_age_seconds": (
+        "gauge",
+        "The age of the picture of the bucket when this file was written.",
+    ),
+    "toolkit_jobs_written_timestamp_seconds": ("gauge", "When this file was written."),
+}
+
+
+def write_metrics(path: Path, database: Database, jobs: Iterable[Job], clock: Clock) -> None:
+    """Write the figures of all jobs; the file may be read by everybody, and holds numbers only."""
+    samples: dict[str, list[str]] = {name: [] for name in _MEANINGS}
+    for name, job, value in _samples(database, jobs, clock()):
+        label = f'{{job="{job}"}}' if job else ""
+        samples[name].append(f"{name}{label} {value:.3f}")
+    lines = []
+    for name, (kind, meaning) in _MEANINGS.items():
+        if samples[name]:
+            lines += [f"# HELP {name} {meaning}", f"# TYPE {name} {kind}", *samples[name]]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # The collector reads names that end with .prom only, so it never meets the draft.
+    descriptor, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        Path(draft).chmod(0o644)
+        Path(draft).replace(path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+
+
+def _samples(database: Database, jobs: Iterable[Job], now: datetime) -> Iterator[tuple[str, str, float]]:
+    for job in jobs:
+        figures = figures_of(database, job.name)
+        found = {
+            "last_success_timestamp_seconds": _seconds(figures.last_success),
+            "last_failure_timestamp_seconds": _seconds(figures.last_failure),
+            "duration_seconds": figures.duration,
+            "failed_runs": figures.failed,
+            "missed_slots": figures.missed,
+            "open_findings": open_sales(figures.counts).get("open"),
+            "next_slot_timestamp_seconds": _seconds(job.schedule.following(now)),
+        }
+        for name, value in found.items():
+            if value is not None:
+                yield f"toolkit_job_{name}", job.name, value
+    read_at = bucket_read_at(database)
+    if read_at is not None:
+        yield "toolkit_bucket_read_timestamp_seconds", "", read_at.timestamp()
+        yield "toolkit_bucket_read_age_seconds", "", (now - read_at).total_seconds()
+    yield "toolkit_jobs_written_timestamp_seconds", "", now.timestamp()
+
+
+def _seconds(moment: datetime | None) -> float | None:
+    return moment.timestamp() if moment is not None else None

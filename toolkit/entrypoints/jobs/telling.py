@@ -1,0 +1,103 @@
+"""Decide who is told what about a run, and deliver it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID, uuid4
+from zoneinfo import ZoneInfo
+
+from toolkit.domain.jobs.definitions import Job
+from toolkit.entrypoints.jobs.job_log import JobLog
+from toolkit.entrypoints.jobs.notices.email import send_email
+from toolkit.entrypoints.jobs.notices.notice_settings import NoticeSettings
+from toolkit.entrypoints.jobs.notices.texts import notice_text
+from toolkit.entrypoints.jobs.notices.webhook import post_webhook
+from toolkit.operations import Clock
+from toolkit.operations.jobs.history import last_done
+from toolkit.operations.jobs.notices import Notice, NoticeKind, note_delivery, undelivered
+from toolkit.storage.database import Database
+
+_GRAVEST: Final = "completedWithoutEvidence"
+
+Counts = Mapping[str, Mapping[str, int]]
+"""What each step counted."""
+
+
+@dataclass(frozen=True)
+class Tell:
+    """Tells people by the ways that the environment names."""
+
+    settings: NoticeSettings
+    zone: ZoneInfo
+
+    def notices(self, job: str, slot: datetime, kind: NoticeKind, content: Mapping[str, Any]) -> list[Notice]:
+        """One notice for each way."""
+        told = {**content, "host": socket.gethostname()}
+        return [Notice(job, slot, kind, channel, told) for channel in self.settings.channels]
+
+    def success(self, database: Database, job: Job, slot: datetime, counts: Counts, folder: str) -> list[Notice]:
+        """The notices about a run that is done: what needs attention, or that all is well again."""
+        found = open_sales(counts)
+        content: dict[str, Any] = {**found, "folder": folder}
+        attention = False
+        if job.findings_above is not None and found:
+            attention = found["open"] > job.findings_above
+        if job.new_critical and "critical" in found:
+            before = last_done(database, job.name, slot)
+            earlier = open_sales(before.counts).get("critical", 0) if before is not None else 0
+            content["new"] = max(found["critical"] - earlier, 0)
+            attention = attention or content["new"] > 0
+        if "new" not in content:
+            content.pop("critical", None)
+        return self.notices(job.name, slot, NoticeKind.ATTENTION if attention else NoticeKind.RECOVERED, content)
+
+    def at_once(self, notices: Sequence[Notice], log: JobLog) -> None:
+        """Deliver notices that no database keeps."""
+        for notice in notices:
+            problem = self._deliver(uuid4(), notice.job, notice.slot, notice.kind, notice.channel, notice.content)
+            if problem is not None:
+                log.warn(f"The notice by {notice.channel} could not be delivered: {problem}.")
+
+    def deliver(self, database: Database, clock: Clock, log: JobLog) -> None:
+        """Deliver what waits; what cannot be delivered is noted, and tried again the next time."""
+        for row in undelivered(database, self.settings.channels):
+            problem = self._deliver(row.id, row.job, row.slot, row.kind, row.channel, row.content)
+            note_delivery(database, row.id, problem, clock)
+            if problem is not None:
+                log.warn(f"The notice by {row.channel} could not be delivered, and is tried again: {problem}.")
+
+    def _deliver(
+        self, notice: UUID, job: str, slot: datetime, kind: str, channel: str, content: Mapping[str, Any]
+    ) -> str | None:
+        text = notice_text(job, slot, kind, content, self.settings.language, self.zone)
+        if channel == "email":
+            assert self.settings.email is not None
+            return send_email(self.settings.email, notice, text)
+        assert self.settings.webhook is not None
+        document = {
+            "id": str(notice),
+            "kind": kind,
+            "job": job,
+            "slot": slot.astimezone(self.zone).isoformat(),
+            **content,
+            "subject": text.subject,
+            "text": text.body,
+        }
+        return post_webhook(self.settings.webhook, document)
+
+
+def open_sales(counts: Counts) -> dict[str, int]:
+    """The sales, those that are open, and the gravest of them, as a step counted them; nothing where none did."""
+    judged = [step for step in counts.values() if {"sales", "incomplete", "conflict"} <= step.keys()]
+    if not judged:
+        return {}
+    step = next((each for each in judged if _GRAVEST in each), judged[0])
+    return {
+        "sales": step["sales"],
+        "open": step["incomplete"] + step["conflict"],
+        **({"critical": step[_GRAVEST]} if _GRAVEST in step else {}),
+    }
