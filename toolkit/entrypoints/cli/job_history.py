@@ -15,7 +15,7 @@ from toolkit.reports.job_history import duration, write_history_page
 from toolkit.reports.times import readable
 
 
-@click.command()
+@click.command(short_help="List runs, the newest first.")
 @click.argument("name", required=False)
 @click.option("--limit", type=click.IntRange(min=1), default=30, show_default=True, help="Runs to list.")
 @click.option("--html", type=Place(), metavar="FILE", help="Write them as a page for people.")
@@ -47,7 +47,7 @@ def history(ctx: Context, name: str | None, limit: int, html: Any, as_json: bool
     return DONE
 
 
-@click.command(name="show")
+@click.command(name="show", short_help="Show one run: steps, files, notices, failure.")
 @click.argument("run")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context

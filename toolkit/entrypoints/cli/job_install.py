@@ -12,7 +12,7 @@ from toolkit.entrypoints.jobs.jobs_file import load_jobs
 from toolkit.entrypoints.jobs.scheduler_files import SCHEDULERS, Installation
 
 
-@click.command()
+@click.command(short_help="Print files for cron, systemd and others.")
 @click.option("--cron", "scheduler", flag_value="cron", help="Lines for a crontab.")
 @click.option("--systemd", "scheduler", flag_value="systemd", help="Services and timers.")
 @click.option("--airflow", "scheduler", flag_value="airflow", help="A DAG with a BashOperator for each job.")

@@ -92,7 +92,7 @@ job.add_command(show_run)
 job.add_command(install)
 
 
-@job.command(name="list")
+@job.command(name="list", short_help="List the jobs and when each is due.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def list_jobs(ctx: Context, as_json: bool) -> int:
@@ -130,7 +130,7 @@ def list_jobs(ctx: Context, as_json: bool) -> int:
     return DONE
 
 
-@job.command()
+@job.command(short_help="Check the jobs file; nothing is started.")
 @click.argument("name", required=False)
 @pass_context
 def check(ctx: Context, name: str | None) -> int:
@@ -164,7 +164,7 @@ def check(ctx: Context, name: str | None) -> int:
     return DONE
 
 
-@job.command()
+@job.command(short_help="Run a job for a slot, unless that is done.")
 @click.argument("name")
 @click.option(
     "--slot", "slot_text", metavar="TIME", help=f"Another slot than the last one that was due: {EXAMPLES}."
@@ -290,7 +290,7 @@ def _as_json(chosen: Job, slot: datetime, ended: Ended) -> dict[str, Any]:
     }
 
 
-@job.command()
+@job.command(short_help="Note and announce slots that nobody started.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def missed(ctx: Context, as_json: bool) -> int:

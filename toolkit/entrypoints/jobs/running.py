@@ -43,7 +43,6 @@ from toolkit.operations.jobs.runs import (
     steps_done,
     take_run,
 )
-from toolkit.operations.judge.audit.source import rules_fingerprint, toolkit_version
 from toolkit.operations.prove.custody_log import newest_seal
 from toolkit.storage.database import Database
 
@@ -206,6 +205,8 @@ class JobRun:
         folder = str(self.folder.final(self.slot)) if files else ""
 
         def decide(database: Database) -> None:
+            from toolkit.operations.judge.audit.source import rules_fingerprint, toolkit_version  # loads Ibis
+
             seal = newest_seal(database)
             decide_success(
                 database,
