@@ -6,10 +6,11 @@ RUN := $(VENV)/bin
 SCALE ?= 1
 NAMES ?=
 WORK ?= work
+NAME ?=
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format lab bench picture lock clean
+.PHONY: help setup run test check format lab bench picture migration lock clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -66,6 +67,12 @@ picture: run ## Renew the report in reports/sample and its picture (needs chromi
 	chromium --headless --disable-gpu --hide-scrollbars --force-device-scale-factor=1 --window-size=1280,1180 \
 		$(if $(AS_ROOT),--no-sandbox) --screenshot=reports/sample/missing-evidence.png \
 		"file://$(CURDIR)/reports/sample/missing-evidence.html"
+
+NEXT_REVISION := from toolkit.storage.schema import newest_revision; print(f"{int(newest_revision()) + 1:04}")
+
+migration: setup ## A new module of the schema's history, with the next number (NAME=what_it_changes)
+	@test -n "$(NAME)" || { echo "make migration NAME=what_it_changes" >&2; exit 2; }
+	$(RUN)/alembic revision --rev-id "$$($(RUN)/python -c '$(NEXT_REVISION)')" --message "$(NAME)"
 
 LOCK := $(UV) pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
 

@@ -1,14 +1,15 @@
-"""${message}."""
+"""${message.replace("_", " ").capitalize()}."""
 
 from alembic import op
-import sqlalchemy as sa
 
-revision = ${repr(up_revision)}
-down_revision = ${repr(down_revision)}
+revision = ${repr(up_revision).replace("'", '"')}
+down_revision = ${repr(down_revision).replace("'", '"')}
 branch_labels = None
 depends_on = None
 
+AUDIT = "audit"
+
 
 def upgrade() -> None:
-    """Apply the change."""
-    ${upgrades if upgrades else "pass"}
+    """Replace this by the statements, and bring ``toolkit.storage.tables`` to the same state."""
+    op.execute(f"ALTER TABLE {AUDIT}.")

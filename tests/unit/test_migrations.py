@@ -1,0 +1,45 @@
+"""`make migration`: the next module of the schema's history."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolkit.storage.schema import newest_revision
+
+ROOT = Path(__file__).parents[2]
+VENV = Path(sys.executable).parents[1]
+VERSIONS = Path("toolkit", "storage", "migrations", "versions")
+
+
+@pytest.fixture
+def copy(tmp_path) -> Path:
+    shutil.copytree(ROOT / "toolkit", tmp_path / "toolkit", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def make(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = ("make", f"--file={ROOT / 'Makefile'}", f"VENV={VENV}", "--old-file=setup", "migration", *arguments)
+    return subprocess.run(command, cwd=copy, capture_output=True, text=True)
+
+
+def test_a_generated_migration_has_the_next_number_and_passes_the_checks(copy):
+    made = make(copy, "NAME=keep the reason")
+    assert made.returncode == 0, made.stderr
+    number = f"{int(newest_revision()) + 1:04}"
+    written = copy / VERSIONS / f"{number}_keep_the_reason.py"
+    names: dict[str, object] = {}
+    exec(written.read_text(), names)
+    assert (names["revision"], names["down_revision"]) == (number, newest_revision())
+    for check in (("check",), ("format", "--check")):
+        subprocess.run([VENV / "bin" / "ruff", *check, written], cwd=copy, check=True)
+
+
+def test_a_migration_needs_a_name(copy):
+    refused = make(copy)
+    assert refused.returncode == 2
+    assert "make migration NAME=what_it_changes" in refused.stderr
+    assert {path.name for path in (copy / VERSIONS).iterdir()} >= {"0001_observations.py"}
