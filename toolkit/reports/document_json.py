@@ -1,8 +1,8 @@
-"""``missing-evidence.json``: the same report for programs.
+"""``missing-evidence.json``: the same report for programs, with the same bytes whenever that moment is asked for.
 
 ::
 
-    report, asOf, madeAt      "missing-evidence"; times are ISO 8601 with an offset
+    report, asOf              "missing-evidence"; times are ISO 8601 with an offset
     sales, compliant, incomplete, conflict                     counts of sales
     completedWithoutEvidence, withoutClient                    counts of sales
     unexamined                counted files that nobody has looked into yet
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -37,14 +38,26 @@ from toolkit.reports.times import iso, iso_column
 
 def write(report: Report, path: Path) -> None:
     """Write the summary and then the rows, one a line."""
-    head = json.dumps(summary(report.result, report.timezone), ensure_ascii=False, indent=2)
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(head.removesuffix("\n}") + ',\n  "rows": [')
-        separator = "\n"
-        for row in _rows(report):
-            file.write(f"{separator}    {json.dumps(row, ensure_ascii=False)}")
-            separator = ",\n"
-        file.write("\n  ]\n}\n" if separator != "\n" else "]\n}\n")
+        file.writelines(_text(report))
+
+
+def fingerprint(report: Report) -> str:
+    """The SHA-256 of the document, whether it is written or not: the same whenever the report is made."""
+    digest = sha256()
+    for piece in _text(report):
+        digest.update(piece.encode())
+    return digest.hexdigest()
+
+
+def _text(report: Report) -> Iterator[str]:
+    head = json.dumps(summary(report.result, report.timezone), ensure_ascii=False, indent=2)
+    yield head.removesuffix("\n}") + ',\n  "rows": ['
+    separator = "\n"
+    for row in _rows(report):
+        yield f"{separator}    {json.dumps(row, ensure_ascii=False)}"
+        separator = ",\n"
+    yield "\n  ]\n}\n" if separator != "\n" else "]\n}\n"
 
 
 def summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
@@ -53,7 +66,6 @@ def summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
     return {
         "report": STEM,
         "asOf": iso(result.as_of, timezone),
-        "madeAt": iso(result.made_at, timezone),
         "sales": result.sales,
         "compliant": result.compliant,
         "incomplete": result.incomplete,

@@ -1,0 +1,219 @@
+"""``missing-evidence.pdf``: the report for those who print and file it, typeset by Typst.
+
+A tagged PDF/A-2a and PDF/UA-1. The same result gives the same bytes: fonts are those that Typst brings, and the
+document's moment is that of the audit.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any, Final
+
+import typst
+
+from toolkit.domain.codes import CODES
+from toolkit.domain.findings import Reason
+from toolkit.operations.judge.audit.expression import items
+from toolkit.reports import wording
+from toolkit.reports.charts import Chart, Segment, charts, shares
+from toolkit.reports.document_json import fingerprint
+from toolkit.reports.language import Language
+from toolkit.reports.palette import COLOURS, STATUS_INK
+from toolkit.reports.report import Report, known, tuples
+
+SALES_SHOWN: Final = 5000
+"""Sales in the document; the other formats hold all of them."""
+
+FILE_FINDINGS_SHOWN: Final = 1000
+
+_UNPRINTABLE: Final = re.compile(
+    "[^\u0020-\u007e\u00a0-\u00ac\u00ae-\u024f\u0391-\u03a1\u03a3-\u03c9\u0400-\u045f\u200b\u2010-\u2015\u2018-\u201e\u2020-\u2022\u2026\u20ac\u2192]"
+)
+"""Characters that the fonts of the document may lack, which no PDF/A may hold."""
+_LONGEST: Final = 18
+"""Characters of an id on one line."""
+_STAND_IN: Final = "\u25a1"
+
+
+def write(report: Report, path: Path) -> None:
+    """Write the document."""
+    source = files("toolkit.reports").joinpath("templates", "report.typ")
+    with as_file(source) as template:
+        typst.compile(
+            str(template),
+            output=str(path),
+            format="pdf",
+            ignore_system_fonts=True,
+            sys_inputs={"report": json.dumps(_printable(_content(report)), ensure_ascii=False)},
+            pdf_standards=["a-2a", "ua-1"],
+            timestamp=int(report.result.as_of.timestamp()),
+        )
+
+
+def _printable(value: Any) -> Any:
+    """The same content, every character that the fonts may lack replaced by a box."""
+    if isinstance(value, str):
+        return _UNPRINTABLE.sub(_STAND_IN, " ".join(value.split()))
+    if isinstance(value, dict):
+        return {name: _printable(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_printable(each) for each in value]
+    return value
+
+
+def _content(report: Report) -> dict[str, Any]:
+    result, language = report.result, report.language
+    say, number = language.text, language.number
+    lang, _, region = language.code.partition("-")
+    return {
+        "lang": lang,
+        "region": region or "us",
+        "title": say(wording.TITLE),
+        "headline": f"{wording.headline(result, language)}.",
+        "as_of": say("as of %(moment)s", moment=language.moment(result.as_of, report.timezone)),
+        "page": say("page {n} of {all}"),
+        "seal": result.source.seal or say("none yet"),
+        "fingerprint": fingerprint(report),
+        "colours": {str(code): colour for code, colour in COLOURS.items()},
+        "notices": wording.notices(result, language, report.timezone),
+        "shares": [
+            {"name": say(wording.STATUS_NAMES[each.code]), "percent": language.percent(each.length / 100)}  # type: ignore[index]
+            | _segment(each, language)
+            for each in (shares(result) if result.sales else ())
+        ],
+        "cards": [{"figure": number(figure), "name": name} for name, figure in _figures(report).items()],
+        "charts": [_chart(chart, language) for chart in (charts(result, language) if result.sales else ())],
+        "sections": [section for section in (_problems(report), _file_findings(report)) if section["rows"]],
+        "sales": list(_sales(report)),
+        "sales_about": say(
+            "The gravest and oldest first; %(shown)s of %(all)s.",
+            shown=number(min(result.open, SALES_SHOWN)),
+            all=number(result.open),
+        ),
+        "provenance": list(wording.provenance(result, report.timezone, language).items()),
+        "words": {
+            "seal": say("Custody seal"),
+            "fingerprint": say("Fingerprint (SHA-256 of missing-evidence.json)"),
+            "sales": say("Sales to act on"),
+            "sale": say("Sale"),
+            "group": say("Group"),
+            "status": say("Status"),
+            "missing": say("What is missing, and why"),
+            "partner": say("Partner, client"),
+            "days": say("Days"),
+            "provenance": say("Where the numbers come from"),
+        },
+    }
+
+
+def _figures(report: Report) -> dict[str, int]:
+    """The figures on top."""
+    result, say = report.result, report.language.text
+    if not result.open:
+        return {}
+    return {
+        say("completed without evidence"): result.completed_without_evidence,
+        say("days since the oldest open sale was created"): int(result.rows["ageDays"].max()),
+        say("pieces missing"): int(result.missing[list(Reason)].to_numpy().sum()),
+        say("files not examined"): result.unexamined,
+    }
+
+
+def _chart(chart: Chart, language: Language) -> dict[str, Any]:
+    return {
+        "name": chart.name,
+        "title": chart.title,
+        "about": chart.about,
+        "heading": chart.heading,
+        "columns": [{"code": code, "name": name} for code, name in chart.columns.items()],
+        "bars": [
+            {
+                "code": bar.code if chart.name == "missing" else bar.meaning or bar.code,
+                "name": bar.meaning or bar.code,
+                "segments": [_segment(each, language) for each in bar.segments],
+            }
+            for bar in chart.bars
+        ],
+    }
+
+
+def _segment(segment: Segment, language: Language) -> dict[str, Any]:
+    return {
+        "code": segment.code,
+        "start": segment.start,
+        "length": segment.length,
+        "text": language.number(segment.count),
+    }
+
+
+def _problems(report: Report) -> dict[str, Any]:
+    say = report.language.text
+    rows = [
+        (report.language.number(row.sales), say(CODES[row.problem].name), say(CODES[row.problem].meaning))
+        for row in tuples(report.result.problems)
+        if row.sales
+    ]
+    about = say("Sales with each, the gravest first")
+    return _section(say("Problems"), about, {say("Sales"): 0.6, say("Problem"): 2, say("Meaning"): 5}, rows)
+
+
+def _file_findings(report: Report) -> dict[str, Any]:
+    language, found = report.language, report.result.file_findings
+    say = language.text
+    rows = [
+        (
+            ", ".join(each.sale_ids) or say("none"),
+            say(CODES[each.problem].name),
+            f"{say(CODES[each.problem].meaning)} {each.detail}",
+            ", ".join(map(_breakable, each.folders)),
+        )
+        for each in found[:FILE_FINDINGS_SHOWN]
+    ]
+    about = say(
+        "What is odd about the files themselves, the gravest first; %(shown)s of %(all)s.",
+        shown=language.number(len(rows)),
+        all=language.number(len(found)),
+    )
+    widths = {say("Sales"): 1.5, say("Finding"): 1.6, say("Meaning"): 3, say("Where the files lie"): 3}
+    return _section(say("Findings about files"), about, widths, rows)
+
+
+def _section(title: str, about: str, widths: dict[str, float], rows: Sequence[tuple[str, ...]]) -> dict[str, Any]:
+    return {
+        "title": title,
+        "about": about,
+        "columns": list(widths),
+        "widths": list(widths.values()),
+        "rows": rows,
+        "none": "",
+    }
+
+
+def _sales(report: Report) -> Iterator[dict[str, Any]]:
+    language = report.language
+    say = language.text
+    for row in tuples(known(report.result.rows.head(SALES_SHOWN))):
+        pieces = zip(items(row.missing), items(row.reasons), strict=True)
+        yield {
+            "sale": _breakable(row.saleId),
+            "group": row.utilityGroup or "",
+            "status": say(wording.STATUS_NAMES[row.status]),
+            "ink": STATUS_INK[row.status],
+            "pieces": [
+                {"name": say(wording.TYPE_NAMES[code]), "reason": reason, "why": say(CODES[reason].name)}  # type: ignore[index]
+                for code, reason in pieces
+            ],
+            "problems": [say(CODES[problem].name) for problem in items(row.problems)],
+            "partner": row.partner or say("no partner"),
+            "cpf": row.cpf or say("no client"),
+            "days": language.number(row.ageDays),
+        }
+
+
+def _breakable(text: str) -> str:
+    """The text with places where a line may end, so that a long id stays in its column."""
+    return "\u200b".join(text[at : at + _LONGEST] for at in range(0, len(text), _LONGEST))
