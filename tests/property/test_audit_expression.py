@@ -62,7 +62,7 @@ class Record:
     """An evidence record, its type perhaps one that the contract does not know."""
 
     evidence_type: str
-    expires_in: timedelta
+    expires_in: timedelta | None
     stored: Stored | None
 
     def state(self) -> EvidenceState:
@@ -71,7 +71,7 @@ class Record:
             size=self.stored.size if self.stored else None,
             kind=self.stored.kind if self.stored else None,
             damaged=self.stored is not None and self.stored.damaged,
-            expired=self.expires_in <= timedelta(0),
+            expired=None if self.expires_in is None else self.expires_in <= timedelta(0),
         )
 
 
@@ -120,7 +120,7 @@ good = st.sampled_from([Stored(5000, kind, False) for kind in (None, FileKind.PD
 records = st.builds(
     Record,
     evidence_type=st.sampled_from([*EvidenceType, *EvidenceType, EvidenceType.KYC, "SELFIE", "kyc"]),
-    expires_in=st.sampled_from([-MOMENT, timedelta(0), MOMENT, timedelta(days=1)]),
+    expires_in=st.sampled_from([-MOMENT, timedelta(0), MOMENT, timedelta(days=1), None]),
     stored=st.one_of(st.none(), good, stored),
 )
 sales = st.builds(
@@ -141,7 +141,8 @@ def inputs(found: list[Case]) -> tuple[pa.Table, pa.Table, pa.Table]:
         for place, record in enumerate(case.records):
             key = f"k{number}-{place}"
             requested_at = AS_OF - timedelta(days=place)
-            evidences.append((f"s{number}", record.evidence_type, key, requested_at, AS_OF + record.expires_in))
+            expires_at = None if record.expires_in is None else AS_OF + record.expires_in
+            evidences.append((f"s{number}", record.evidence_type, key, requested_at, expires_at))
             if record.stored:
                 found_there = record.stored
                 objects.append(

@@ -112,6 +112,7 @@ def test_a_completed_sale_that_is_not_compliant_is_the_gravest_finding() -> None
     ("size", "kind", "damaged", "expired", "state"),
     [
         (None, None, False, False, EvidenceState.NOT_UPLOADED),
+        (None, None, False, None, EvidenceState.EXPIRY_UNKNOWN),
         (None, None, False, True, EvidenceState.EXPIRED),
         (1, None, False, True, EvidenceState.COUNTED),  # not examined yet: it counts
         (1, FileKind.AUDIO, False, False, EvidenceState.COUNTED),
@@ -122,7 +123,7 @@ def test_a_completed_sale_that_is_not_compliant_is_the_gravest_finding() -> None
     ],
 )
 def test_the_state_of_a_record(
-    size: int | None, kind: FileKind | None, damaged: bool, expired: bool, state: EvidenceState
+    size: int | None, kind: FileKind | None, damaged: bool, expired: bool | None, state: EvidenceState
 ) -> None:
     assert evidence_state(EvidenceType.POV, size=size, kind=kind, damaged=damaged, expired=expired) is state
 

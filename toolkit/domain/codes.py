@@ -232,6 +232,13 @@ _ALL: Final[tuple[Code, ...]] = (
         _UPLOAD,
     ),
     _reason(
+        Reason.EXPIRY_UNKNOWN,
+        "no file, expiry unknown",
+        "A record was made, and no file is there; nobody says until when its credentials are valid.",
+        "Ask the partner whether the file is on its way; otherwise request credentials again.",
+        _UPLOAD,
+    ),
+    _reason(
         Reason.EXPIRED,
         "credentials expired",
         "Credentials were issued and ran out before a file arrived.",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
@@ -66,12 +67,14 @@ class EvidenceState(StrEnum):
     COUNTED = "COUNTED"
     UNUSABLE = "UNUSABLE"
     NOT_UPLOADED = "NOT_UPLOADED"
+    EXPIRY_UNKNOWN = "EXPIRY_UNKNOWN"
     EXPIRED = "EXPIRED"
 
 
 REASON_OF: Final = {
     EvidenceState.UNUSABLE: Reason.UNUSABLE,
     EvidenceState.NOT_UPLOADED: Reason.NOT_UPLOADED,
+    EvidenceState.EXPIRY_UNKNOWN: Reason.EXPIRY_UNKNOWN,
     EvidenceState.EXPIRED: Reason.EXPIRED,
 }
 """The reason that an attempt in this state gives; no attempt at all is ``NEVER_REQUESTED``."""
@@ -100,18 +103,26 @@ def evidence_state(
     size: int | None,
     kind: FileKind | None,
     damaged: bool,
-    expired: bool,
+    expired: bool | None,
 ) -> EvidenceState:
     """The stage of a record, derived from the facts about its object.
 
     ``size`` is in bytes, ``None`` where no object lies under the record's key; ``kind`` is by the bytes,
     ``None`` where they were not examined yet; ``damaged`` stands for every fault that a verification of the
-    contents found; ``expired`` tells whether the credentials ran out.
+    contents found; ``expired`` tells whether the credentials ran out, ``None`` where nobody knows until when they
+    were valid.
     """
     if size is None:
+        if expired is None:
+            return EvidenceState.EXPIRY_UNKNOWN
         return EvidenceState.EXPIRED if expired else EvidenceState.NOT_UPLOADED
     usable = size > 0 and kind in (None, KIND_OF[evidence_type]) and not damaged
     return EvidenceState.COUNTED if usable else EvidenceState.UNUSABLE
+
+
+def ran_out(expires_at: datetime | None, now: datetime) -> bool | None:
+    """Tell whether credentials ran out; ``None`` where the service does not say until when they are valid."""
+    return None if expires_at is None else expires_at <= now
 
 
 def evaluate(sale: Sale, evidences: Iterable[Evidence]) -> Verdict:

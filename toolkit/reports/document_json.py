@@ -9,7 +9,8 @@
     coverage   {verified, firstBytes, never, unreadable}       counted files by how far they were looked at
     compliantVerified         compliant sales of which every counted file was verified
     byGroup    [{utilityGroup, compliant, incomplete, conflict}]
-    missing    [{evidenceType, UNUSABLE, NOT_UPLOADED, EXPIRED, NEVER_REQUESTED}]      counts of sales
+    missing    [{evidenceType, UNUSABLE, NOT_UPLOADED, EXPIRY_UNKNOWN, EXPIRED,
+               NEVER_REQUESTED}]      counts of sales
     problems   [{problem, severity, sales}]
     fileFindings  [{problem, saleIds, evidenceIds, folders, detail}]      about the files themselves
     ages       [{ageDays, incomplete, conflict}]               open sales by days since their creation

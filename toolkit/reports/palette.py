@@ -13,6 +13,7 @@ COLOURS: Final[Mapping[str, str]] = {
     Status.CONFLICT: "#a52f45",
     Reason.UNUSABLE: "#7d4a97",
     Reason.NOT_UPLOADED: "#9cc3dd",
+    Reason.EXPIRY_UNKNOWN: "#75a9cb",
     Reason.EXPIRED: "#4f8fb9",
     Reason.NEVER_REQUESTED: "#1c4e74",
 }

@@ -21,7 +21,7 @@ _COMMANDS: Final = {
     "up": ("services", "Start the embedded services and make their schema ready."),
     "down": ("services", "Stop the embedded services; their data stay."),
     "status": ("services", "Say what runs where, and whether the schema fits."),
-    "db": ("services", "Create or upgrade the schema of the database."),
+    "db": ("database", "The schema of the database, and how the service's own tables are read."),
     "clients": ("clients", "Register clients from spreadsheets."),
     "sales": ("sales", "Take over sales, and complete them when their evidence allows it."),
     "credentials": ("credentials", "Ask for upload credentials: a record, and a form to post its file."),

@@ -133,7 +133,8 @@ def list_records(ctx: Context, sale_id: str, as_json: bool) -> int:
     for record in records:
         state = "WITHDRAWN" if record.withdrawn_at else record.state or "TYPE_UNKNOWN"
         requested = readable(record.requested_at, ctx.settings.timezone)
-        show(f"{record.id}  {record.evidence_type:<40}  {state:<12}  {requested}  {record.requested_by}")
+        by = record.requested_by or "unknown"
+        show(f"{record.id}  {record.evidence_type:<40}  {state:<14}  {requested}  {by}")
     if not records:
         note(f"{sale_id} has no evidence records yet")
     return DONE

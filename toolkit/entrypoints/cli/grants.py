@@ -41,6 +41,8 @@ def grants_command(ctx: Context, role: str, purpose: str) -> int:
             "The embedded database has one role, its owner. Set DATABASE_URL to a shared database."
         )
     database = Database(ctx.settings.database_url)
-    for statement in grants(role, As(purpose), database=database.engine.url.database or ""):
+    described = ctx.application.service_map
+    sources = None if described is None else described.sources
+    for statement in grants(role, As(purpose), database=database.engine.url.database or "", sources=sources):
         show(statement)
     return DONE

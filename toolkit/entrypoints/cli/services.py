@@ -1,4 +1,4 @@
-"""``toolkit up``, ``down``, ``status`` and ``db``: the services that the toolkit stands on."""
+"""``toolkit up``, ``down`` and ``status``: the services that the toolkit stands on."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from typing import Any
 import click
 
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context, print_json
-from toolkit.entrypoints.cli.grants import grants_command
 from toolkit.entrypoints.health import ServiceHealth, service_health
-from toolkit.storage import embedded, schema
-from toolkit.storage.database import Database
+from toolkit.storage import embedded
 
 _INDENT = 10
 
@@ -72,55 +70,6 @@ def status(ctx: Context, as_json: bool) -> int:
     else:
         _show(ctx, found)
     return NEEDS_ATTENTION if any(health.problem for health in found) else DONE
-
-
-@click.group()
-def db() -> None:
-    """The schema of the database.
-
-    \b
-    Examples:
-      toolkit db upgrade
-      toolkit db upgrade --help
-    """
-
-
-@db.command()
-@click.option("--service-tables", is_flag=True, help="Also create the service's tables, where there are none.")
-@pass_context
-def upgrade(ctx: Context, service_tables: bool) -> int:
-    """Bring the toolkit's schema to this version, all or nothing.
-
-    The tables of the sales service (clients, addresses, sales, evidences) are never altered. Where there are
-    none yet, --service-tables creates them; in the embedded database that is always done.
-
-    \b
-    Example:
-      toolkit db upgrade
-      DATABASE_URL=postgresql://toolkit@db.example/sales toolkit db upgrade --service-tables
-    """
-    url = ctx.settings.database_url
-    described = ctx.application.service_map
-    if service_tables and described is not None:
-        raise click.UsageError(
-            "--service-tables makes the contract's own tables; TOOLKIT_SERVICE_MAP names others."
-        )
-    database = Database(
-        url or embedded.database_url(ctx.settings.home), embedded=url is None, mapped=described is not None
-    )
-    try:
-        schema.upgrade(
-            database,
-            service_tables=described is None and (service_tables or database.embedded),
-            service_map=described,
-        )
-    finally:
-        database.dispose()
-    click.echo(f"{database.address}: schema {schema.newest_revision()}")
-    return DONE
-
-
-db.add_command(grants_command)
 
 
 def _show(ctx: Context, found: Sequence[ServiceHealth]) -> None:

@@ -37,6 +37,7 @@ _STATUS_COLOURS: Final = {Status.COMPLIANT: GOOD, Status.INCOMPLETE: DOUBTFUL, S
 _REASON_COLOURS: Final = {
     Reason.UNUSABLE: "#7d4a97",
     Reason.NOT_UPLOADED: "#9cc3dd",
+    Reason.EXPIRY_UNKNOWN: "#75a9cb",
     Reason.EXPIRED: "#4f8fb9",
     Reason.NEVER_REQUESTED: "#1c4e74",
 }

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row
 
 from toolkit.domain.evidence import EvidenceType, FileKind
 from toolkit.domain.findings import Status, Verdict
-from toolkit.domain.rules import Evidence, Sale, evaluate, evidence_state
+from toolkit.domain.rules import Evidence, Sale, evaluate, evidence_state, ran_out
 from toolkit.domain.sales import is_possible_sale_id
 from toolkit.domain.signatures import SIGNATURE_BYTES, kind_of_bytes
 from toolkit.errors import SaleNotFound
@@ -130,6 +130,6 @@ def _examined(bucket: Bucket, record: Row[Any], now: datetime) -> Evidence:
         size=found.size if found is not None else None,
         kind=kind,
         damaged=same_version and bool(record.damaged),
-        expired=record.expires_at <= now,
+        expired=ran_out(record.expires_at, now),
     )
     return Evidence(evidence_type, state)

@@ -9,7 +9,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from toolkit.domain.evidence import EvidenceType, FileKind
-from toolkit.domain.rules import EvidenceState, evidence_state
+from toolkit.domain.rules import EvidenceState, evidence_state, ran_out
 from toolkit.domain.sales import is_possible_sale_id
 from toolkit.errors import SaleNotFound
 from toolkit.operations import Clock
@@ -25,7 +25,8 @@ class EvidenceRecord:
     evidence_type: str
     state: EvidenceState | None
     """``None`` for a type that the contract does not know: it never counts."""
-    requested_by: str
+    requested_by: str | None
+    """``None`` where the service does not say."""
     requested_at: datetime
     withdrawn_at: datetime | None
 
@@ -73,7 +74,7 @@ def records_of(database: Database, sale_id: str, clock: Clock) -> list[EvidenceR
                 size=row.size,
                 kind=FileKind(row.kinds[-1]) if row.kinds else None,
                 damaged=bool(row.damaged),
-                expired=row.expires_at <= now,
+                expired=ran_out(row.expires_at, now),
             )
             if row.evidence_type in set(EvidenceType)
             else None,

@@ -184,6 +184,7 @@ class _Batch:
                     file.write(_line(item.row, evidence_id, form))
                     issued.append(evidence_id)
                 elif not record.uploaded:
+                    assert record.expires_at is not None  # otherwise nobody knows whether it is still valid
                     form = self._form(record.object_key, record.expires_at)
                     file.write(_line(item.row, record.evidence_id, form))
                     reissued.append(record.evidence_id)

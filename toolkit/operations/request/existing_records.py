@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Row
 
 from toolkit.domain.evidence import EvidenceType, FileKind
-from toolkit.domain.rules import EvidenceState, evidence_state
+from toolkit.domain.rules import EvidenceState, evidence_state, ran_out
 from toolkit.operations.request.manifest import Wanted
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import raw
@@ -31,7 +31,7 @@ class KnownRecord:
 
     evidence_id: UUID
     object_key: str
-    expires_at: datetime
+    expires_at: datetime | None
     uploaded: bool
     """Whether a file lies under its key that is not known to be unusable."""
 
@@ -62,7 +62,7 @@ def known_records(connection: Connection, bucket: Bucket, now: datetime) -> dict
     for record in records:
         uploaded = record.object_key in arrived or _is_seen_usable(record)
         better = known.get(record.position)
-        if (uploaded or record.expires_at > now) and (better is None or (uploaded and not better.uploaded)):
+        if (uploaded or _is_valid(record, now)) and (better is None or (uploaded and not better.uploaded)):
             known[record.position] = KnownRecord(record.id, record.object_key, record.expires_at, uploaded)
     return known
 
@@ -70,13 +70,18 @@ def known_records(connection: Connection, bucket: Bucket, now: datetime) -> dict
 def sales_with_kyc(connection: Connection, bucket: Bucket, sale_ids: Sequence[str], now: datetime) -> set[str]:
     """Find the sales that have a KYC file not known to be unusable, or credentials for one."""
     records = connection.execute(sa.text(_KYC_RECORDS), {"sales": list(sale_ids)}).all()
-    ended = [record for record in records if record.expires_at <= now]
+    ended = [record for record in records if not _is_valid(record, now)]
     arrived = _in_bucket(bucket, [record.object_key for record in ended if record.size is None])
     return {
         record.sale_id
         for record in records
-        if record.expires_at > now or record.object_key in arrived or _is_seen_usable(record)
+        if _is_valid(record, now) or record.object_key in arrived or _is_seen_usable(record)
     }
+
+
+def _is_valid(record: Row[Any], now: datetime) -> bool:
+    """Whether its credentials are known to be valid."""
+    return ran_out(record.expires_at, now) is False
 
 
 def _is_seen_usable(record: Row[Any]) -> bool:
@@ -131,7 +136,7 @@ _RECORDS_OF: Final = """
     ) AS looked ON true
     WHERE {condition}
       AND NOT EXISTS (SELECT FROM audit.withdrawals WHERE evidence_id = record.id)
-    ORDER BY {place}, record.expires_at DESC, record.id
+    ORDER BY {place}, record.expires_at DESC NULLS LAST, record.id
 """
 
 _RECORDS: Final = _RECORDS_OF.format(

@@ -57,7 +57,7 @@ class Renewal:
             known = known_records(connection, self.bucket, now).get(0)
             if known is not None and known.uploaded:
                 return None
-            if known is not None and known.expires_at > line.policy.expires_at:
+            if known is not None and known.expires_at and known.expires_at > line.policy.expires_at:
                 form = self.bucket.presign_post(
                     known.object_key, max_bytes=self.limits.max_bytes, expires_at=known.expires_at
                 )

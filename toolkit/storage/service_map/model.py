@@ -15,6 +15,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Val
 from toolkit.errors import SettingsError
 from toolkit.storage.tables import OWN_TABLES, service
 
+TODO: Final = "TODO"
+"""Stands in a draft where only a person knows; a mapping that holds it is refused."""
+
 GENERATION: Final = 1
 """Counts up when the same file gives other views, so that an upgrade of the toolkit makes them again."""
 
@@ -138,6 +141,14 @@ class ServiceMap(_Part):
         return sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()[:12]
 
     @property
+    def sources(self) -> list[str]:
+        """The tables that are read, as SQL names them, except those inside queries."""
+        found = [relation.from_ for relation in self.relations.values() if not relation.is_query]
+        for relation in self.relations.values():
+            found += [source.table for source in relation.columns.values() if source.table is not None]
+        return [name for name in dict.fromkeys(found) if name]
+
+    @property
     def relations(self) -> dict[str, Relation]:
         """The relations by name, in the order in which they refer to each other."""
         return {name: getattr(self, name) for name in NEEDED}
@@ -168,6 +179,7 @@ def understood(document: dict[str, Any], named: str) -> ServiceMap:
         )
         relations[name] = {("from_" if key == "from" else key): value for key, value in given.items()}
         mistakes += [] if given.get("absent") is True else _unmatched(name, given)
+    mistakes += [f"{place} is still to be filled in" for place in _to_fill_in(document)]
     try:
         found = ServiceMap.model_validate(document | relations)
     except ValidationError as error:
@@ -197,6 +209,14 @@ def _unmatched(relation: str, given: dict[str, Any]) -> list[str]:
     ]
     nowhere = [] if given.get("from") else [f"{relation}.from is missing: the table, with its schema"]
     return nowhere + strange + lacking + absent
+
+
+def _to_fill_in(part: Any, place: str = "") -> list[str]:
+    """The places that a draft left to a person."""
+    if isinstance(part, dict):
+        inside = (_to_fill_in(value, f"{place}.{name}") for name, value in part.items())
+        return [found for each in inside for found in each]
+    return [place.lstrip(".")] if part == TODO else []
 
 
 def _place(location: tuple[int | str, ...]) -> str:

@@ -47,12 +47,15 @@ EVIDENCES: Final = ibis.schema(
     {
         "sale_id": "!string",
         "evidence_type": "!string",
-        "object_key": "!string",
+        "object_key": "string",
         "requested_at": "!timestamp('UTC')",
-        "expires_at": "!timestamp('UTC')",
+        "expires_at": "timestamp('UTC')",
     }
 )
-"""One row an evidence record that is not withdrawn. A type that the contract does not know never counts."""
+"""One row an evidence record that is not withdrawn. A type that the contract does not know never counts.
+
+``object_key`` and ``expires_at`` are null where the service does not say them.
+"""
 
 OBJECTS: Final = ibis.schema(
     {"key": "!string", "size": "!int64", "kind": "string", "damaged": "!boolean", "coverage": "!string"}
@@ -111,6 +114,7 @@ def _attempts(evidences: Table, objects: Table, as_of: datetime) -> Table:
     usable = (found["size"] > 0) & (found.kind.isnull() | (found.kind == demanded)) & ~found.damaged
     rank = ibis.cases(
         (absent & expired, _ORDER.index(EvidenceState.EXPIRED)),
+        (absent & found.expires_at.isnull(), _ORDER.index(EvidenceState.EXPIRY_UNKNOWN)),
         (absent, _ORDER.index(EvidenceState.NOT_UPLOADED)),
         (usable, _COUNTED),
         else_=_ORDER.index(EvidenceState.UNUSABLE),

@@ -1,0 +1,126 @@
+"""``toolkit db``: the toolkit's schema, and how the service's own tables are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, note, pass_context, show
+from toolkit.entrypoints.cli.grants import grants_command
+from toolkit.errors import BucketError, InvalidInput
+from toolkit.storage import embedded, schema
+from toolkit.storage.database import Database
+from toolkit.storage.service_map.draft import draft_map
+
+
+@click.group()
+def db() -> None:
+    """The schema of the database, and how the tables of the sales service are read.
+
+    \b
+    The service's tables may be named and built in any way. A mapping file says where each
+    piece of data comes from, and TOOLKIT_SERVICE_MAP names it: from nothing to the first report.
+
+    \b
+    Example:
+      toolkit db map --out service.toml       a first draft; look through it, fill in TODO
+      export TOOLKIT_SERVICE_MAP=service.toml
+      toolkit db upgrade                      views in schema audit_service, and schema audit
+      toolkit report --out reports
+    """
+
+
+@db.command()
+@click.option("--service-tables", is_flag=True, help="Also create the service's tables, where there are none.")
+@pass_context
+def upgrade(ctx: Context, service_tables: bool) -> int:
+    """Bring the toolkit's schema to this version, all or nothing.
+
+    The tables of the sales service are never altered. With TOOLKIT_SERVICE_MAP they are read through views in
+    schema audit_service, which are made again when the file changes. Without it they are the contract's own
+    (clients, addresses, sales, evidences) in schema public; where there are none yet, --service-tables creates
+    them, and in the embedded database that is always done.
+
+    \b
+    Example:
+      toolkit db upgrade
+      DATABASE_URL=postgresql://toolkit@db.example/sales toolkit db upgrade --service-tables
+    """
+    described = ctx.application.service_map
+    if service_tables and described is not None:
+        raise click.UsageError(
+            "--service-tables makes the contract's own tables; TOOLKIT_SERVICE_MAP names others."
+        )
+    with _opened(ctx, mapped=described is not None) as database:
+        schema.upgrade(
+            database,
+            service_tables=described is None and (service_tables or database.embedded),
+            service_map=described,
+        )
+        views = "" if described is None else f", views of mapping {described.fingerprint}"
+        show(f"{database.address}: schema {schema.newest_revision()}{views}")
+    return DONE
+
+
+@db.command("map")
+@click.option("--out", type=Place(), help="The file to write; without it the draft goes to stdout.")
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@pass_context
+def map_(ctx: Context, out: Path | None, force: bool) -> int:
+    """Look at a database and write a first mapping file for it.
+
+    \b
+    Names in English and Portuguese, types, foreign keys, enums, comments such as
+    "1 = A, 2 = B" and some values are looked at; no value but a code gets into the file.
+    What was taken by its name or by habit says REVIEW, what only a person knows says TODO.
+    Where EVIDENCE_BUCKET is set, some keys are looked for there.
+
+    \b
+    Example:
+      DATABASE_URL=postgresql://toolkit@db.example/sales toolkit db map --out service.toml
+
+    Exit status 3: something has to be filled in.
+    """
+    if out is not None and out.exists() and not force:
+        raise InvalidInput(f"{out} is there already; --force writes over it.")
+    with _opened(ctx, mapped=True) as database:
+        draft = draft_map(database, ctx.settings.timezone.key, _holds(ctx))
+    if out is None:
+        click.echo(draft.text, nl=False)
+    else:
+        out.write_text(draft.text, encoding="utf-8")
+        show(f"{out}: written")
+    for words, names in (("to fill in (TODO)", draft.to_fill_in), ("to review", draft.to_review)):
+        if names:
+            note(f"{words}: {', '.join(names)}")
+    return NEEDS_ATTENTION if draft.to_fill_in else DONE
+
+
+db.add_command(grants_command)
+
+
+def _holds(ctx: Context) -> Callable[[str], bool] | None:
+    """Tell whether the bucket holds an object; ``None`` where there is no bucket that answers."""
+    if ctx.settings.evidence_bucket is None:
+        return None
+    try:
+        bucket = ctx.application.bucket
+        bucket.check()
+    except BucketError as error:
+        note(f"note: the bucket was not looked at. {error}")
+        return None
+    return lambda key: bucket.head(key) is not None
+
+
+@contextmanager
+def _opened(ctx: Context, *, mapped: bool) -> Iterator[Database]:
+    """The database as it is, whether its schema fits or not."""
+    url = ctx.settings.database_url
+    database = Database(url or embedded.database_url(ctx.settings.home), embedded=url is None, mapped=mapped)
+    try:
+        yield database
+    finally:
+        database.dispose()

@@ -1,0 +1,157 @@
+"""The tables and columns of a database, as PostgreSQL's catalog describes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolkit.storage.service_map.expressions import quoted
+from toolkit.storage.tables import AUDIT, SERVICE
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column; ``family`` sums its type up, and ``type`` is what PostgreSQL calls it, with its length."""
+
+    name: str
+    type: str
+    cast: str
+    family: str
+    required: bool
+    filled: bool
+    """Whether a row that does not name it gets a value: a default, an identity or a generated column."""
+    generated: bool
+    default: str
+    comment: str
+    labels: tuple[str, ...]
+    key: bool
+    """Whether it is the whole primary key."""
+    unique: bool
+    sequence: str | None
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A foreign key of one column."""
+
+    column: str
+    table: str
+    key: str
+
+
+@dataclass(frozen=True, eq=False)
+class CatalogTable:
+    """A table or view; ``name`` is how SQL names it, schema included."""
+
+    name: str
+    plain_name: str
+    schema: str
+    kind: str
+    comment: str
+    readable: bool
+    columns: dict[str, Column] = field(default_factory=dict)
+    references: list[Reference] = field(default_factory=list)
+
+    def reference(self, column: str) -> Reference | None:
+        """The foreign key that starts at this column."""
+        return next((each for each in self.references if each.column == column), None)
+
+
+def read_catalog(connection: Connection) -> dict[str, CatalogTable]:
+    """Every table and view that is neither PostgreSQL's nor the toolkit's, by its name in SQL."""
+    found: dict[int, CatalogTable] = {}
+    bound = {"own": [AUDIT, SERVICE]}
+    for row in connection.execute(sa.text(_TABLES), bound):
+        name = f"{_named(row.schema)}.{_named(row.name)}"
+        found[row.oid] = CatalogTable(name, row.name, row.schema, row.kind, row.comment, row.readable)
+    for row in connection.execute(sa.text(_COLUMNS), {"tables": list(found)}):
+        found[row.table].columns[row.name] = Column(
+            name=row.name,
+            type=row.type,
+            cast=row.cast,
+            family=_FAMILIES.get(row.base, "enum" if row.labels else "other"),
+            required=row.required,
+            filled=row.filled,
+            generated=row.generated,
+            default=row.default,
+            comment=row.comment,
+            labels=tuple(row.labels),
+            key=row.key,
+            unique=row.unique,
+            sequence=row.sequence,
+        )
+    for row in connection.execute(sa.text(_REFERENCES), {"tables": list(found)}):
+        if row.referenced in found:
+            reference = Reference(row.column, found[row.referenced].name, row.key)
+            found[row.table].references.append(reference)
+    return {table.name: table for table in found.values()}
+
+
+def _named(name: str) -> str:
+    plain = name.isascii() and name.replace("_", "a").isalnum() and name == name.lower() and not name[0].isdigit()
+    return name if plain else quoted(name)
+
+
+_FAMILIES: Final = {
+    **dict.fromkeys(("text", "varchar", "bpchar", "citext", "name"), "text"),
+    **dict.fromkeys(("int2", "int4", "int8"), "integer"),
+    **dict.fromkeys(("json", "jsonb"), "json"),
+    "numeric": "number",
+    "bool": "boolean",
+    "uuid": "uuid",
+    "date": "date",
+    "time": "time",
+    "timestamp": "timestamp",
+    "timestamptz": "timestamptz",
+}
+
+_TABLES: Final = """
+    SELECT class.oid, nspname AS schema, relname AS name, relkind::text AS kind,
+           coalesce(obj_description(class.oid, 'pg_class'), '') AS comment,
+           has_schema_privilege(space.oid, 'USAGE') AND has_table_privilege(class.oid, 'SELECT') AS readable
+    FROM pg_class AS class
+    JOIN pg_namespace AS space ON space.oid = relnamespace
+    WHERE relkind IN ('r', 'p', 'v', 'm', 'f')
+      AND NOT relispartition
+      AND nspname NOT LIKE 'pg\\_%'
+      AND nspname <> 'information_schema'
+      AND nspname <> ALL(:own)
+    ORDER BY nspname, relname
+"""
+
+_COLUMNS: Final = """
+    SELECT attrelid AS table, attname AS name, format_type(atttypid, atttypmod) AS type,
+           format_type(atttypid, NULL) AS cast,
+           coalesce(base.typname, type.typname) AS base,
+           attnotnull AS required,
+           atthasdef OR attidentity <> '' AS filled,
+           attgenerated <> '' OR attidentity = 'a' AS generated,
+           coalesce(pg_get_expr(adbin, adrelid), '') AS default,
+           coalesce(col_description(attrelid, attnum), '') AS comment,
+           ARRAY(SELECT enumlabel::text FROM pg_enum WHERE enumtypid = atttypid ORDER BY enumsortorder) AS labels,
+           EXISTS (SELECT FROM pg_index WHERE indrelid = attrelid AND indisprimary AND indkey::text = attnum::text)
+               AS key,
+           EXISTS (SELECT FROM pg_index WHERE indrelid = attrelid AND indisunique AND indpred IS NULL
+                   AND indkey::text = attnum::text) AS unique,
+           pg_get_serial_sequence(quote_ident(nspname) || '.' || quote_ident(relname), attname) AS sequence
+    FROM pg_attribute
+    JOIN pg_class AS class ON class.oid = attrelid
+    JOIN pg_namespace AS space ON space.oid = relnamespace
+    JOIN pg_type AS type ON type.oid = atttypid
+    LEFT JOIN pg_type AS base ON base.oid = type.typbasetype
+    LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+    WHERE attrelid = ANY(:tables) AND attnum > 0 AND NOT attisdropped
+    ORDER BY attrelid, attnum
+"""
+
+_REFERENCES: Final = """
+    SELECT conrelid AS table, own.attname AS column, confrelid AS referenced, other.attname AS key
+    FROM pg_constraint
+    JOIN pg_attribute AS own ON own.attrelid = conrelid AND own.attnum = conkey[1]
+    JOIN pg_attribute AS other ON other.attrelid = confrelid AND other.attnum = confkey[1]
+    WHERE contype = 'f' AND array_length(conkey, 1) = 1 AND conrelid = ANY(:tables)
+    ORDER BY conrelid, conname
+"""

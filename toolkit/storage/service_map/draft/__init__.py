@@ -1,0 +1,79 @@
+"""A first mapping for a database that nobody has described yet, with what could and could not be matched.
+
+::
+
+    vocabulary      the words that tables and columns are named by, and what they stand for
+    samples         what the values of a column look like
+    codes           what another system's codes stand for, by its comments or by plain names
+    matching        the table of each relation, and the field of each column
+    relations       the parts of each relation: keys, references, codes, zones, filters
+    choices         one line of the file
+
+Whatever is not read from the database itself is marked REVIEW; what only a person knows is marked TODO.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from toolkit.storage.database import Database
+from toolkit.storage.service_map.catalog import read_catalog
+from toolkit.storage.service_map.draft.matching import match_tables
+from toolkit.storage.service_map.draft.relations import DraftedRelation, Drafting
+from toolkit.storage.service_map.draft.samples import Samples
+
+__all__ = ["Draft", "draft_map"]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The text of a mapping file; ``to_fill_in`` and ``to_review`` name its lines as ``relation.column``."""
+
+    text: str
+    to_fill_in: tuple[str, ...]
+    to_review: tuple[str, ...]
+
+
+def draft_map(database: Database, zone: str, holds: Callable[[str], bool] | None = None) -> Draft:
+    """Look at the catalog and at some values, and write down how the service's data can be read.
+
+    Args:
+        database: its tables are only read.
+        zone: of bare times that nothing else is known about.
+        holds: tells whether an object lies in the bucket under a key; ``None`` where there is no bucket to ask.
+    """
+    with database.snapshot() as connection:
+        samples = Samples(connection)
+        catalog = read_catalog(connection)
+        drafting = Drafting(catalog, match_tables(catalog, samples), samples, zone, holds)
+        relations = drafting.relations()
+    lines = [_HEAD, f"timezone = {drafting.timezone.line}", ""]
+    for relation in relations:
+        lines += [*relation.lines(), ""]
+    if others := drafting.unused_tables(relations):
+        lines.append(f"# Tables that nothing was taken from: {', '.join(others)}")
+    return Draft("\n".join(lines).rstrip() + "\n", _named(relations, "open"), _named(relations, "review"))
+
+
+def _named(relations: list[DraftedRelation], quality: str) -> tuple[str, ...]:
+    return tuple(
+        f"{relation.name}.{column}"
+        for relation in relations
+        for column, choice in relation.choices.items()
+        if getattr(choice, quality)
+    )
+
+
+_HEAD = """\
+# How the sales service's data are read: drafted by `toolkit db map`. Look through it, fill in what says TODO,
+# name this file in TOOLKIT_SERVICE_MAP, then run: toolkit db upgrade, and: toolkit db check
+# On the left the contract's columns; on the right where each comes from:
+#   "column"                                                    a column of the table, under its own name
+#   { column = "c", codes = { 1 = "A" } }                       its codes; one that is not listed stays as it is
+#   { column = "c", table = "s.t", key = "id", by = "t_id" }    the column of the row of t whose key is t_id
+#   { date = "d", time = "t" }, zone = "America/Sao_Paulo"      a time in two columns; the zone of a bare time
+#   { folder = "f", name = "n" }, { media_type_of = "n" }       a path in two columns; a type by the ending
+#   { column = "c", json_path = ["a", "b"] }, { sql = "..." }, { value = "..." }, { absent = true }
+# where = "..." says which rows belong to it; read_only = true keeps the toolkit from writing any of these tables.
+"""

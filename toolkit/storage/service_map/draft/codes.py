@@ -1,0 +1,85 @@
+"""What the codes of another system stand for in the contract, by its own comments or by plain names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from toolkit.domain.evidence import EvidenceType, UtilityGroup
+from toolkit.storage.service_map.draft.vocabulary import GROUPS, NO, YES, tokens, words
+
+_PAIR: Final = re.compile(r"([\w.+-]+)\s*(?:=>|->|→|=|:|–|—|-)\s*([^,;|\n]+)")
+
+_EXACT: Final = {"".join(words(each.value)): each for each in EvidenceType}
+_AUDIO: Final = {"audio", "voice", "voz", "gravacao", "recording", "call", "ligacao", "pov", "som"}
+_KYC: Final = {"kyc", "biometria", "biometrics", "biometric", "facial", "face", "selfie"}
+_PAYER: Final = {"payer", "responsible", "financial"}
+
+
+def stated(comment: str) -> dict[str, str]:
+    """The codes that a comment explains, as in ``1 = A, 2 = B``."""
+    return {code: meaning.strip(" .)") for code, meaning in _PAIR.findall(comment)}
+
+
+def group(text: str) -> str | None:
+    """The utility group that a text names."""
+    found = GROUPS.fullmatch(text.strip())
+    return found[1].upper() if found else None
+
+
+def evidence_type(text: str) -> str | None:
+    """The evidence type that a text names: by the contract's word, or by what it says in English or Portuguese."""
+    exact = _EXACT.get("".join(words(text)))
+    if exact is not None:
+        return exact.value
+    spelled, meant = set(words(text)), set(tokens(text))
+    if spelled & _KYC:
+        return EvidenceType.KYC
+    client, payer = "client" in meant, bool(meant & _PAYER)
+    if spelled & _AUDIO and client != payer:
+        return EvidenceType.AUT if payer else EvidenceType.POV
+    if "document" in meant and (client or payer):
+        both = EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO
+        return (
+            both
+            if client and payer
+            else EvidenceType.DOC_RESPONSAVEL_FINANCEIRO
+            if payer
+            else EvidenceType.DOC_CONTRATANTE
+        )
+    return None
+
+
+def flag(text: str) -> bool | None:
+    """The yes or no that a text stands for."""
+    plain = text.strip().lower()
+    return True if plain in YES else False if plain in NO else None
+
+
+MEANINGS: Final[dict[str, tuple[Callable[[str], str | None], Iterable[str]]]] = {
+    "utility_group": (group, list(UtilityGroup)),
+    "evidence_type": (evidence_type, list(EvidenceType)),
+}
+"""How a code of these columns is understood, and the values that need no code."""
+
+
+def decoded(column: str, values: Iterable[str], comment: str) -> tuple[dict[str, str], list[str]]:
+    """The contract's value for each code that differs from it, and the codes that nothing explains.
+
+    What the comment says comes first; a code that it explains is kept although no row has it yet.
+    """
+    understand, known = MEANINGS[column]
+    said = {code: understand(meaning) for code, meaning in stated(comment).items()}
+    codes = {code: meaning for code, meaning in said.items() if meaning is not None and code != meaning}
+    unknown = []
+    for value in values:
+        plain = value.rstrip()
+        if plain in codes or plain in known:
+            continue
+        meaning = understand(plain)
+        if meaning is None:
+            unknown.append(plain)
+        else:
+            codes[plain] = meaning
+    return codes, unknown

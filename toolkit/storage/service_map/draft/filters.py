@@ -1,0 +1,111 @@
+"""Which rows belong to a relation, and what a new row needs beyond what the contract knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from toolkit.storage.service_map.catalog import CatalogTable, Column
+from toolkit.storage.service_map.draft import codes
+from toolkit.storage.service_map.draft.choices import Choice
+from toolkit.storage.service_map.draft.samples import Field, Samples
+from toolkit.storage.service_map.draft.vocabulary import NO, YES, tokens
+from toolkit.storage.service_map.expressions import THIS, literal, quoted
+
+if TYPE_CHECKING:
+    from toolkit.storage.service_map.draft.times import Zones
+
+_ENDED: Final = {
+    "clients": {"deleted"},
+    "addresses": {"deleted"},
+    "sales": {"deleted", "cancelled"},
+    "evidences": {"deleted", "cancelled"},
+}
+
+
+def rows_that_belong(name: str, table: CatalogTable, samples: Samples) -> Choice | None:
+    """The condition that leaves out what the service has deleted or cancelled."""
+    conditions, reasons = [], []
+    for column in table.columns.values():
+        condition = _not_ended(name, Field(table, column), samples)
+        if condition:
+            conditions.append(condition)
+            reasons.append(column.name)
+    if not conditions:
+        return None
+    return Choice(" AND ".join(conditions), f"left out by {', '.join(reasons)}: deleted or cancelled", review=True)
+
+
+def _not_ended(name: str, found: Field, samples: Samples) -> str | None:
+    said, column = set(tokens(found.name)), f"{THIS}.{quoted(found.column.name)}"
+    if said & _ENDED[name] and not said & {"by", "user"}:
+        if found.family in {"timestamptz", "timestamp", "date"}:
+            return f"{column} IS NULL"
+        if found.family == "boolean":
+            return f"{column} IS NOT TRUE"
+        yes = _spelled(samples.values(found), YES)
+        if yes is not None and found.family in {"text", "integer"}:
+            return f"coalesce({column}::text, '') <> {literal(yes)}"
+    if name == "evidences" and "active" in said:
+        if found.family == "boolean":
+            return f"{column} IS NOT FALSE"
+        no = _spelled(samples.values(found), NO)
+        if no is not None:
+            return f"coalesce({column}::text, '') <> {literal(no)}"
+    if "status" in said and name in {"sales", "evidences"} and found.family in {"text", "enum", "integer"}:
+        ended = [value for value in _states(found, samples) if set(tokens(_meaning(found, value))) & _ENDED[name]]
+        if ended:
+            return f"coalesce({column}::text, '') NOT IN ({', '.join(map(literal, ended))})"
+    return None
+
+
+def _states(found: Field, samples: Samples) -> list[str]:
+    seen = [value.rstrip() for value in samples.values(found)]
+    return list(dict.fromkeys([*seen, *codes.stated(found.column.comment)]))
+
+
+def _meaning(found: Field, value: str) -> str:
+    """What a state means; where its comment is a sentence, the first word is the state."""
+    return codes.stated(found.column.comment).get(value, value).partition(":")[0]
+
+
+def _spelled(values: Iterable[str], meaning: set[str]) -> str | None:
+    """How a flag that has only yes and no spells this one; by habit where no row has it yet."""
+    seen = [value.strip() for value in values]
+    if not all(codes.flag(value) is not None for value in seen):
+        return None
+    for value in seen:
+        if value.lower() in meaning:
+            return value
+    pairs = (
+        {"S": "N", "Y": "N", "1": "0", "T": "F", "true": "false"}
+        if meaning is NO
+        else {"N": "S", "0": "1", "F": "T", "false": "true"}
+    )
+    return next((pairs[value] for value in seen if value in pairs), None)
+
+
+def values_for_new_rows(rest: Iterable[Column], zones: Zones) -> tuple[dict[str, str], dict[str, str]]:
+    """SQL for columns that must have a value and that nothing else fills: for a new row, and for a changed one."""
+    insert: dict[str, str] = {}
+    update: dict[str, str] = {}
+    for column in rest:
+        said = set(tokens(column.name))
+        now = _NOW.get(column.family, "").format(zone=zones.zone)
+        if "updated" in said and now:
+            update[column.name] = now
+        if not column.required or column.filled:
+            continue
+        if now and said & {"updated", "created", "date", "at"}:
+            insert[column.name] = now
+        elif column.family == "boolean" and said & {"active", "deleted", "cancelled"}:
+            insert[column.name] = "true" if "active" in said else "false"
+        elif "status" in said:
+            stated = codes.stated(column.comment)
+            first = next((code for code, meaning in stated.items() if "active" in tokens(meaning)), None)
+            if first is not None:
+                insert[column.name] = literal(first)
+    return insert, update
+
+
+_NOW: Final = {"timestamptz": "now()", "timestamp": "now() AT TIME ZONE '{zone}'", "date": "CURRENT_DATE"}

@@ -1,0 +1,196 @@
+"""Find the table of each of the contract's relations, and the field for each of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from toolkit.storage.service_map.catalog import CatalogTable
+from toolkit.storage.service_map.draft import codes
+from toolkit.storage.service_map.draft.samples import CPF, ENDING, FILE, MEDIA, PLACE, Field, Samples, share
+from toolkit.storage.service_map.draft.vocabulary import COLUMN_WORDS, TABLE_WORDS, tokens
+
+_TIMES: Final = ("timestamptz", "timestamp", "date", "text")
+_FAMILIES: Final = {
+    "birthdate": ("date", "timestamp", "timestamptz", "text"),
+    "created_at": _TIMES,
+    "completed_at": _TIMES,
+    "requested_at": _TIMES,
+    "expires_at": _TIMES,
+    "is_client_financial_responsible": ("boolean", "integer", "text", "enum"),
+    "utility_group": ("text", "enum", "integer"),
+    "evidence_type": ("text", "enum", "integer"),
+    "number_on_dealership": ("text", "integer", "number"),
+    "enrollment": ("text", "integer", "number"),
+    "installation_number": ("text", "integer", "number"),
+    "address_number": ("text", "integer"),
+    "zip_code": ("text", "integer"),
+    "phone_number": ("text", "integer", "number"),
+    "cpf": ("text", "integer", "number"),
+    "rg": ("text", "integer", "number"),
+    "external_id": ("text", "integer", "uuid"),
+    "requested_by": ("text",),
+}
+_TEXTS: Final = ("text", "enum")
+
+_WEIGHTS: Final = {
+    "clients": {"cpf": 3.0, "birthdate": 2.0, "first_name": 1.0, "enrollment": 1.0, "number_on_dealership": 1.0},
+    "addresses": {"installation_number": 2.0, "neighborhood": 2.0, "zip_code": 2.0, "city": 1.0, "address": 1.0},
+    "sales": {"utility_group": 2.0, "is_client_financial_responsible": 3.0, "completed_at": 1.0, "partner": 1.0},
+    "evidences": {"evidence_type": 3.0, "object_key": 2.0, "file_name": 1.0, "type": 0.5, "requested_at": 0.5},
+}
+"""How much a column tells that a table is this relation's."""
+
+_SHARED: Final = (("file_format", "type"), ("file_name", "object_key"))
+"""Columns that may come from one field."""
+
+GOOD: Final = 0.35
+"""The lowest score at which a field is taken for a column."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """The table of a relation and the fields found for its columns."""
+
+    table: CatalogTable
+    fields: Mapping[str, Field]
+    score: float
+
+
+def match_tables(catalog: Mapping[str, CatalogTable], samples: Samples) -> dict[str, Match]:
+    """The best table for each relation; address columns may stand in the table of the clients."""
+    candidates = [
+        (match.score, relation, match)
+        for relation in TABLE_WORDS
+        for table in catalog.values()
+        if (match := _matched(relation, table, samples)).score >= 2
+    ]
+    found: dict[str, Match] = {}
+    for _, relation, match in sorted(candidates, key=lambda each: -each[0]):
+        taken = {other: each.table.name for other, each in found.items()}
+        if relation in found:
+            continue
+        alone = {other for other, name in taken.items() if name == match.table.name}
+        if not alone or alone | {relation} == {"clients", "addresses"}:
+            found[relation] = match
+    return found
+
+
+def _matched(relation: str, table: CatalogTable, samples: Samples) -> Match:
+    fields = list(fields_of(table, samples))
+    scores = {
+        (column, field): score
+        for column in COLUMN_WORDS[relation]
+        for field in fields
+        if (score := _score(relation, column, field, samples)) >= GOOD
+    }
+    chosen: dict[str, Field] = {}
+    for column, field in sorted(scores, key=lambda pair: -scores[pair]):
+        users = {other for other, taken in chosen.items() if taken == field}
+        if column not in chosen and all(_may_share(column, other) for other in users):
+            chosen[column] = field
+    weights = _WEIGHTS[relation]
+    total = sum(weights.get(column, 0.3) * scores[column, field] for column, field in chosen.items())
+    return Match(table, chosen, total + _named_for(relation, table))
+
+
+def fields_of(table: CatalogTable, samples: Samples) -> Iterable[Field]:
+    """The columns of a table, and the scalars in its JSON columns."""
+    for column in table.columns.values():
+        if column.family == "json":
+            yield from (Field(table, column, path) for path in samples.members(table, column))
+        else:
+            yield Field(table, column)
+
+
+def _may_share(one: str, other: str) -> bool:
+    return any({one, other} <= set(pair) for pair in _SHARED)
+
+
+def _named_for(relation: str, table: CatalogTable) -> float:
+    sure, perhaps = TABLE_WORDS[relation]
+    said = tokens(table.plain_name)
+    if not said:
+        return 0
+    if said[-1] in sure:
+        return 2.5
+    if said[-1] in perhaps:
+        return 1.5
+    return 0.5 if set(said) & sure else -0.5
+
+
+_OWN: Final = {"clients": "client", "addresses": "address", "sales": "sale", "evidences": "evidence"}
+"""The token that a column of the relation may carry without saying more."""
+
+
+def named(relation: str, column: str, field: Field) -> float:
+    """How well the name of a field fits a column, from 0 to 1."""
+    said = set(tokens(field.name))
+    own = {_OWN[relation]}
+    best = 0.0
+    for place, pattern in enumerate(COLUMN_WORDS[relation][column]):
+        wanted = set(pattern.split())
+        if not (wanted <= said or (wanted - own and wanted - own <= said)):
+            continue
+        extra = said - wanted - own - {"flag", "code", "at"}
+        best = max(best, (1 - 0.03 * place) / (1 + 0.5 * len(extra)))
+    return best
+
+
+def _score(relation: str, column: str, field: Field, samples: Samples) -> float:
+    if field.family not in _FAMILIES.get(column, _TEXTS):
+        return 0
+    if field.table.reference(field.column.name) is not None and not field.path:
+        return 0  # a reference says which row, not what stands in it
+    score = named(relation, column, field)
+    looks = _looks(column, field, samples)
+    if looks is None or (not score and looks < _SURE):
+        return score
+    return max(0.0, score + looks)
+
+
+_SURE: Final = 0.8
+"""How sure values must be to be taken for a column whose name says nothing."""
+
+
+def _looks(column: str, field: Field, samples: Samples) -> float | None:
+    """How well the values fit the column, from -1 to 1; ``None`` where they tell nothing."""
+    if column not in _LOOKED_AT:
+        return None
+    if field.family == "boolean":
+        return 0.3 if column == "is_client_financial_responsible" else -1
+    values = samples.values(field)
+    if not values:
+        return None
+    if column == "cpf":
+        return 0.8 if share(values, CPF) > 0.8 else -1
+    if column in codes.MEANINGS:
+        _, unknown = codes.decoded(column, values, field.column.comment)
+        known = len(values) - len(unknown)
+        enough = known / len(values) > 0.5 and (column == "evidence_type" or len(values) <= 12)
+        looks_coded = field.column.labels or all(len(value) <= 12 for value in values)
+        return 0.8 if enough else 0.0 if looks_coded and not _is_media(values) else -1
+    if column in {"file_format", "type"}:
+        return 0.6 if _is_media(values) else -1
+    if column == "object_key":
+        return (0.3 + 0.3 * any("/" in value for value in values)) if share(values, PLACE) > 0.8 else -1
+    if column == "file_name":
+        return 0.4 if share(values, FILE) > 0.8 else -0.5
+    return 0.4 if all(codes.flag(value) is not None for value in values) else -1
+
+
+_LOOKED_AT: Final = {
+    "cpf",
+    "utility_group",
+    "evidence_type",
+    "file_format",
+    "type",
+    "object_key",
+    "file_name",
+    "is_client_financial_responsible",
+}
+
+
+def _is_media(values: list[str]) -> bool:
+    return max(share(values, MEDIA), share(values, ENDING)) > 0.5

@@ -1,0 +1,109 @@
+"""What the values of a column look like. Values stay in memory: only codes ever reach a mapping file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolkit.domain.evidence import EvidenceType
+from toolkit.storage.service_map.catalog import CatalogTable, Column
+from toolkit.storage.service_map.expressions import literal, quoted
+
+_ROWS: Final = 5000
+_DISTINCT: Final = 60
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column, or a member of a JSON column, as a mapping can name it."""
+
+    table: CatalogTable
+    column: Column
+    path: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The last part of its name."""
+        return self.path[-1] if self.path else self.column.name
+
+    @property
+    def family(self) -> str:
+        """The family of its type; what stands in JSON is text."""
+        return "text" if self.path else self.column.family
+
+    @property
+    def sql(self) -> str:
+        """The field as SQL, as text."""
+        if not self.path:
+            return f"{quoted(self.column.name)}::text"
+        path = literal("{" + ",".join(map(quoted, self.path)) + "}")
+        return f"({quoted(self.column.name)}::jsonb #>> {path})"
+
+
+class Samples:
+    """Reads some values of a field once, as texts."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._known: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+
+    def values(self, field: Field) -> list[str]:
+        """Some distinct values among the first rows; empty where nobody may read them or there are none."""
+        if field.column.labels and not field.path:
+            return list(field.column.labels)
+        key = (field.table.name, field.column.name, field.path)
+        if key not in self._known:
+            self._known[key] = self._read(field)
+        return self._known[key]
+
+    def _read(self, field: Field) -> list[str]:
+        if not field.table.readable:
+            return []
+        rows = f"SELECT {field.sql} AS value FROM {field.table.name} LIMIT {_ROWS}"  # noqa: S608  # names are quoted
+        query = f"""
+            SELECT DISTINCT value FROM ({rows}) AS seen WHERE value IS NOT NULL ORDER BY value LIMIT {_DISTINCT}
+        """  # noqa: S608
+        return [str(value) for value in self._connection.exec_driver_sql(query.replace("%", "%%")).scalars()]
+
+    def members(self, table: CatalogTable, column: Column) -> list[tuple[str, ...]]:
+        """The paths of the scalars in a JSON column, two levels deep."""
+        if not table.readable:
+            return []
+        name = quoted(column.name)
+        query = f"""
+            WITH seen AS (
+                SELECT {name}::jsonb AS value FROM {table.name}
+                WHERE jsonb_typeof({name}::jsonb) = 'object' LIMIT 500
+            ),
+            outside AS (SELECT member.* FROM seen, jsonb_each(value) AS member),
+            inside AS (
+                SELECT ARRAY[outside.key, member.key] AS path, member.value
+                FROM outside,
+                     jsonb_each(CASE jsonb_typeof(outside.value) WHEN 'object' THEN outside.value END) AS member
+            )
+            SELECT ARRAY[key] FROM outside WHERE jsonb_typeof(value) NOT IN ('object', 'array')
+            UNION
+            SELECT path FROM inside WHERE jsonb_typeof(value) NOT IN ('object', 'array')
+            ORDER BY 1
+        """  # noqa: S608  # names of the catalog, quoted
+        return [tuple(path) for path in self._connection.execute(sa.text(query)).scalars()]
+
+
+def share(values: Sequence[str], pattern: re.Pattern[str]) -> float:
+    """Which part of the values looks like this, from 0 to 1."""
+    return sum(bool(pattern.fullmatch(value.strip())) for value in values) / len(values) if values else 0.0
+
+
+CPF: Final = re.compile(r"[0-9]{11}|[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}")
+MASKED_CPF: Final = re.compile(r"[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}")
+MEDIA: Final = re.compile(r"(?:application|audio|video|image)/[\w.+-]+", re.IGNORECASE)
+ENDING: Final = re.compile(r"\.?(?:pdf|mp3|wav|ogg|opus|m4a|aac|flac|amr|wma)", re.IGNORECASE)
+FILE: Final = re.compile(r"[^/\\]+\.[A-Za-z0-9]{2,4}")
+PLACE: Final = re.compile(r"(?:.*/)?[^/\\]+\.[A-Za-z0-9]{2,4}|.*/.+", re.DOTALL)
+FOLDER: Final = re.compile(r"[^.]*/[^.]*|.*/")
+TYPES: Final = re.compile("|".join(EvidenceType), re.IGNORECASE)

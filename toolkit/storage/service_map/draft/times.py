@@ -1,0 +1,130 @@
+"""Times: in one column or two, with a zone or without, and then of which."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from toolkit.storage.service_map.catalog import CatalogTable, Column
+from toolkit.storage.service_map.draft.choices import ABSENT, Choice
+from toolkit.storage.service_map.draft.samples import Field, Samples
+from toolkit.storage.service_map.draft.vocabulary import tokens
+from toolkit.storage.service_map.expressions import THIS, quoted
+from toolkit.storage.service_map.model import TODO
+
+_NAMED_ZONE: Final = re.compile(r"\b(?:America|Europe|Etc)/\w+\b")
+_UTC: Final = re.compile(r"\b(?:UTC|GMT|Zulu)\b", re.IGNORECASE)
+_LOCAL: Final = re.compile(r"bras[ií]lia|s[aã]o paulo|hor[aá]rio local|hora local|local time", re.IGNORECASE)
+_SAO_PAULO: Final = "America/Sao_Paulo"
+_SAY_UTC: Final = {"_prisma_migrations", "ar_internal_metadata", "schema_migrations", "knex_migrations"}
+"""Tables of libraries that write times without a zone in UTC."""
+
+
+class Zones:
+    """The zone of bare times, by what the database says of it; one for the file, others beside their columns."""
+
+    def __init__(self, catalog: Mapping[str, CatalogTable], zone: str) -> None:
+        self._zone = zone
+        self._library = next((each.plain_name for each in catalog.values() if each.plain_name in _SAY_UTC), None)
+        self.default = Choice(zone, "the zone of times that carry none; there are none here")
+
+    def settle(self, tables: Iterable[CatalogTable]) -> None:
+        """Choose the zone of the file from the tables that are read."""
+        bare = [
+            (table, column)
+            for table in tables
+            for column in table.columns.values()
+            if column.family in {"timestamp", "time"}
+        ]
+        said = [known for table, column in bare if (known := self._said(table, column)) is not None]
+        if said:
+            zones = [zone for zone, _ in said]
+            zone = max(zones, key=zones.count)
+            why = next(why for each, why in said if each == zone)
+            self.default = Choice(zone, f"the zone of times that carry none: {why}")
+        elif bare:
+            self.default = Choice(
+                self._zone, "the zone of times that carry none; nothing in the database says which", review=True
+            )
+
+    @property
+    def zone(self) -> str:
+        """The zone of the file."""
+        return str(self.default.source)
+
+    def _said(self, table: CatalogTable, column: Column) -> tuple[str, str] | None:
+        comment = f"{column.comment} {table.comment}"
+        if named := _NAMED_ZONE.search(comment):
+            return named[0], "so says a comment"
+        if _UTC.search(comment):
+            return "UTC", "so says a comment"
+        if _LOCAL.search(comment):
+            return _SAO_PAULO, "so says a comment"
+        if any(_UTC.search(each.default) for each in table.columns.values() if each.family == "timestamp"):
+            return "UTC", "so says the default of a column"
+        if named := next(
+            filter(None, (_NAMED_ZONE.search(each.default) for each in table.columns.values())), None
+        ):
+            return named[0], "so says the default of a column"
+        if column.family == "timestamp" and self._library is not None:
+            return "UTC", f"the library of table {self._library} writes UTC"
+        if column.family == "timestamp" and column.type.startswith("timestamp(3)"):
+            return "UTC", "timestamp(3) is Prisma's, which writes UTC"
+        return None
+
+    def time(
+        self, relation: str, table: CatalogTable, column: str, found: Field | None, samples: Samples
+    ) -> Choice:
+        """The choice for a time of the contract."""
+        if found is None:
+            if column == "completed_at":
+                return _completed(table, samples)
+            demanded = column in {"created_at", "requested_at"} and relation != "clients"
+            return Choice({"sql": TODO}, "nothing was found") if demanded else Choice(ABSENT)
+        source: dict[str, Any] = {"column": found.column.name}
+        if found.path:
+            source["json_path"] = list(found.path)
+        hour = _hour_of(table, found.column) if found.family == "date" or not found.path else None
+        if hour is not None and found.family in {"date", "text"}:
+            source = {"date": found.column.name, "time": hour.name}
+        if found.family == "timestamptz":
+            return Choice(found.column.name)
+        known = self._said(table, found.column if hour is None else hour)
+        if known is not None and known[0] != self.zone:
+            return Choice({**source, "zone": known[0]}, known[1])
+        if found.family == "date" and hour is None:
+            return Choice(found.column.name, "a day without an hour: its first moment", review=True)
+        return Choice(source if len(source) > 1 else found.column.name)
+
+
+def _hour_of(table: CatalogTable, day: Column) -> Column | None:
+    """The column with the hour of a day: named alike but for the word for the hour."""
+    wanted = set(tokens(day.name)) - {"date", "at"}
+    for column in table.columns.values():
+        said = set(tokens(column.name))
+        hourly = column.family == "time" or "time" in said
+        if column is not day and hourly and column.family in {"time", "text"} and said - {"time", "at"} == wanted:
+            return column
+    return None
+
+
+def _completed(table: CatalogTable, samples: Samples) -> Choice:
+    """When a sale was completed, where only its state says that it was."""
+    updated = next(
+        (
+            each
+            for each in table.columns.values()
+            if "updated" in tokens(each.name) and each.family.startswith("time")
+        ),
+        None,
+    )
+    for column in table.columns.values():
+        if "status" not in tokens(column.name):
+            continue
+        for value in samples.values(Field(table, column)):
+            if "completed" in tokens(value) and updated is not None:
+                state = f"{THIS}.{quoted(column.name)}::text"
+                sql = f"CASE WHEN {state} = '{value}' THEN {THIS}.{quoted(updated.name)} END"
+                return Choice({"sql": sql}, "only its state says that a sale is completed", review=True)
+    return Choice(ABSENT, "nothing says when a sale was completed", review=True)
