@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from datetime import datetime
 
 import httpx
@@ -61,3 +63,28 @@ def test_nothing_personal_and_no_secret_is_logged(
     never = (MARK, PERSONAL["cpf"], PERSONAL["phoneNumber"], token, token.rpartition(".")[2], SECRET, '127.0.0.1"')
     assert [text for text in never if str(text) in log] == []
     assert [name for name, value in credentials["fields"].items() if len(value) > 20 and value in log] == []
+
+
+def test_lines_that_nobody_reads_are_dropped_and_counted_and_never_halt_a_request() -> None:
+    program = """
+import sys
+from toolkit.entrypoints.http_api import logs
+logs.start()
+for number in range(30_000):
+    logs.write("request", number=number)
+print("answered", flush=True)
+sys.stdin.readline()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as writing:
+        assert writing.stdin is not None
+        assert writing.stdout is not None
+        assert writing.stderr is not None
+        assert writing.stdout.readline() == b"answered\n"
+        log = []
+        while not log or log[-1]["event"] != "lost":
+            log.append(json.loads(writing.stderr.readline()))
+        writing.stdin.close()
+    assert len(log) - 1 + log[-1]["lines"] == 30_000
+    assert log[-1]["lines"] > 0

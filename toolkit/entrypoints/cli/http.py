@@ -57,7 +57,7 @@ def serve(ctx: Context, host: str, port: int) -> int:
     with server.listen(host, port) as listening, closing(application):
         backend = Backend(application)
         away = backend.open()
-        logs.capture_libraries()
+        logs.start()
         for error in away:
             logs.write("away", error=type(error).__name__, message=str(error))
         server.run(create_app(backend, checks), listening)

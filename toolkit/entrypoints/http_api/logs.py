@@ -6,12 +6,11 @@ import json
 import logging
 import queue
 import sys
-import threading
 import traceback
-from contextlib import suppress
 from datetime import UTC, datetime
+from logging.handlers import QueueHandler, QueueListener
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from toolkit.errors import ToolkitError
 
@@ -23,59 +22,55 @@ _LINES_WAITING: Final = 10_000
 _FLUSH_SECONDS: Final = 2
 
 
-class _Writer:
-    """Writes in a thread of its own, so that no request waits for whoever reads the log."""
+class _Waiting(QueueHandler):
+    """Lines on their way to the thread that writes them, so that no request waits for whoever reads the log."""
 
     def __init__(self) -> None:
-        self._lines: queue.SimpleQueue[str | threading.Event] = queue.SimpleQueue()
-        self._lost = 0
-        self._starting = threading.Lock()
-        self._thread: threading.Thread | None = None
+        self.lines: queue.Queue[logging.LogRecord] = queue.Queue(_LINES_WAITING)
+        self.lost = 0
+        super().__init__(self.lines)
 
-    def put(self, line: str) -> None:
-        if self._thread is None:
-            self._start()
-        if self._lines.qsize() < _LINES_WAITING:
-            self._lines.put(line)
-        else:
-            self._lost += 1
-
-    def flush(self) -> None:
-        if self._thread is not None:
-            written = threading.Event()
-            self._lines.put(written)
-            written.wait(_FLUSH_SECONDS)
-
-    def _start(self) -> None:
-        with self._starting:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._write, name="log", daemon=True)
-                self._thread.start()
-
-    def _write(self) -> None:
-        while True:
-            line = self._lines.get()
-            if isinstance(line, threading.Event):
-                line.set()
-                continue
-            if self._lost and self._lines.empty():
-                lost, self._lost = self._lost, 0
-                line += _line("lost", lines=lost)
-            with suppress(OSError, ValueError):  # nobody reads any more; requests are answered all the same
-                sys.stderr.write(line)
+    def enqueue(self, record: logging.LogRecord) -> None:
+        try:
+            self.lines.put_nowait(record)
+        except queue.Full:
+            self.lost += 1
 
 
-_writer = _Writer()
+class _Written(logging.StreamHandler[TextIO]):
+    """Writes to stderr, and tells how many lines were lost once there is room again."""
+
+    terminator = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if _waiting.lost and _waiting.lines.empty():
+            lost, _waiting.lost = _waiting.lost, 0
+            record.msg += _line("lost", lines=lost)
+        super().emit(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # logging's name
+        """Go on: nobody reads any more; requests are answered all the same."""
+
+
+_waiting = _Waiting()
+
+
+def start() -> None:
+    """Begin to write what is logged, what libraries log in the same lines."""
+    QueueListener(_waiting.lines, _Written(sys.stderr)).start()
+    logging.basicConfig(handlers=[_Lines()], level=logging.WARNING, force=True)
 
 
 def write(event: str, **fields: Any) -> None:
     """Log one event; ``fields`` are ids, times, counts and names of things."""
-    _writer.put(_line(event, **fields))
+    _waiting.enqueue(logging.makeLogRecord({"msg": _line(event, **fields)}))
 
 
 def flush() -> None:
-    """Wait until what was logged so far is written."""
-    _writer.flush()
+    """Wait until what was logged so far is written, but not for long: its reader may have stopped reading."""
+    lines = _waiting.lines
+    with lines.all_tasks_done:
+        lines.all_tasks_done.wait_for(lambda: not lines.unfinished_tasks, _FLUSH_SECONDS)
 
 
 def fault(error: BaseException) -> dict[str, str]:
@@ -87,11 +82,6 @@ def fault(error: BaseException) -> dict[str, str]:
     if isinstance(error, ToolkitError):
         described["message"] = str(error)
     return described
-
-
-def capture_libraries() -> None:
-    """Put what libraries log into the same lines."""
-    logging.basicConfig(handlers=[_Lines()], level=logging.WARNING, force=True)
 
 
 class _Lines(logging.Handler):
