@@ -16,6 +16,7 @@ import click
 
 from toolkit.entrypoints.cli.context import DONE, FAILED, WRONG_USAGE, Context, note
 from toolkit.errors import SettingsError, ToolkitError
+from toolkit.extras import require
 
 _COMMANDS: Final = {
     "up": ("services", "Start the embedded services and make their schema ready."),
@@ -42,6 +43,9 @@ _COMMANDS: Final = {
 }
 """Each command, the module of this package that holds it, and its line in ``--help``."""
 
+_SERVING: Final = ("serve", "token")
+"""The commands that need the extra ``serve``."""
+
 
 class _Commands(click.Group):
     """Loads a command's module when it is called, so that ``toolkit --help`` does not wait for pandas."""
@@ -56,6 +60,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
+        if cmd_name in _SERVING:
+            require("serve", "The HTTP interface and its tokens")
         module_name, _ = _COMMANDS[cmd_name]
         module = importlib.import_module(f"{__name__}.{module_name}")
         command: click.Command = getattr(module, cmd_name)

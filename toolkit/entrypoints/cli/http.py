@@ -6,16 +6,12 @@ from contextlib import closing
 
 import click
 
-from toolkit.extras import require
-
-require("serve", "The HTTP interface and its tokens")
-
-from toolkit.entrypoints import tokens  # noqa: E402
-from toolkit.entrypoints.application_context import ApplicationContext  # noqa: E402
-from toolkit.entrypoints.cli.context import DONE, Context, pass_context  # noqa: E402
-from toolkit.entrypoints.http_api import logs, server  # noqa: E402
-from toolkit.entrypoints.http_api.app import THREADS, create_app  # noqa: E402
-from toolkit.entrypoints.http_api.backend import Backend  # noqa: E402
+from toolkit.entrypoints import tokens
+from toolkit.entrypoints.application_context import ApplicationContext
+from toolkit.entrypoints.cli.context import DONE, Context, pass_context
+from toolkit.entrypoints.http_api import logs, server
+from toolkit.entrypoints.http_api.app import THREADS, create_app
+from toolkit.entrypoints.http_api.backend import Backend
 
 
 @click.command()
