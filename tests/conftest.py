@@ -22,6 +22,8 @@ import pytest
 import sqlalchemy as sa
 from botocore.config import Config
 from filelock import FileLock
+from hypothesis import Phase
+from hypothesis import settings as hypothesis_settings
 
 from toolkit.errors import EmbeddedServiceError
 from toolkit.settings import Settings
@@ -32,6 +34,16 @@ from toolkit.storage.database import Database
 _HOME = pytest.StashKey[Path]()
 _TEMPLATE = "migrated"
 _OURS = ("TOOLKIT_", "AWS_", "EVIDENCE_", "DATABASE_URL", "PG")
+
+
+hypothesis_settings.register_profile(
+    "suite", deadline=None, phases=[phase for phase in Phase if phase is not Phase.shrink]
+)
+hypothesis_settings.load_profile("suite")
+"""A failure is reported as it was found: on a slow machine shrinking takes minutes.
+
+For the smallest example: ``pytest --hypothesis-profile=default``, with the test that failed.
+"""
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -202,11 +202,11 @@ def test_keys_that_share_a_hash_are_told_apart(
 
 def test_a_dry_run_tells_all_and_writes_nothing_to_the_database(database: Database, load: Loads, tmp_path: Path):
     source = write_csv(tmp_path / "a.csv", [client(1), client(2, cpf="0"), client(1)])
-    rehearsed = load(source, dry_run=True)
+    tried = load(source, dry_run=True)
 
-    assert counts(rehearsed) == (1, 1, 1)
-    assert rehearsed.dry_run
-    assert len(rehearsed.rejected_files) == 2
+    assert counts(tried) == (1, 1, 1)
+    assert tried.dry_run
+    assert len(tried.rejected_files) == 2
     assert registered(database) == []
     with database.transaction() as connection:
         assert connection.scalar(sa.select(sa.func.count()).select_from(load_batches)) == 0
@@ -216,9 +216,9 @@ def test_a_dry_run_tells_all_and_writes_nothing_to_the_database(database: Databa
 def test_a_dry_run_of_several_files_tells_what_loading_them_would(load: Loads, tmp_path: Path):
     first = write_csv(tmp_path / "a.csv", [client(1), client(2)])
     second = write_csv(tmp_path / "b.csv", [client(3), client(2), client(1)])
-    rehearsed = load(first, second, dry_run=True)
-    assert [file.tally.skipped for file in rehearsed.files] == [0, 2]
-    assert counts(rehearsed) == counts(load(first, second)) == (3, 0, 2)
+    tried = load(first, second, dry_run=True)
+    assert [file.tally.skipped for file in tried.files] == [0, 2]
+    assert counts(tried) == counts(load(first, second)) == (3, 0, 2)
 
 
 def test_two_people_who_load_the_same_file_register_it_once(database: Database, load: Loads, tmp_path: Path):

@@ -26,7 +26,7 @@ from toolkit.errors import (
     UnreadableFile,
     UploadRefused,
 )
-from toolkit.partner import FormPolicy, PartnerClient, client, post_file, posting
+from toolkit.partner import FormPolicy, PartnerClient, client, post_file, retrying
 
 TAKEN = Answer(204)
 SLOW_DOWN = Answer(503, b"<Error><Code>SlowDown</Code></Error>")
@@ -35,8 +35,7 @@ EVIDENCE_ID = "0199aa00-0000-7000-8000-000000000001"
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(posting, "FIRST_WAIT", 0.001)
-    monkeypatch.setattr(client, "FIRST_WAIT", 0.001)
+    monkeypatch.setattr(retrying, "FIRST_PAUSE", 0.001)
 
 
 @pytest.fixture
@@ -90,7 +89,7 @@ def test_a_passing_fault_is_tried_again(document: Path, fault: Answer) -> None:
 def test_a_lasting_fault_ends_after_a_number_of_attempts(document: Path) -> None:
     with scripted(SLOW_DOWN) as server, pytest.raises(BucketUnavailable):
         post_file(server.url, form(), document)
-    assert len(server.requests) == posting.ATTEMPTS
+    assert len(server.requests) == retrying.ATTEMPTS
 
 
 def test_nothing_is_sent_with_credentials_that_ran_out(document: Path) -> None:
@@ -100,7 +99,7 @@ def test_nothing_is_sent_with_credentials_that_ran_out(document: Path) -> None:
 
 
 def test_trying_again_ends_when_the_credentials_run_out(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(posting, "FIRST_WAIT", 60)
+    monkeypatch.setattr(retrying, "FIRST_PAUSE", 60)
     with scripted(SLOW_DOWN) as server, pytest.raises(CredentialsExpired):
         post_file(server.url, form(lives=timedelta(seconds=0.3)), document)
     assert len(server.requests) == 1

@@ -28,7 +28,7 @@ from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.operations.request.bulk import journal_of
 from toolkit.operations.upload import UploadProblem, upload_files
 from toolkit.operations.upload.journal import Journal
-from toolkit.partner import posting
+from toolkit.partner import retrying
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 
@@ -174,7 +174,7 @@ def test_expired_and_changed_credentials_fail_alone(bucket: Bucket, folder: Path
 def test_a_bucket_that_stays_away_is_given_up_soon(
     bucket: Bucket, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(posting, "FIRST_WAIT", 0.001)
+    monkeypatch.setattr(retrying, "FIRST_PAUSE", 0.001)
     lines = [credentials_line(bucket, "s", f"{number}.pdf") for number in range(20)]
     for number in range(20):
         put(folder, f"{number}.pdf")
@@ -184,7 +184,7 @@ def test_a_bucket_that_stays_away_is_given_up_soon(
         uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder, concurrency=2)
     assert {failure.problem for failure in uploaded.failures} == {UploadProblem.UNAVAILABLE}
     assert len(uploaded.failures) == 20
-    assert len(server.requests) <= 4 * posting.ATTEMPTS
+    assert len(server.requests) <= 4 * retrying.ATTEMPTS
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,11 +23,9 @@ from toolkit.errors import (
     ServiceUnavailable,
     SettingsError,
 )
-from toolkit.partner.posting import post_file, seconds_asked
+from toolkit.partner.posting import post_file
+from toolkit.partner.retrying import pauses, seconds_asked
 
-ATTEMPTS: Final = 4
-FIRST_WAIT: Final = 0.5
-LONGEST_WAIT: Final = 10.0
 TIMEOUT: Final = urllib3.Timeout(connect=10, read=30)
 
 
@@ -117,15 +114,12 @@ class PartnerClient:
         self._pool.clear()
 
     def _call(self, method: str, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        wait = FIRST_WAIT
-        for attempts_left in reversed(range(ATTEMPTS)):
+        for pause in (*pauses(), None):
             response = self._send(method, path, body)
             if response is not None and response.status not in {429, 503}:
                 return self._read(response)
-            if attempts_left:
-                asked = 0.0 if response is None else seconds_asked(response, LONGEST_WAIT)
-                time.sleep(max(wait * random.uniform(0.5, 1), asked))  # noqa: S311  # spreads retries, no secret
-                wait = min(wait * 2, LONGEST_WAIT)
+            if pause is not None:
+                time.sleep(max(pause, 0.0 if response is None else seconds_asked(response)))
         raise ServiceUnavailable(f"The service at {self.base_url} does not answer; try again later.")
 
     def _send(self, method: str, path: str, body: Mapping[str, Any]) -> urllib3.BaseHTTPResponse | None:

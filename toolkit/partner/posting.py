@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -17,14 +16,7 @@ from urllib3.exceptions import HTTPError, LocationValueError
 
 from toolkit.errors import BucketUnavailable, CredentialsExpired, InvalidInput, UnreadableFile, UploadRefused
 from toolkit.partner.forms import FormPolicy, MultipartForm
-
-ATTEMPTS: Final = 6
-"""How often a file is sent at most; the waits between them add up to about half a minute."""
-
-FIRST_WAIT: Final = 1.0
-"""Seconds before the second attempt; each wait after it is twice as long."""
-
-LONGEST_WAIT: Final = 30.0
+from toolkit.partner.retrying import pauses, seconds_asked
 
 TIMEOUT: Final = urllib3.Timeout(connect=20, read=120)
 """Seconds. The first is also the limit for each chunk to leave, the second the one for S3 to store the file."""
@@ -89,17 +81,14 @@ def _send_until_taken(
     expires_at: datetime,
     progress: Callable[[int], None],
 ) -> None:
-    wait = FIRST_WAIT
-    for attempts_left in reversed(range(ATTEMPTS)):
+    for pause in (*pauses(), None):
         if datetime.now(UTC) >= expires_at:
             raise CredentialsExpired
         answer = _send_once(pool, url, fields, path, progress)
         if answer is None:
             return
-        if not attempts_left:
-            break
-        _sleep(max(wait * random.uniform(0.5, 1), answer), expires_at)  # noqa: S311  # spreads retries, no secret
-        wait = min(wait * 2, LONGEST_WAIT)
+        if pause is not None:
+            _sleep(max(pause, answer), expires_at)
     raise BucketUnavailable(f"The bucket at {urlsplit(url).netloc} does not take the file; try again later.")
 
 
@@ -150,19 +139,13 @@ def _seconds_to_wait(response: urllib3.BaseHTTPResponse, answer: bytes) -> float
     found = _CODE.search(answer)
     code = found[1].decode() if found else ""
     if response.status >= 500 or response.status in {408, 429} or code in _TRY_AGAIN_CODES:
-        return seconds_asked(response, LONGEST_WAIT)
+        return seconds_asked(response)
     if code == "ExpiredToken" or (response.status == 403 and _EXPIRED_TEXT.search(answer)):
         raise CredentialsExpired
     if 300 <= response.status < 400:
         raise UploadRefused(f"The bucket answered {response.status}, a redirection; its address has changed.")
     hint = _HINTS.get(code, "Request new credentials and send the file again.")
     raise UploadRefused(f"The bucket refused the upload: {response.status} {code}".rstrip() + f". {hint}")
-
-
-def seconds_asked(response: urllib3.BaseHTTPResponse, longest: float) -> float:
-    """For how long an answer asks to be left alone (``Retry-After``), up to ``longest``; 0 where it does not."""
-    asked = response.headers.get("Retry-After", "")
-    return min(float(asked), longest) if asked.isascii() and asked.isdigit() else 0
 
 
 def _sleep(seconds: float, expires_at: datetime) -> None:

@@ -6,17 +6,14 @@ Lists are joined by ``|``. A cell that a spreadsheet would take for a formula st
 from __future__ import annotations
 
 import csv
-import re
 from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
 
+from toolkit.operations.spreadsheets.formulas import harmless
 from toolkit.reports.report import MOMENTS, Report
 from toolkit.reports.times import iso_column
-
-_FORMULA: Final = re.compile(r"'*[=+\-@\t\r\n]")
-"""What a spreadsheet would take for a formula, however many apostrophes keep it from that already."""
 
 _FREE_TEXTS: Final = {"saleId", "utilityGroup", "partner"}
 
@@ -38,8 +35,3 @@ def _cells(column: pd.Series[Any], report: Report) -> list[Any]:
     if column.name == "isClientFinancialResponsible":
         return ["true" if value else "false" for value in column]
     return column.astype(object).where(column.notna(), "").tolist()
-
-
-def harmless(text: str) -> str:
-    """The text with one apostrophe more where a spreadsheet would take it for a formula; so it can be undone."""
-    return f"'{text}" if _FORMULA.match(text) else text

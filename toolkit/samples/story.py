@@ -11,19 +11,18 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-import sqlalchemy as sa
-
 from toolkit.operations import Clock
 from toolkit.operations.judge.completion import complete_sale
 from toolkit.operations.judge.withdrawal import withdraw
+from toolkit.operations.register.registration import client_ids
 from toolkit.operations.request import UploadLimits, request_upload
+from toolkit.operations.request.existing_records import StoredRecord, stored_records
 from toolkit.partner import post_file
 from toolkit.samples.dataset import SampleFile, Samples
 from toolkit.samples.folder import PARTNER_FILES, manifest_row
 from toolkit.samples.scenarios import Fate
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
-from toolkit.storage.tables import clients, evidences, withdrawals
 
 PARTNER: Final = "partner-software"
 WITHDRAWN_BY: Final = "analyst@example.com"
@@ -36,14 +35,8 @@ _SHORT_LIMITS: Final = UploadLimits(ttl_seconds=1, max_bytes=_MAX_BYTES)
 
 def registered_clients(database: Database, samples: Samples) -> dict[str, UUID]:
     """The ids of the sample's clients in the database, by ``externalId``; the oldest where one is there twice."""
-    names = [person.external_id for person in (*samples.csv_clients, *samples.xlsx_clients)]
-    query = (
-        sa.select(clients.c.external_id, clients.c.id)
-        .where(clients.c.external_id.in_(names))
-        .order_by(clients.c.created_at.desc(), clients.c.id.desc())
-    )
-    with database.transaction() as connection:
-        return {row.external_id: row.id for row in connection.execute(query)}
+    people = (*samples.csv_clients, *samples.xlsx_clients)
+    return client_ids(database, [person.external_id for person in people])
 
 
 def send_unchecked(database: Database, bucket: Bucket, samples: Samples, folder: Path, clock: Clock) -> int:
@@ -88,10 +81,9 @@ def let_lapse(database: Database, bucket: Bucket, samples: Samples, clock: Clock
 def withdraw_mistaken(database: Database, samples: Samples, clock: Clock) -> int:
     """Compliance takes out of the count what should not have been sent; how many records it withdrew."""
     records = _records(database, samples)
-    wrong = {records[_name(file)] for file in _files(samples, Fate.WITHDRAWN)}
-    with database.transaction() as connection:
-        before = set(connection.scalars(sa.select(withdrawals.c.evidence_id)))
-    for evidence_id in sorted(wrong - before):
+    wrong = (records[_name(file)] for file in _files(samples, Fate.WITHDRAWN))
+    left = sorted(record.id for record in wrong if not record.withdrawn)
+    for evidence_id in left:
         withdraw(
             database,
             evidence_id,
@@ -100,7 +92,7 @@ def withdraw_mistaken(database: Database, samples: Samples, clock: Clock) -> int
             approved_by=APPROVED_BY,
             clock=clock,
         )
-    return len(wrong - before)
+    return len(left)
 
 
 def complete_what_may_be(database: Database, bucket: Bucket, samples: Samples, clock: Clock) -> int:
@@ -124,9 +116,7 @@ def _name(file: SampleFile) -> _Name:
     return file.sale_id, file.name, str(file.evidence_type)
 
 
-def _records(database: Database, samples: Samples) -> dict[_Name, UUID]:
-    """The evidence records of the sample's sales, by what was asked for."""
-    query = sa.select(evidences).where(evidences.c.sale_id.in_([sale.id for sale in samples.sales]))
-    with database.transaction() as connection:
-        rows = connection.execute(query)
-        return {(row.sale_id, row.file_name, row.evidence_type): row.id for row in rows}
+def _records(database: Database, samples: Samples) -> dict[_Name, StoredRecord]:
+    """The evidence records of the sample's sales, by the names of their files."""
+    found = stored_records(database, [sale.id for sale in samples.sales])
+    return {(record.sale_id, record.file_name, record.evidence_type): record for record in found}

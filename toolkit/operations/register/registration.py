@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
@@ -41,6 +41,17 @@ def register_client(database: Database, body: Mapping[str, Any], clock: Clock) -
     with database.statement() as connection:
         connection.execute(_INSERT, stored | address)
     return Registered(MESSAGE, client_id, address_id)
+
+
+def client_ids(database: Database, external_ids: Sequence[str]) -> dict[str, UUID]:
+    """The ids of registered clients by ``externalId``; the oldest where one was registered twice."""
+    query = (
+        sa.select(clients.c.external_id, clients.c.id)
+        .where(clients.c.external_id.in_(external_ids))
+        .order_by(clients.c.created_at.desc(), clients.c.id.desc())
+    )
+    with database.transaction() as connection:
+        return {row.external_id: row.id for row in connection.execute(query)}
 
 
 def _values(table: sa.Table, **renamed: str) -> dict[str, sa.BindParameter[Any]]:

@@ -14,10 +14,11 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Row
 
 from toolkit.domain.evidence import EvidenceType, FileKind
-from toolkit.domain.rules import EvidenceState, evidence_state, ran_out
+from toolkit.domain.rules import REPLACES_ALL, EvidenceState, evidence_state, ran_out
 from toolkit.operations.request.manifest import Wanted
 from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import raw
+from toolkit.storage.database import Database, raw
+from toolkit.storage.tables import evidences, withdrawals
 
 FEW: Final = 50
 """Up to so many keys of one day are asked for one by one; for more, the day is listed."""
@@ -34,6 +35,31 @@ class KnownRecord:
     expires_at: datetime | None
     uploaded: bool
     """Whether a file lies under its key that is not known to be unusable."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRecord:
+    """An evidence record by the names of its file, whatever became of it."""
+
+    id: UUID
+    sale_id: str
+    file_name: str
+    evidence_type: str
+    withdrawn: bool
+
+
+def stored_records(database: Database, sale_ids: Sequence[str]) -> list[StoredRecord]:
+    """The evidence records of these sales."""
+    withdrawn = sa.exists().where(withdrawals.c.evidence_id == evidences.c.id)
+    query = sa.select(
+        evidences.c.id,
+        evidences.c.sale_id,
+        evidences.c.file_name,
+        evidences.c.evidence_type,
+        withdrawn.label("withdrawn"),
+    ).where(evidences.c.sale_id.in_(sale_ids))
+    with database.transaction() as connection:
+        return [StoredRecord(*row) for row in connection.execute(query)]
 
 
 def stage(connection: Connection, wanted: Sequence[Wanted]) -> None:
@@ -148,5 +174,5 @@ _RECORDS: Final = _RECORDS_OF.format(
 _KYC_RECORDS: Final = _RECORDS_OF.format(
     place="record.sale_id",
     records="audit_service.evidences AS record",
-    condition="record.sale_id = ANY(:sales) AND record.evidence_type = 'KYC'",
+    condition=f"record.sale_id = ANY(:sales) AND record.evidence_type = '{REPLACES_ALL}'",
 )

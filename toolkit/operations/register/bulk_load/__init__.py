@@ -70,6 +70,6 @@ def load_clients(
             table.release()
     for plan in plans:
         announce(plan.understood)
-    rehearsed = SeenKeys() if dry_run else None
-    loads = (Load(plan, options, clock(), progress or Quiet(), rehearsed) for plan in plans)
+    counted = SeenKeys() if dry_run else None
+    loads = (Load(plan, options, clock(), progress or Quiet(), counted) for plan in plans)
     return LoadResult(dry_run, tuple(load.run(database) for load in loads))

@@ -29,11 +29,11 @@ _THERE: Final = "Registered already"
 class Load:
     """The load of one file at one moment; use it once.
 
-    It is a rehearsal where it is given the keys of the clients that were ``rehearsed`` before it.
+    It is a dry run where it is given ``counted``, the keys of the clients of the dry runs before it.
     """
 
     def __init__(
-        self, plan: Plan, options: LoadOptions, moment: datetime, progress: Progress, rehearsed: SeenKeys | None
+        self, plan: Plan, options: LoadOptions, moment: datetime, progress: Progress, counted: SeenKeys | None
     ) -> None:
         layout = plan.understood.layout
         self._plan, self._options, self._moment, self._progress = plan, options, moment, progress
@@ -41,10 +41,10 @@ class Load:
         self._tally = Tally()
         self._outputs = Outputs(plan.folder, plan.table.source.flat_name, layout.delimiter, plan.headings)
         self._on_duplicate = options.on_duplicate
-        self._rehearsed = rehearsed
+        self._counted = counted
 
     def run(self, database: Database) -> FileLoaded:
-        """Load the file, or in a rehearsal find out what that would do; all of it or nothing.
+        """Load the file, or in a dry run find out what that would do; all of it or nothing.
 
         Raises:
             UnreadableFile: the file changed or broke while it was read.
@@ -58,18 +58,18 @@ class Load:
 
     def _load(self, database: Database) -> datetime | None:
         """Load the file unless it was loaded already, and tell when that was."""
-        rehearses = self._rehearsed is not None
+        is_dry_run = self._counted is not None
         with database.transaction() as connection:
-            if not rehearses:
+            if not is_dry_run:
                 wait_for_turn(connection, self._progress)
             already = self._batch.loaded_at(connection)
-            writes = not rehearses and already is None
+            writes = not is_dry_run and already is None
             if already is not None:
                 self._on_duplicate = OnDuplicate.SKIP
             with lookup(database) as reading:
                 writing = raw(connection) if writes else None
                 self._pass(
-                    ChunkRegistration(writing, reading, self._on_duplicate, self._moment, seen=self._rehearsed)
+                    ChunkRegistration(writing, reading, self._on_duplicate, self._moment, seen=self._counted)
                 )
             if already is not None:
                 self._tally.all_there()

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from toolkit.operations.register.bulk_load.headings import Headings, width_of_source
-from toolkit.operations.register.bulk_load.rejects import REJECTED_SHEET, unescape
+from toolkit.operations.register.bulk_load.rejects import REJECTED_SHEET
 from toolkit.operations.register.bulk_load.results import Understood
 from toolkit.operations.spreadsheets import Chunk, SpreadsheetTable
+from toolkit.operations.spreadsheets.formulas import unescape
 
 
 class Plan:

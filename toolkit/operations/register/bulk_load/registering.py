@@ -1,4 +1,4 @@
-"""Where accepted rows go: into the database, or, in a rehearsal, nowhere."""
+"""Register accepted rows: in the database, or, in a dry run, nowhere."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Driver = psycopg.Connection[tuple[object, ...]]
 class Accepted:
     """Settled rows: how many are new, and those of clients who were there, with their ids.
 
-    An id is ``None`` where the client stands earlier in the file and a rehearsal gave it none.
+    An id is ``None`` where the client stands earlier in the file and a dry run gave it none.
     """
 
     new: int
@@ -48,7 +48,7 @@ class ChunkRegistration:
     """Registers accepted rows, each client once; without a connection to write to, it only tells what would be.
 
     Most rows are surely new: nobody with their CPF was in the database, and their key was not seen in this
-    file. Only the others wait to be looked up, in the order of the file. Files that are rehearsed together share
+    file. Only the others wait to be looked up, in the order of the file. Files of one dry run share
     the keys that were ``seen``, as they would share the database.
     """
 

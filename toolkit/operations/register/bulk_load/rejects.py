@@ -18,7 +18,6 @@ from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from toolkit.errors import InvalidInput
 from toolkit.operations.register.bulk_load.headings import OWN
@@ -26,7 +25,7 @@ from toolkit.operations.register.bulk_load.private_folder import PrivateFolder, 
 from toolkit.operations.register.bulk_load.repairs import NUMBERS
 from toolkit.operations.register.bulk_load.results import Tally
 from toolkit.operations.spreadsheets import CellKind, Chunk
-from toolkit.operations.spreadsheets.text_bytes import offsets, values
+from toolkit.operations.spreadsheets.formulas import escape
 from toolkit.operations.spreadsheets.xlsx_writer import PlainWorkbook
 
 _OWNER_ONLY: Final = 0o600
@@ -34,28 +33,6 @@ _AHEAD: Final = 2
 """Pieces of writing that may wait for their thread."""
 
 REJECTED_SHEET: Final = "rejected"
-_FORMULA: Final = r"^('*[=+\-@\t\r])"
-"""A cell that a spreadsheet would take for a formula, however many apostrophes keep it from that already."""
-_ODD_STARTS: Final = np.zeros(256, dtype=bool)
-_ODD_STARTS[list(b"'=+-@\t\r")] = True
-_ESCAPED: Final = r"^'('*[=+\-@\t\r])"
-
-
-def escape(cells: pa.StringArray) -> pa.StringArray:
-    """The cells with one apostrophe more where a CSV file could have them run as a formula."""
-    return pc.replace_substring_regex(cells, _FORMULA, r"'\1") if _starts_oddly(cells) else cells
-
-
-def unescape(cells: pa.StringArray) -> pa.StringArray:
-    """The cells as they were before ``escape``."""
-    return pc.replace_substring_regex(cells, _ESCAPED, r"\1")
-
-
-def _starts_oddly(cells: pa.StringArray) -> bool:
-    """Tell quickly whether any cell starts with a character that may need an apostrophe."""
-    data = values(cells)
-    first = data[np.minimum(offsets(cells)[:-1], data.size - 1)] if data.size else data
-    return bool(_ODD_STARTS[first].any())
 
 
 class Outputs:

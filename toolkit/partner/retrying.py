@@ -1,0 +1,31 @@
+"""The pauses between attempts: doubled each time, spread at random, and never shorter than the other side asks."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Final
+
+import urllib3
+
+ATTEMPTS: Final = 6
+"""The largest number of attempts; the pauses between them add up to about half a minute."""
+
+FIRST_PAUSE: Final = 1.0
+"""Seconds before the second attempt."""
+
+LONGEST_PAUSE: Final = 30.0
+
+
+def pauses() -> Iterator[float]:
+    """The seconds before each further attempt."""
+    seconds = FIRST_PAUSE
+    for _ in range(ATTEMPTS - 1):
+        yield seconds * random.uniform(0.5, 1)  # noqa: S311  # spreads retries, no secret
+        seconds = min(seconds * 2, LONGEST_PAUSE)
+
+
+def seconds_asked(response: urllib3.BaseHTTPResponse) -> float:
+    """The pause that an answer asks for (``Retry-After``), up to ``LONGEST_PAUSE``; 0 where it asks for none."""
+    asked = response.headers.get("Retry-After", "")
+    return min(float(asked), LONGEST_PAUSE) if asked.isascii() and asked.isdigit() else 0
