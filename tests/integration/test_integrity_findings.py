@@ -5,21 +5,26 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
+import sqlalchemy as sa
 
 from tests.integration.evidence_bytes import pdf, tone
 from tests.integration.uploaded_sales import add_record, add_sale
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem, same_type
+from toolkit.domain.partners import PartnerAccess, UnassignedSales
 from toolkit.entrypoints.cli import main
 from toolkit.operations.judge.withdrawal import withdraw
 from toolkit.operations.observe.bucket_sync import sync_bucket
+from toolkit.operations.request import UploadLimits, request_upload
 from toolkit.operations.verify.contents import verification, verify_contents
 from toolkit.operations.verify.contents.inspection import inspect_file
 from toolkit.operations.verify.integrity import integrity_findings
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
+from toolkit.storage.tables import sales
 
 
 @pytest.fixture
@@ -55,6 +60,50 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 NOW = datetime.now(UTC)
+BODY = {
+    "fileName": "a.pdf",
+    "fileFormat": "application/pdf",
+    "type": "application/pdf",
+    "evidenceType": "DOC_CONTRATANTE",
+}
+
+
+def test_a_record_that_another_partner_requested_is_named_until_it_is_withdrawn(
+    database: Database, bucket: Bucket, embedded_environment: dict[str, str], clock: Any, capsys: Any
+) -> None:
+    def request(sale_id: str, partner: str | None) -> UUID:
+        access = None if partner is None else PartnerAccess(partner, UnassignedSales.ANY, 20)
+        limits = UploadLimits(600, 1000)
+        issued = request_upload(
+            database, bucket, sale_id, BODY, requested_by="crm-7", access=access, limits=limits, clock=clock
+        )
+        return issued.id
+
+    for sale_id in ("sale-1", "sale-2", "sale-3"):
+        add_sale(database, sale_id)
+    stranger = request("sale-1", "Vento")
+    request("sale-1", None)
+    request("sale-2", "Luz")
+    request("sale-3", "Vento")
+    add_record(database, "sale-1")
+    assert integrity_findings(database) == []
+
+    with database.transaction() as connection:
+        connection.execute(sa.update(sales).where(sales.c.id != "sale-3").values(partner="Luz"))
+    [finding] = integrity_findings(database)
+    assert (finding.problem, finding.evidence_ids) == (IntegrityProblem.REQUESTED_BY_OTHER, (stranger,))
+    assert (finding.sale_ids, finding.detail) == (("sale-1",), "requested for Vento")
+
+    assert main(["evidence", "findings"], embedded_environment) == 3
+    assert "of 1 records it is not known for which partner" in capsys.readouterr().err
+    assert main(["evidence", "list", "sale-1"], embedded_environment) == 0
+    told = capsys.readouterr().out
+    assert "crm-7 (for Vento)" in told
+    assert "crm-7 (an operator)" in told
+    assert "test (not known for which partner)" in told
+
+    withdraw(database, stranger, reason="r", withdrawn_by="a", approved_by="b", clock=clock)
+    assert integrity_findings(database) == []
 
 
 def test_the_same_file_for_two_sales_names_them_until_one_is_withdrawn(
@@ -175,7 +224,8 @@ def test_the_command_lists_findings(
                 "evidenceIds": [],
                 "keys": ["elsewhere.pdf"],
             }
-        ]
+        ],
+        "recordsOfUnknownPartners": 0,
     }
     assert main(["evidence", "findings"], embedded_environment) == 3
     assert "KEY_OUTSIDE_LAYOUT" in capsys.readouterr().out

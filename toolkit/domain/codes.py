@@ -183,6 +183,14 @@ _ALL: Final[tuple[Code, ...]] = (
         "Find out who wrote it; withdraw the record and request the evidence again, or accept it by a waiver.",
     ),
     Code(
+        IntegrityProblem.REQUESTED_BY_OTHER, Subject.FILE, Severity.CRITICAL, Owner.COMPLIANCE, 1,
+        "requested by another partner",
+        "The upload credentials were requested by somebody who is not the partner of the sale.",
+        _REQUEST,
+        "Find out whether the sale changed its partner; if not, withdraw the record, and look at what else that "
+        "partner requested.",
+    ),
+    Code(
         IntegrityProblem.WRITTEN_LATE, Subject.FILE, Severity.ERROR, Owner.COMPLIANCE, 3,
         "written too late",
         "The file was written after its upload credentials had run out.",

@@ -133,8 +133,7 @@ def list_records(ctx: Context, sale_id: str, as_json: bool) -> int:
     for record in records:
         state = "WITHDRAWN" if record.withdrawn_at else record.state or "TYPE_UNKNOWN"
         requested = readable(record.requested_at, ctx.settings.timezone)
-        by = record.requested_by or "unknown"
-        show(f"{record.id}  {record.evidence_type:<40}  {state:<14}  {requested}  {by}")
+        show(f"{record.id}  {record.evidence_type:<40}  {state:<14}  {requested}  {_requester(record)}")
     if not records:
         note(f"{sale_id} has no evidence records yet")
     return DONE
@@ -188,12 +187,21 @@ def _renewal(ctx: Context) -> Renewal:
     return Renewal(ctx.application.database, ctx.application.bucket, limits, ctx.application.clock)
 
 
+def _requester(record: EvidenceRecord) -> str:
+    if record.account is None:
+        return f"{record.requested_by or 'unknown'} (not known for which partner)"
+    signed_in = "" if record.account == record.requested_by else f", signed in as {record.account}"
+    return f"{record.requested_by} ({f'for {record.partner}' if record.partner else 'an operator'}{signed_in})"
+
+
 def _record_as_json(record: EvidenceRecord) -> dict[str, object]:
     return {
         "id": record.id,
         "evidenceType": record.evidence_type,
         "state": record.state,
         "requestedBy": record.requested_by,
+        "account": record.account,
+        "partner": record.partner,
         "requestedAt": record.requested_at,
         "withdrawnAt": record.withdrawn_at,
     }

@@ -9,7 +9,7 @@ from toolkit.domain.contents import ContentProblem
 from toolkit.domain.integrity import IntegrityFinding
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
 from toolkit.operations.verify.contents import verify_contents
-from toolkit.operations.verify.integrity import integrity_findings
+from toolkit.operations.verify.integrity import integrity_findings, records_of_unknown_partners
 
 
 @click.command(short_help="Read every file that was not verified in its present version.")
@@ -59,8 +59,9 @@ def findings(ctx: Context, as_json: bool) -> int:
 
     \b
     The same file for more than one sale, or as two types of one sale; a file that was
-    written after its credentials had run out, or replaced after it was verified; another
-    type than declared; a file without a record, or where no upload form leads.
+    written after its credentials had run out, or replaced after it was verified; a record
+    that another partner than that of the sale requested; another type than declared; a
+    file without a record, or where no upload form leads.
 
     \b
     Example:
@@ -70,8 +71,10 @@ def findings(ctx: Context, as_json: bool) -> int:
     Exit status 3: there are findings. What sales lack is told by: toolkit audit
     """
     found = integrity_findings(ctx.application.database)
+    unknown = records_of_unknown_partners(ctx.application.database)
     if as_json:
-        print_json({"findings": [_finding_as_json(finding) for finding in found]})
+        document = [_finding_as_json(finding) for finding in found]
+        print_json({"findings": document, "recordsOfUnknownPartners": unknown})
     elif not found:
         show("no findings about files")
     for finding in () if as_json else found:
@@ -80,6 +83,8 @@ def findings(ctx: Context, as_json: bool) -> int:
             f"{finding.problem}: {about}: {CODES[finding.problem].meaning}"
             + (f" ({finding.detail})" * bool(finding.detail))
         )
+    if unknown and not as_json:
+        note(f"note: of {unknown} records it is not known for which partner they were requested")
     return NEEDS_ATTENTION if found else DONE
 
 

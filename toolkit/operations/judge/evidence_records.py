@@ -14,7 +14,14 @@ from toolkit.domain.sales import is_possible_sale_id
 from toolkit.errors import SaleNotFound
 from toolkit.operations import Clock
 from toolkit.storage.database import Database
-from toolkit.storage.tables import content_checks, evidences, object_observations, sales, withdrawals
+from toolkit.storage.tables import (
+    content_checks,
+    evidence_requests,
+    evidences,
+    object_observations,
+    sales,
+    withdrawals,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +34,10 @@ class EvidenceRecord:
     """``None`` for a type that the contract does not know: it never counts."""
     requested_by: str | None
     """``None`` where the service does not say."""
+    account: str | None
+    """The signed-in identity behind ``requested_by``; ``None`` where it was not noted."""
+    partner: str | None
+    """The partner that it was requested for; ``None`` for an operator, and where it was not noted."""
     requested_at: datetime
     withdrawn_at: datetime | None
 
@@ -51,8 +62,17 @@ def records_of(database: Database, sale_id: str, clock: Clock) -> list[EvidenceR
         .subquery("looked")
     )
     query = (
-        sa.select(evidences, withdrawals.c.withdrawn_at, seen.c.size, looked.c.kinds, looked.c.damaged)
+        sa.select(
+            evidences,
+            evidence_requests.c.account,
+            evidence_requests.c.partner,
+            withdrawals.c.withdrawn_at,
+            seen.c.size,
+            looked.c.kinds,
+            looked.c.damaged,
+        )
         .outerjoin(withdrawals, withdrawals.c.evidence_id == evidences.c.id)
+        .outerjoin(evidence_requests, evidence_requests.c.evidence_id == evidences.c.id)
         .outerjoin(seen, sa.and_(seen.c.key == evidences.c.object_key, seen.c.gone_at.is_(None)))
         .outerjoin(looked, looked.c.observation_id == seen.c.id)
         .where(evidences.c.sale_id == sale_id)
@@ -79,6 +99,8 @@ def records_of(database: Database, sale_id: str, clock: Clock) -> list[EvidenceR
             if row.evidence_type in set(EvidenceType)
             else None,
             row.requested_by,
+            row.account,
+            row.partner,
             row.requested_at,
             row.withdrawn_at,
         )

@@ -1,4 +1,4 @@
-"""Findings about the origin of evidence files: the same file twice, late, replaced, or belonging to nothing.
+"""Findings about the origin of evidence files: the same file twice, late, replaced, a stranger's, or nobody's.
 
 Records without an object are the audit's. Withdrawn records are left out: withdrawing is how a finding is mended.
 Files are compared by the SHA-256 of their bytes, so reuse is found among those that were verified.
@@ -29,6 +29,16 @@ def integrity_findings(database: Database) -> list[IntegrityFinding]:
         return integrity_findings_seen(connection)
 
 
+def records_of_unknown_partners(database: Database) -> int:
+    """The number of records, not withdrawn, of which nobody noted for which partner they were requested.
+
+    Another system stored them, or this one before it took note: somebody else may have requested them.
+    """
+    with database.transaction() as connection:
+        count: int = connection.execute(sa.text(_UNKNOWN_PARTNERS)).scalar_one()
+    return count
+
+
 def integrity_findings_seen(connection: Connection) -> list[IntegrityFinding]:
     """The same, as this connection sees the database, once in its transaction."""
     for put_together in (_CHECKED, _STORED):
@@ -44,6 +54,11 @@ def _reused(connection: Connection) -> Iterator[IntegrityFinding]:
 def _overwritten(connection: Connection) -> Iterator[IntegrityFinding]:
     for row in connection.execute(sa.text(_OVERWRITTEN)):
         yield _finding(IntegrityProblem.OVERWRITTEN, row, f"verified at {row.verified_at:%Y-%m-%d %H:%M} UTC")
+
+
+def _requested_by_other(connection: Connection) -> Iterator[IntegrityFinding]:
+    for row in connection.execute(sa.text(_REQUESTED_BY_OTHER)):
+        yield _finding(IntegrityProblem.REQUESTED_BY_OTHER, row, f"requested for {row.partner}")
 
 
 def _written_late(connection: Connection) -> Iterator[IntegrityFinding]:
@@ -79,6 +94,7 @@ def _finding(problem: IntegrityProblem, row: Row[Any], detail: str) -> Integrity
 _FINDERS: Final[tuple[Callable[[Connection], Iterator[IntegrityFinding]], ...]] = (
     _reused,
     _overwritten,
+    _requested_by_other,
     _written_late,
     _repeated,
     _type_differs,
@@ -151,6 +167,25 @@ _OVERWRITTEN: Final = """
           END
     ORDER BY stored.key
 """
+
+_NOT_WITHDRAWN: Final = "NOT EXISTS (SELECT FROM audit.withdrawals WHERE evidence_id = record.id)"
+
+_REQUESTED_BY_OTHER: Final = f"""
+    SELECT ARRAY[record.object_key] AS keys, ARRAY[record.id] AS evidence_ids,
+           ARRAY[record.sale_id] AS sale_ids, asked.partner
+    FROM audit.evidence_requests AS asked
+    JOIN audit_service.evidences AS record ON record.id = asked.evidence_id
+    JOIN audit_service.sales AS sale ON sale.id = record.sale_id
+    WHERE asked.partner <> sale.partner AND {_NOT_WITHDRAWN}
+    ORDER BY record.object_key
+"""  # noqa: S608  # made of constants
+"""A record without a file, too: with its credentials one may still come."""
+
+_UNKNOWN_PARTNERS: Final = f"""
+    SELECT count(*)
+    FROM audit_service.evidences AS record
+    WHERE NOT EXISTS (SELECT FROM audit.evidence_requests WHERE evidence_id = record.id) AND {_NOT_WITHDRAWN}
+"""  # noqa: S608
 
 _WRITTEN_LATE: Final = """
     SELECT ARRAY[key] AS keys, ARRAY[id] AS evidence_ids, ARRAY[sale_id] AS sale_ids,
