@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar
 
 from toolkit.domain.jobs.definitions import Job
 from toolkit.domain.jobs.outcomes import FAILURE_TEXTS, RETRIED, FailureCode
+from toolkit.domain.versions import rules_fingerprint, toolkit_version
 from toolkit.entrypoints.jobs.database_access import DatabaseAccess
 from toolkit.entrypoints.jobs.failures import failure_of
 from toolkit.entrypoints.jobs.folders import JobFolder, Staging, holds_all
@@ -39,6 +40,7 @@ from toolkit.operations.jobs.runs import (
     end_failure,
     end_success,
     note_step,
+    release,
     renew_lease,
     steps_done,
     take_run,
@@ -104,6 +106,7 @@ class JobRun:
     log: JobLog
     tell: Tell
     lease: timedelta = LEASE
+    _decided: bool = False
     _ended: bool = False
 
     def start(self, *, late: bool = False, wait: float = 0) -> Ended:
@@ -205,8 +208,6 @@ class JobRun:
         folder = str(self.folder.final(self.slot)) if files else ""
 
         def decide(database: Database) -> None:
-            from toolkit.operations.judge.audit.source import rules_fingerprint, toolkit_version  # loads Ibis
-
             seal = newest_seal(database)
             decide_success(
                 database,
@@ -220,17 +221,15 @@ class JobRun:
             )
 
         self._ask(decide)
-        # From here on the run succeeded, whatever comes: another start would only give the files their names.
-        self._ended = True
-        try:
-            self.folder.publish(self.slot, files)
-            self._ask(
-                lambda each: end_success(
-                    each, claim.id, self.tell.success(each, self.job, self.slot, counts, folder), self.clock
-                )
+        # From here on the run succeeded, whatever comes: what is left the next start can do as well.
+        self._decided = True
+        self.folder.publish(self.slot, files)
+        self._ask(
+            lambda each: end_success(
+                each, claim.id, self.tell.success(each, self.job, self.slot, counts, folder), self.clock
             )
-        except (ToolkitError, OSError) as error:
-            self.log.warn(f"done, and the next start gives its files their names: {failure_of(error)[1]}")
+        )
+        self._ended = True
 
     def _cause(self, holding: Holding, error: BaseException) -> tuple[FailureCode, str]:
         if holding.cause is not None:
@@ -244,6 +243,11 @@ class JobRun:
             code, reason, step, notebooks = error.code, str(error), error.step, error.notebooks
         else:
             code, reason = self._cause(holding, error)
+        if self._decided:
+            with suppress(ToolkitError):
+                self.access.once(lambda each: release(each, claim))
+            self.log.say(f"{code}: {reason} The next start gives the files their final names.", level="error")
+            return Ended(Outcome.FAILED, None, {}, code, reason)
         notices = self.tell.notices(self.job.name, self.slot, NoticeKind.FAILED, {"code": code, "step": step})
         try:
             self.access.once(lambda each: end_failure(each, claim, code, reason, notices, self.clock))

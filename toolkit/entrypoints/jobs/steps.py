@@ -12,8 +12,6 @@ from typing import Any, Final, Protocol
 from toolkit.domain.jobs.definitions import Job, Step
 from toolkit.domain.jobs.relative_dates import filled, named_values
 from toolkit.entrypoints.jobs.job_log import JobLog
-from toolkit.entrypoints.notebook_runs import run_notebook
-from toolkit.entrypoints.notebook_runs.running import checked_parameters
 from toolkit.entrypoints.packaged_notebooks import find_notebook
 from toolkit.errors import NotebookFailed, SettingsError
 
@@ -57,6 +55,8 @@ class PreparedStep:
         if self.step.notebook is None:
             arguments = commands.arguments(self.step.command, parameters)
             return counts_of(commands.run(arguments, environ, log))
+        from toolkit.entrypoints.notebook_runs import run_notebook  # papermill takes a second to load
+
         notebook = _notebook(self.step.notebook, self.base)
         known = {name: value for name, value in environ.items() if not name.startswith(_NOT_FOR_KERNELS)}
         done = run_notebook(
@@ -93,11 +93,17 @@ def prepare(job: Job, slot: datetime, base: Path, out: Path, commands: Commands)
             if step.notebook is None:
                 commands.arguments(step.command, parameters)
             else:
-                checked_parameters(_notebook(step.notebook, base), parameters)
+                _check_notebook(_notebook(step.notebook, base), parameters)
         except (NotebookFailed, SettingsError) as error:
             raise SettingsError(f"job {job.name}, step {step.name}: {error}") from None
         prepared.append(ready)
     return prepared
+
+
+def _check_notebook(notebook: Path, parameters: Mapping[str, Any]) -> None:
+    from toolkit.entrypoints.notebook_runs.running import checked_parameters  # as above
+
+    checked_parameters(notebook, parameters)
 
 
 def counts_of(document: Mapping[str, Any]) -> dict[str, int]:

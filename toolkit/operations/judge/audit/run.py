@@ -17,13 +17,14 @@ from sqlalchemy import Connection
 
 from toolkit.domain.findings import Problem
 from toolkit.domain.masking import mask_cpf
+from toolkit.domain.versions import rules_fingerprint, toolkit_version
 from toolkit.errors import InvalidInput
 from toolkit.operations import Clock
 from toolkit.operations.judge.audit.census import census, to_act_on
 from toolkit.operations.judge.audit.expression import missing_evidence
 from toolkit.operations.judge.audit.observed import evidences_at, objects_at, sales_at, unbound
 from toolkit.operations.judge.audit.result import ROW_COLUMNS, AuditResult
-from toolkit.operations.judge.audit.source import LastSync, Source, rules_fingerprint, toolkit_version
+from toolkit.operations.judge.audit.source import LastSync, Source
 from toolkit.operations.verify.contents import Verified
 from toolkit.operations.verify.integrity import integrity_findings_seen
 from toolkit.storage import tables

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
-from importlib.metadata import version
-
-from toolkit.domain.evidence import KIND_OF
-from toolkit.domain.rules import COMBINED, GROUP_RULES, REASON_OF, REPLACED_BY_COMBINED, REPLACES_ALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +31,3 @@ class Source:
     """The hash of the newest seal of the custody log then; kept here, it later proves an exported log."""
     records_assumed_at: datetime | None = None
     """Until when evidence records were not observed: what is said of earlier moments is what they were then."""
-
-
-def toolkit_version() -> str:
-    """The version of this toolkit."""
-    return version("evidence-toolkit")
-
-
-def rules_fingerprint() -> str:
-    """Twelve hexadecimal digits over the rules as data."""
-    groups = {
-        group: [[requirement.accepts, requirement.only_with_separate_payer] for requirement in requirements]
-        for group, requirements in GROUP_RULES.items()
-    }
-    rules = [groups, REPLACES_ALL, COMBINED, REPLACED_BY_COMBINED, list(REASON_OF.items()), KIND_OF]
-    return sha256(json.dumps(rules).encode()).hexdigest()[:12]
