@@ -71,6 +71,10 @@ COLUMN_NAMES: Final = {
     "completedAt": "Completed",
     "oldestRequest": "First requested",
     "unexamined": "Files not examined",
+    "verified": "Counted files verified",
+    "firstBytes": "Counted files, first bytes seen",
+    "never": "Counted files never looked at",
+    "unreadable": "Counted files that could not be read",
 }
 """The columns of the rows, as headings for people."""
 

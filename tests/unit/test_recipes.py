@@ -1,0 +1,50 @@
+"""What the recipes in CONTRIBUTING.md promise: nothing that belongs together is forgotten in one place."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from toolkit.domain.evidence import KIND_OF, EvidenceType
+from toolkit.domain.rules import GROUP_RULES, REPLACES_ALL
+from toolkit.entrypoints.cli import main
+from toolkit.operations.judge.audit.result import ROW_COLUMNS
+from toolkit.reports import FORMATS
+from toolkit.reports.wording import COLUMN_NAMES, TYPE_NAMES
+
+ROOT = Path(__file__).parents[2]
+GUIDES = ("CONTRIBUTING.md", "toolkit/README.md", "toolkit/entrypoints/http_api/README.md", "notebooks/README.md")
+
+
+def text(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def test_an_evidence_type_has_a_kind_a_name_and_a_part_in_the_rules():
+    accepted = {kind for rule in GROUP_RULES.values() for each in rule for kind in each.accepts}
+    assert set(KIND_OF) == set(TYPE_NAMES) == set(EvidenceType) == accepted | {REPLACES_ALL}
+
+
+def test_a_report_column_has_a_heading_and_an_explanation():
+    explained = text("reports/README.md")
+    assert [name for name in ROW_COLUMNS if name not in COLUMN_NAMES or f"`{name}`" not in explained] == []
+
+
+def test_a_report_format_is_offered_and_explained(capsys):
+    assert main(["report", "--help"], {}) == 0
+    offered = capsys.readouterr().out
+    explained = text("reports/README.md")
+    assert [name for name in FORMATS if name not in offered or f".{name}`" not in explained] == []
+
+
+def test_a_notebook_is_listed_with_its_question():
+    listed = text("notebooks/README.md")
+    assert [path.stem for path in (ROOT / "notebooks").glob("*.ipynb") if f"`{path.stem}`" not in listed] == []
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_every_path_that_a_guide_names_is_there(guide):
+    named = re.findall(r"`((?:toolkit|tests|notebooks|reports|\.ci)/[\w./-]+)`", text(guide))
+    assert [path for path in named if "NN_" not in path and not (ROOT / path).exists()] == []
+    links = re.findall(r"\]\(([^)#:]+)\)", text(guide))
+    assert [link for link in links if not (ROOT / guide).parent.joinpath(link).exists()] == []
