@@ -20,7 +20,11 @@ THIS: Final = "this"
 
 FUNCTIONS: Final = (
     ("as_key", "value uuid", "uuid", "value"),
-    ("as_key", "value bigint", "uuid", "lpad(value::text, 32, '0')::uuid"),
+    ("as_key", "value numeric", "uuid", "lpad(trunc(value)::text, 32, '0')::uuid"),
+    *(
+        ("as_key", f"value {kind}", "uuid", "lpad(value::text, 32, '0')::uuid")
+        for kind in ("smallint", "integer", "bigint")
+    ),
     (
         "as_key",
         "value text",
@@ -83,7 +87,7 @@ def select(mapping: ServiceMap, name: str, columns: Sequence[str] | None = None)
     )
     parts = [f"SELECT\n    {shown}\nFROM {relation.from_} AS {THIS}"]
     parts += [
-        f"LEFT JOIN {_lookup_name(number)} ON {_lookup_name(number)}.key = {THIS}.{quoted(source.by or '')}"
+        f"LEFT JOIN {_lookup_name(number)} ON {_lookup_name(number)}.looked_up = {THIS}.{quoted(source.by or '')}"
         for number, source in enumerate(lookups)
     ]
     if relation.where:
@@ -140,7 +144,7 @@ def _value(source: Source, lookups: Sequence[Source]) -> str:
     if source.media_type_of is not None:
         return _media_type(f"{THIS}.{quoted(source.media_type_of)}::text")
     place = next((_lookup_name(number) for number, each in enumerate(lookups) if _same(each, source)), None)
-    value = f"{place}.value" if place else f"{THIS}.{quoted(source.column or '')}"
+    value = f"{place}.found" if place else f"{THIS}.{quoted(source.column or '')}"
     if source.json_path:
         value = f"({value}::jsonb #>> {literal('{' + ','.join(map(quoted, source.json_path)) + '}')})"
     if source.mask:
@@ -178,7 +182,7 @@ def _lookups(relation: Relation) -> list[Source]:
 
 
 def _lookup(source: Source) -> str:
-    columns = f"{quoted(source.key or '')} AS key, {quoted(source.column or '')} AS value"
+    columns = f"{quoted(source.key or '')} AS looked_up, {quoted(source.column or '')} AS found"
     return f"SELECT {columns} FROM {source.table}"  # noqa: S608  # the mapping is the operator's own
 
 

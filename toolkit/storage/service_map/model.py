@@ -146,7 +146,7 @@ class ServiceMap(_Part):
         found = [relation.from_ for relation in self.relations.values() if not relation.is_query]
         for relation in self.relations.values():
             found += [source.table for source in relation.columns.values() if source.table is not None]
-        return [name for name in dict.fromkeys(found) if name]
+        return [name for name in dict.fromkeys(found) if name and not name.startswith("(")]
 
     @property
     def relations(self) -> dict[str, Relation]:

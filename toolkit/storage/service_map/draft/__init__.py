@@ -53,15 +53,19 @@ def draft_map(database: Database, zone: str, holds: Callable[[str], bool] | None
         lines += [*relation.lines(), ""]
     if others := drafting.unused_tables(relations):
         lines.append(f"# Tables that nothing was taken from: {', '.join(others)}")
-    return Draft("\n".join(lines).rstrip() + "\n", _named(relations, "open"), _named(relations, "review"))
+    return Draft(
+        "\n".join(lines).rstrip() + "\n",
+        _named(relations, "open"),
+        drafting.reviewed + _named(relations, "review"),
+    )
 
 
 def _named(relations: list[DraftedRelation], quality: str) -> tuple[str, ...]:
     return tuple(
         f"{relation.name}.{column}"
         for relation in relations
-        for column, choice in relation.choices.items()
-        if getattr(choice, quality)
+        for column, choice in [("where", relation.where), *relation.choices.items()]
+        if choice is not None and getattr(choice, quality)
     )
 
 

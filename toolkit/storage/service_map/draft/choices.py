@@ -48,6 +48,8 @@ def toml(value: Any) -> str:
     text = str(value)
     if ('"' in text or "\\" in text) and "'" not in text and text.isprintable():
         return f"'{text}'"
+    if '"' in text and "'''" not in text and not text.endswith("'") and text.isprintable():
+        return f"'''{text}'''"
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(one if one.isprintable() else f"\\u{ord(one):04x}" for one in escaped) + '"'
 

@@ -126,7 +126,11 @@ _OWN: Final = {"clients": "client", "addresses": "address", "sales": "sale", "ev
 
 def named(relation: str, column: str, field: Field) -> float:
     """How well the name of a field fits a column, from 0 to 1."""
-    said = set(tokens(field.name))
+    spelled = [set(tokens(field.name)), {token for part in field.path for token in tokens(part)}]
+    return max(_fits(relation, column, said) for said in spelled if said) if any(spelled) else 0.0
+
+
+def _fits(relation: str, column: str, said: set[str]) -> float:
     own = {_OWN[relation]}
     best = 0.0
     for place, pattern in enumerate(COLUMN_WORDS[relation][column]):

@@ -11,7 +11,6 @@ from toolkit.storage.service_map.draft.choices import Choice
 from toolkit.storage.service_map.draft.matching import Match, fields_of
 from toolkit.storage.service_map.draft.samples import ENDING, MEDIA, Field, Samples, share
 from toolkit.storage.service_map.draft.vocabulary import tokens
-from toolkit.storage.service_map.expressions import THIS
 from toolkit.storage.service_map.model import TODO
 
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]+/")
@@ -82,8 +81,7 @@ def _named_by(name: Field | None) -> Choice:
 
 
 def _last_part(key: Field) -> Choice:
-    text = key.sql if key.path else f"{THIS}.{key.sql}"
-    return Choice({"sql": f"substring({text} FROM '[^/]*$')"}, "the last part of the key")
+    return Choice({"sql": f"substring({key.expression} FROM '[^/]*$')"}, "the last part of the key")
 
 
 def _media(found: Field | None, named: Field | None, samples: Samples) -> Choice:

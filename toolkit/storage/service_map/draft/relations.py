@@ -11,11 +11,12 @@ from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.choices import ABSENT, Choice, toml
 from toolkit.storage.service_map.draft.filters import rows_that_belong, values_for_new_rows
 from toolkit.storage.service_map.draft.matching import Match, fields_of
+from toolkit.storage.service_map.draft.people import payer_of, people_of
 from toolkit.storage.service_map.draft.places import file_parts
 from toolkit.storage.service_map.draft.samples import CPF, MASKED_CPF, Field, Samples, share
 from toolkit.storage.service_map.draft.times import Zones
 from toolkit.storage.service_map.draft.vocabulary import TABLE_WORDS, tokens
-from toolkit.storage.service_map.expressions import THIS, quoted
+from toolkit.storage.service_map.expressions import quoted
 from toolkit.storage.service_map.model import DEMANDED, NEEDED, TODO
 
 _TIMES: Final = {"created_at", "completed_at", "requested_at", "expires_at"}
@@ -67,11 +68,21 @@ class Drafting:
         self._catalog, self._matches, self._samples, self._holds = catalog, matches, samples, holds
         self._zones = Zones(catalog, zone)
         self._ids = {name: self._id_of(name) for name in matches}
+        self._people = (
+            people_of(catalog.values(), matches["sales"].table, matches["clients"].table, samples)
+            if {"sales", "clients"} <= set(matches)
+            else None
+        )
 
     @property
     def timezone(self) -> Choice:
         """The zone of all bare times that need no zone of their own."""
         return self._zones.default
+
+    @property
+    def reviewed(self) -> tuple[str, ...]:
+        """The settings of the whole file that somebody has to look at."""
+        return ("timezone",) if self.timezone.review else ()
 
     def relations(self) -> list[DraftedRelation]:
         """All of them, in the order of the contract."""
@@ -198,6 +209,9 @@ class Drafting:
                 if key is not None:
                     choice = _looked_up(wanted, other, key, column.name)
                     return Choice(choice.source, "by its name: no foreign key says so", review=True)
+        people = self._people.of_client(wanted) if optional and self._people is not None else None
+        if people is not None:
+            return people
         return Choice(ABSENT) if optional else Choice({"sql": TODO}, f"which of the {target} does it belong to?")
 
     def _key_like(self, column: Column, other: CatalogTable) -> str | None:
@@ -284,18 +298,11 @@ class Drafting:
         return Choice({**_plain(found), "codes": given}, "by its name" if inverted else "", review=inverted)
 
     def _payer_elsewhere(self, table: CatalogTable) -> Choice:
-        client = next(
-            (each.column for each in table.references
-             if "clients" in self._matches and each.table == self._matches["clients"].table.name
-             and not {"payer", "responsible", "financial"} & set(tokens(each.column))),
-            None,
-        )  # fmt: skip
-        for column in table.columns.values():
-            if {"payer", "responsible"} & set(tokens(column.name)) and client is not None:
-                payer, own = f"{THIS}.{quoted(column.name)}", f"{THIS}.{quoted(client)}"
-                sql = f"{payer} IS NULL OR {payer} = {own}"
-                return Choice({"sql": sql}, "the payer is the client, or none is named", review=True)
-        return Choice({"sql": TODO}, "is the client the one who pays? nothing was found")
+        if self._people is not None:
+            return self._people.of_payer()
+        clients = self._matches["clients"].table if "clients" in self._matches else None
+        found = payer_of(self._catalog.values(), table, clients)
+        return found or Choice({"sql": TODO}, "is the client the one who pays? nothing was found")
 
     def _partner(self, match: Match) -> Choice:
         table = match.table
@@ -356,7 +363,7 @@ def _short(found: Field) -> str | dict[str, Any]:
 def _part_of_name(found: Field | None, column: str) -> Choice:
     if found is None:
         return Choice(ABSENT)
-    text = f"{THIS}.{found.sql}" if not found.path else found.sql
+    text = found.expression
     sql = f"split_part({text}, ' ', 1)" if column == "first_name" else f"substring({text} FROM ' (.*)$')"
     return Choice({"sql": sql}, "one column holds the whole name", review=True)
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from toolkit.domain.evidence import EvidenceType
 from toolkit.storage.service_map.catalog import CatalogTable, Column
-from toolkit.storage.service_map.expressions import literal, quoted
+from toolkit.storage.service_map.expressions import THIS, literal, quoted
 
 _ROWS: Final = 5000
 _DISTINCT: Final = 60
@@ -37,12 +37,12 @@ class Field:
         return "text" if self.path else self.column.family
 
     @property
-    def sql(self) -> str:
-        """The field as SQL, as text."""
+    def expression(self) -> str:
+        """The field of a relation's row as SQL, as text."""
+        column = f"{THIS}.{quoted(self.column.name)}"
         if not self.path:
-            return f"{quoted(self.column.name)}::text"
-        path = literal("{" + ",".join(map(quoted, self.path)) + "}")
-        return f"({quoted(self.column.name)}::jsonb #>> {path})"
+            return f"{column}::text"
+        return f"({column}::jsonb #>> {literal('{' + ','.join(map(quoted, self.path)) + '}')})"
 
 
 class Samples:
@@ -64,7 +64,7 @@ class Samples:
     def _read(self, field: Field) -> list[str]:
         if not field.table.readable:
             return []
-        rows = f"SELECT {field.sql} AS value FROM {field.table.name} LIMIT {_ROWS}"  # noqa: S608  # names are quoted
+        rows = f"SELECT {field.expression} AS value FROM {field.table.name} AS {THIS} LIMIT {_ROWS}"  # noqa: S608
         query = f"""
             SELECT DISTINCT value FROM ({rows}) AS seen WHERE value IS NOT NULL ORDER BY value LIMIT {_DISTINCT}
         """  # noqa: S608

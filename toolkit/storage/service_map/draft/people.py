@@ -1,0 +1,96 @@
+"""Who pays for a sale, where the sale itself does not say it: another column, or rows of a table of people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from toolkit.storage.service_map.catalog import CatalogTable
+from toolkit.storage.service_map.draft.choices import Choice
+from toolkit.storage.service_map.draft.samples import Field, Samples
+from toolkit.storage.service_map.draft.vocabulary import tokens
+from toolkit.storage.service_map.expressions import THIS, literal, quoted
+
+_PAYER = {"payer", "responsible", "financial"}
+
+
+@dataclass(frozen=True)
+class People:
+    """A table with a row for each part that somebody plays in a sale."""
+
+    table: CatalogTable
+    sale: str
+    """The column that names the sale, and the column of the sale that it names."""
+    sale_key: str
+    person: str
+    person_key: str
+    role: str
+    client: str
+    payer: str
+
+    def of_client(self, wanted: str | None) -> Choice | None:
+        """The client of the sale, where rows of people name clients by the key that is wanted."""
+        if wanted != self.person_key:
+            return None
+        rows = (
+            f"(SELECT {quoted(self.sale)}, {quoted(self.person)} FROM {self.table.name} "  # noqa: S608  # of the catalog
+            f"WHERE {quoted(self.role)}::text = {literal(self.client)}) AS clients"
+        )
+        source = {"column": self.person, "table": rows, "key": self.sale, "by": self.sale_key}
+        return Choice(source, "the person whose part is the client's", review=True)
+
+    def of_payer(self) -> Choice:
+        """Whether nobody but the client pays."""
+        own = f"{THIS}.{quoted(self.sale_key)}"
+        sql = (
+            f"NOT EXISTS (SELECT FROM {self.table.name} AS payer WHERE payer.{quoted(self.sale)} = {own} "  # noqa: S608
+            f"AND payer.{quoted(self.role)}::text = {literal(self.payer)} "
+            f"AND NOT EXISTS (SELECT FROM {self.table.name} AS client WHERE client.{quoted(self.sale)} = {own} "
+            f"AND client.{quoted(self.role)}::text = {literal(self.client)} "
+            f"AND client.{quoted(self.person)} = payer.{quoted(self.person)}))"
+        )
+        return Choice({"sql": sql}, "nobody but the client plays the payer's part", review=True)
+
+
+def people_of(
+    tables: Iterable[CatalogTable], sales: CatalogTable, clients: CatalogTable, samples: Samples
+) -> People | None:
+    """The table of the parts that people play in sales, if there is one."""
+    for table in tables:
+        to_sale = next((each for each in table.references if each.table == sales.name), None)
+        to_client = next((each for each in table.references if each.table == clients.name), None)
+        if table in (sales, clients) or to_sale is None or to_client is None:
+            continue
+        for column in table.columns.values():
+            values = samples.values(Field(table, column)) if column.family in {"text", "enum"} else []
+            payer = next((value for value in values if _PAYER & set(tokens(value))), None)
+            client = next((value for value in values if value != payer and "client" in tokens(value)), None)
+            if payer is not None and client is not None:
+                return People(
+                    table, to_sale.column, to_sale.key, to_client.column, to_client.key, column.name, client, payer
+                )
+    return None
+
+
+def payer_of(tables: Iterable[CatalogTable], sales: CatalogTable, clients: CatalogTable | None) -> Choice | None:
+    """Whether the client pays, by a column of the sale that names the payer, or a table of payers."""
+    if clients is not None:
+        to_clients = [each for each in sales.references if each.table == clients.name]
+        own = next((each.column for each in to_clients if not _PAYER & set(tokens(each.column))), None)
+        other = next((each.column for each in to_clients if _PAYER & set(tokens(each.column))), None)
+        if own is not None and other is not None:
+            payer, client = f"{THIS}.{quoted(other)}", f"{THIS}.{quoted(own)}"
+            return Choice(
+                {"sql": f"{payer} IS NULL OR {payer} = {client}"},
+                "the payer is the client, or none is named",
+                review=True,
+            )
+    for table in tables:
+        reference = next((each for each in table.references if each.table == sales.name), None)
+        if reference is not None and _PAYER & set(tokens(table.plain_name)):
+            sql = (
+                f"NOT EXISTS (SELECT FROM {table.name} AS payer "
+                f"WHERE payer.{quoted(reference.column)} = {THIS}.{quoted(reference.key)})"
+            )
+            return Choice({"sql": sql}, "a payer is named only where it is somebody else", review=True)
+    return None
