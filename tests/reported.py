@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pandas as pd
 
+from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.integrity import IntegrityFinding
 from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
+from toolkit.operations.judge.audit.details import FAULTS, WITHDRAWN
 from toolkit.operations.judge.audit.expression import COVERAGES
+from toolkit.operations.judge.audit.life import NO_LIFE
+from toolkit.operations.judge.audit.present import present_file_findings, present_findings
 from toolkit.operations.judge.audit.result import ROW_COLUMNS
 from toolkit.operations.judge.audit.source import LastSync, Source
+from toolkit.operations.judge.findings.living import living
 from toolkit.operations.verify.contents import Verified
 
 AS_OF = datetime(2026, 11, 20, 21, 0, tzinfo=UTC)
@@ -75,13 +81,45 @@ def result_of(
         first_bytes=everything["firstBytes"],
         fully_verified=(everything["firstBytes"] + everything["never"]) == 0,
     )
-    keys = ["status", "missing", "reasons", "problems", "utility_group", "age", "has_client", "fully_verified"]
-    counts = census.groupby(keys, as_index=False)[["sales", "unexamined", *COVERAGES.values()]].sum()
+    keys = [
+        "status",
+        "missing",
+        "reasons",
+        "problems",
+        "utility_group",
+        "partner",
+        "age",
+        "has_client",
+        "fully_verified",
+    ]
+    counts = census.groupby(keys, as_index=False, dropna=False)[["sales", "unexamined", *COVERAGES.values()]].sum()
     rows = everything.loc[everything["status"] != "compliant", list(ROW_COLUMNS)].reset_index(drop=True)
     for name in ("createdAt", "completedAt", "oldestRequest"):
         rows[name] = pd.to_datetime(rows[name], utc=True).astype("datetime64[us, UTC]")
+    warns = (everything["problems"] != "") | everything["clientId"].isna()
+    warned = everything.loc[(everything["status"] == "compliant") & warns, list(ROW_COLUMNS)]
+    zone = ZoneInfo("America/Sao_Paulo")
+    present = pd.concat(
+        [
+            present_findings(pd.concat([rows, warned])),
+            present_file_findings(file_findings, pd.DataFrame(columns=["sale_id", "partner", "utility_group"])),
+        ]
+    )
+    no_lives = pd.DataFrame(columns=["id"])
     return AuditResult(
-        AS_OF, AS_OF, given_source or source(), counts, rows, cpf_shown, tuple(file_findings), Verified(0, {}, 0)
+        as_of=AS_OF,
+        made_at=AS_OF,
+        source=given_source or source(),
+        counts=counts,
+        rows=rows,
+        warned=warned.reset_index(drop=True),
+        cpf_shown=cpf_shown,
+        file_findings=tuple(file_findings),
+        verification=Verified(0, {}, 0),
+        life=replace(NO_LIFE, findings=living(present, no_lives, [], [], AS_OF, Deadlines(zone))),
+        faults=pd.DataFrame(columns=list(FAULTS)),
+        withdrawals=pd.DataFrame(columns=list(WITHDRAWN)),
+        completions=pd.DataFrame(columns=["partner", "completed", "median_days"]),
     )
 
 

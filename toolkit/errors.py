@@ -12,6 +12,7 @@
     ├── TooManyForms              a sale has as many valid upload credentials as are allowed
     ├── EvidenceNotFound          no evidence record has this id
     ├── WithdrawalRefused         the withdrawal breaks the four-eyes rule, or came before
+    ├── WaiverRefused         the waiver lacks something, or breaks the four-eyes rule
     ├── CredentialsExpired        the upload credentials ran out before the file was sent
     ├── UploadRefused             the bucket answered no to an upload
     ├── VerificationFailed        the contents of evidence files cannot be looked at on this machine
@@ -113,6 +114,10 @@ class EvidenceNotFound(ToolkitError):
 
 class WithdrawalRefused(ToolkitError):
     """The evidence record cannot be withdrawn."""
+
+
+class WaiverRefused(ToolkitError):
+    """The waiver cannot be added or revoked."""
 
 
 class CredentialsExpired(ToolkitError):

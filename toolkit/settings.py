@@ -17,6 +17,7 @@ import platformdirs
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
+from toolkit.domain.codes import CODES
 from toolkit.domain.partners import UnassignedSales
 from toolkit.errors import SettingsError
 
@@ -91,6 +92,9 @@ class Settings:
     """Seconds that an audit of now spends on verifying contents first (``TOOLKIT_VERIFY_SECONDS``)."""
     verify_bytes: int = DEFAULT_VERIFY_BYTES
     """Bytes that an audit of now reads to verify contents first (``TOOLKIT_VERIFY_BYTES``)."""
+    deadlines: Mapping[str, int] = field(default_factory=dict)
+    """Business days by code, or by code and utility group, where they differ from the catalogue's
+    (``TOOLKIT_DEADLINES``)."""
     jwt_secret: str | None = field(default=None, repr=False)
     """The HS256 secret of bearer tokens (``TOOLKIT_JWT_SECRET``)."""
     jwt_public_key: str | None = field(default=None, repr=False)
@@ -141,6 +145,7 @@ class Settings:
             verify_bytes=_between(
                 "TOOLKIT_VERIFY_BYTES", value("TOOLKIT_VERIFY_BYTES"), DEFAULT_VERIFY_BYTES, 0, 1024**5
             ),
+            deadlines=_deadlines(value("TOOLKIT_DEADLINES")),
             jwt_secret=value("TOOLKIT_JWT_SECRET"),
             jwt_public_key=value("TOOLKIT_JWT_PUBLIC_KEY"),
             jwt_audience=value("TOOLKIT_JWT_AUDIENCE"),
@@ -261,6 +266,19 @@ def _moment(name: str, text: str | None) -> datetime | None:
         if moment.tzinfo is not None:
             return moment
     raise SettingsError(f"{name} must be a time with its offset, such as 2026-11-20T18:00:00Z")
+
+
+def _deadlines(text: str | None) -> dict[str, int]:
+    found = {}
+    for part in filter(None, map(str.strip, (text or "").split(","))):
+        given = re.fullmatch(r"(([A-Z_]+)(?:/[^=]+)?)=([0-9]{1,3})", part)
+        if given is None or given[2] not in CODES or CODES[given[2]].deadline is None:
+            raise SettingsError(
+                f"TOOLKIT_DEADLINES {part!r} must look like MISSING_POV=3 or MISSING_POV/D=2, with the code of a "
+                "finding (toolkit explain) and business days"
+            )
+        found[given[1]] = int(given[3])
+    return found
 
 
 def _timezone(name: str) -> ZoneInfo:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -59,6 +60,13 @@ class IntegrityFinding:
     evidence_ids: tuple[UUID, ...] = ()
     sale_ids: tuple[str, ...] = ()
     detail: str = ""
+
+    def only(self, sale_ids: Collection[str]) -> IntegrityFinding:
+        """The finding as whoever may know of these sales only is told it."""
+        own = tuple(each for each in self.sale_ids if each in sale_ids)
+        if len(own) == len(self.sale_ids):
+            return self
+        return IntegrityFinding(self.problem, (), (), own, self.detail)
 
     @property
     def folders(self) -> tuple[str, ...]:

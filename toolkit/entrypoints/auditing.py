@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from toolkit.domain.deadlines import Deadlines
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.operations.observe.bucket_sync import sync_bucket
@@ -51,4 +52,10 @@ def audit(
         show_cpf=show_cpf,
         with_file_findings=with_file_findings,
         verification=verification,
+        deadlines=deadlines_of(application),
     )
+
+
+def deadlines_of(application: ApplicationContext) -> Deadlines:
+    """The deadlines of the settings, in their time zone."""
+    return Deadlines(application.settings.timezone, application.settings.deadlines)

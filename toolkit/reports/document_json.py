@@ -23,18 +23,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import date
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import pandas as pd
 
 from toolkit.domain.integrity import IntegrityFinding
+from toolkit.domain.waivers import Waiver
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.judge.audit.expression import items
+from toolkit.operations.judge.findings.changes import Changes
 from toolkit.reports.report import MOMENTS, STEM, Report, known
-from toolkit.reports.times import iso, iso_column
+from toolkit.reports.times import iso, iso_column, iso_exact
+
+_LIFE_MOMENTS: Final = ("firstSeen", "lastSeen", "openedAt", "dueAt")
 
 
 def write(report: Report, path: Path) -> None:
@@ -91,6 +96,51 @@ def summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
             "seal": source.seal,
             "recordsAssumedAt": iso(source.records_assumed_at, timezone) if source.records_assumed_at else None,
         },
+    }
+
+
+def finding_records(findings: pd.DataFrame, timezone: ZoneInfo) -> Iterator[dict[str, Any]]:
+    """Each finding with its life, in the columns of ``toolkit.operations.judge.findings.living``."""
+    for row in _records(known(findings)):
+        yield row | {
+            name: iso_exact(row[name], timezone) for name in ("firstSeen", "lastSeen", "openedAt", "dueAt")
+        }
+
+
+def changes_as_json(changes: Changes, trend: pd.DataFrame, timezone: ZoneInfo) -> dict[str, Any]:
+    """The ids of findings by what happened between two moments, and the days between them."""
+    return {
+        "from": iso_exact(changes.start, timezone),
+        "to": iso_exact(changes.end, timezone),
+        **{kind: list(map(str, getattr(changes, kind))) for kind in ("new", "resolved", "reopened", "open")},
+        "trend": trend_records(trend),
+    }
+
+
+def trend_records(trend: pd.DataFrame) -> list[dict[str, Any]]:
+    """One record a day: ``day``, ``present``, ``came``, ``went``."""
+    return [row | {"day": row["day"].isoformat()} for row in _records(trend)]
+
+
+def waiver_as_json(waiver: Waiver, today: date, timezone: ZoneInfo) -> dict[str, Any]:
+    """A waiver with its state on a day."""
+    request = waiver.request
+    return {
+        "id": str(waiver.id),
+        "saleId": request.sale_id,
+        "partner": request.partner,
+        "code": request.code,
+        "reason": request.reason,
+        "owner": request.owner,
+        "approvedBy": request.approved_by,
+        "start": request.start.isoformat(),
+        "end": request.end.isoformat(),
+        "holds": waiver.holds(today),
+        "daysLeft": waiver.days_left(today),
+        "addedAt": iso_exact(waiver.added_at, timezone),
+        "revokedAt": iso_exact(waiver.revoked_at, timezone) if waiver.revoked_at else None,
+        "revokedBy": waiver.revoked_by,
+        "revokedReason": waiver.revoked_reason,
     }
 
 

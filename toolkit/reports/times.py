@@ -18,6 +18,11 @@ def iso(moment: datetime, timezone: ZoneInfo) -> str:
     return moment.astimezone(timezone).isoformat(timespec="seconds")
 
 
+def iso_exact(moment: datetime, timezone: ZoneInfo) -> str:
+    """The same with the fraction of the second, where there is one: it names exactly this moment."""
+    return moment.astimezone(timezone).isoformat()
+
+
 def iso_column(moments: pd.Series[Any], timezone: ZoneInfo) -> list[str | None]:
     """``iso`` for a whole column, null where there is none."""
     seconds = pa.Array.from_pandas(moments, type=pa.timestamp("us", "UTC")).cast(

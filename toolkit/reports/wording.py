@@ -200,7 +200,7 @@ def notices(result: AuditResult, language: Language = ENGLISH, timezone: ZoneInf
 def _coverage_notices(result: AuditResult, language: Language) -> list[str]:
     say, count, number = language.text, language.count, language.number
     found = []
-    if result.verification is None and result.as_of == result.made_at:
+    if result.verification is None and result.of_now:
         found.append(say("The contents of new files were not verified before this report."))
     coverage = result.coverage
     if coverage[Coverage.VERIFIED] < (files := sum(coverage.values())):

@@ -30,6 +30,8 @@ class Lock(Enum):
     """Sales are merged from a file: two with the same new sale would fail each other."""
     OBJECT_HISTORY = 0x73796E63
     """The bucket is read: two readings become one after the other, so that none puts back an older picture."""
+    FINDING_HISTORY = 0x66696E64
+    """The lives of findings are noted: two audits at once become one after the other."""
     CUSTODY_SEAL = 0x7365616C
     """The chain of the custody log grows."""
 

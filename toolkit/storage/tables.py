@@ -288,6 +288,7 @@ audit_runs = Table(
     Column("compliant", sa.BigInteger, nullable=False),
     Column("incomplete", sa.BigInteger, nullable=False),
     Column("conflict", sa.BigInteger, nullable=False),
+    Column("with_files", sa.Boolean),
 )
 """Each audit that was made, with its totals."""
 
@@ -322,6 +323,51 @@ custody_seals = Table(
 )
 """The chain over the events: each seal covers some and the hash of the seal before."""
 
+finding_observations = Table(
+    "finding_observations",
+    toolkit,
+    Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True),
+    Column("finding_id", Uuid, nullable=False),
+    Column("code", Text, nullable=False),
+    Column("sale_id", Text),
+    Column("partner", Text),
+    Column("utility_group", Text),
+    Column("seen_at", _moment, nullable=False),
+    Column("gone_at", _moment),
+    Index(None, "finding_id"),
+    Index("finding_observations_current_idx", "finding_id", unique=True, postgresql_where=text("gone_at IS NULL")),
+)
+"""Each stretch of a finding's life: from the audit that saw it first until the audit that did not see it any more.
+
+Partner and utility group are those of the sale when the stretch began.
+"""
+
+waivers = Table(
+    "waivers",
+    toolkit,
+    Column("id", Uuid, primary_key=True),
+    Column("sale_id", Text),
+    Column("partner", Text),
+    Column("code", Text),
+    Column("reason", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("approved_by", Text, nullable=False),
+    Column("start_day", sa.Date, nullable=False),
+    Column("end_day", sa.Date, nullable=False),
+    Column("added_at", _moment, nullable=False),
+)
+"""Findings that are accepted for a time; a column that is empty stands for any."""
+
+waiver_revocations = Table(
+    "waiver_revocations",
+    toolkit,
+    Column("waiver_id", Uuid, ForeignKey(waivers.c.id), primary_key=True),
+    Column("reason", Text, nullable=False),
+    Column("revoked_by", Text, nullable=False),
+    Column("revoked_at", _moment, nullable=False),
+)
+"""Waivers that were taken back before their end."""
+
 APPEND_ONLY: Final = (
     load_batches,
     content_checks,
@@ -331,12 +377,14 @@ APPEND_ONLY: Final = (
     token_revocations,
     bucket_syncs,
     audit_runs,
+    waivers,
+    waiver_revocations,
     custody_events,
     custody_seals,
 )
 """Rows of these tables are never changed or deleted; the database itself refuses it."""
 
-CLOSED_ONCE: Final = (sale_observations, evidence_observations, object_observations)
+CLOSED_ONCE: Final = (sale_observations, evidence_observations, object_observations, finding_observations)
 """Rows of these tables are never deleted, and change once: when ``gone_at`` is set.
 
 So it is with ``partner_subjects``, when ``revoked_at`` and ``revoked_by`` are set.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import click
@@ -38,12 +39,7 @@ def asked_for(
     Raises:
         click.BadParameter: ``--as-of`` is no past moment.
     """
-    moment = None
-    if as_of is not None:
-        try:
-            moment = parse_timestamp(as_of, timezone=ctx.settings.timezone, now=ctx.application.clock())
-        except InvalidInput as error:
-            raise click.BadParameter(str(error), param_hint="--as-of") from None
+    moment = None if as_of is None else past_moment(ctx, as_of, "--as-of")
     return audit(
         ctx.application,
         as_of=moment,
@@ -53,3 +49,15 @@ def asked_for(
         with_file_findings=with_file_findings,
         progress=ctx.progress,
     )
+
+
+def past_moment(ctx: Context, text: str, option: str) -> datetime:
+    """The moment that an option names.
+
+    Raises:
+        click.BadParameter: it is no past moment.
+    """
+    try:
+        return parse_timestamp(text, timezone=ctx.settings.timezone, now=ctx.now())
+    except InvalidInput as error:
+        raise click.BadParameter(str(error), param_hint=option) from None

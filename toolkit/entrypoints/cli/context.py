@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -59,6 +59,14 @@ class Context:
 
         return Quiet() if self.quiet else ProgressBar(sys.stderr)
 
+    def now(self) -> datetime:
+        """The time on the clock of the application."""
+        return self.application.clock()
+
+    def today(self) -> date:
+        """The day in the time zone of the settings."""
+        return self.now().astimezone(self.settings.timezone).date()
+
     def close(self) -> None:
         """Close what was opened."""
         if "application" in self.__dict__:
@@ -94,7 +102,7 @@ def print_json(document: Mapping[str, Any], *, one_line: bool = False) -> None:
 
 
 def _as_text(value: object) -> str:
-    return value.isoformat() if isinstance(value, datetime) else str(value)
+    return value.isoformat() if isinstance(value, (date, datetime)) else str(value)
 
 
 def show(text: str) -> None:

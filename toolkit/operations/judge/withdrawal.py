@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -11,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.domain.fields import TRIMMED, UNSTORABLE
+from toolkit.domain.people import person, same_person
 from toolkit.errors import EvidenceNotFound, WithdrawalRefused
 from toolkit.operations import Clock
 from toolkit.storage.database import Database
@@ -69,21 +69,12 @@ def withdraw(
 def _check_people(reason: str, withdrawn_by: str, approved_by: str) -> None:
     if not reason:
         raise WithdrawalRefused("A withdrawal needs a reason.")
-    if not _person(withdrawn_by) or not _person(approved_by):
+    if not person(withdrawn_by) or not person(approved_by):
         raise WithdrawalRefused("A withdrawal needs who asked for it and who approved it.")
     if any(UNSTORABLE.search(text) for text in (reason, withdrawn_by, approved_by)):
         raise WithdrawalRefused("The reason and the names of a withdrawal must not contain control characters.")
-    if _person(withdrawn_by) == _person(approved_by):
+    if same_person(withdrawn_by, approved_by):
         raise WithdrawalRefused("A withdrawal is approved by somebody else than who asked for it.")
-
-
-def _person(name: str) -> str:
-    """The name without what two spellings of it may differ in: case, white space, ways to write a character.
-
-    Nor does a character that nobody sees, such as a zero-width space, make another person.
-    """
-    folded = unicodedata.normalize("NFKC", name).casefold()
-    return "".join(one for one in folded if not one.isspace() and unicodedata.category(one) != "Cf")
 
 
 def _lock_sale(connection: Connection, evidence_id: UUID) -> str:

@@ -26,11 +26,11 @@ OLDER: Final = ">90"
 
 
 def census(audited: Table, as_of: datetime) -> Table:
-    """Count the sales that share status, group, missing types, reasons, problems and age.
+    """Count the sales that share status, group, missing types, reasons, problems, partner and age.
 
-    Columns: ``status``, ``utility_group``, ``missing``, ``reasons``, ``problems``, ``age``, ``has_client``,
-    ``fully_verified`` (every counted file was), and the counts ``sales``, ``unexamined`` and those of
-    ``COVERAGES`` (files).
+    Columns: ``status``, ``utility_group``, ``missing``, ``reasons``, ``problems``, ``partner``, ``age``,
+    ``has_client``, ``fully_verified`` (every counted file was), and the counts ``sales``, ``unexamined`` and those
+    of ``COVERAGES`` (files).
     """
     known = audited.utility_group.isin(list(UtilityGroup))
     bands = [
@@ -42,6 +42,7 @@ def census(audited: Table, as_of: datetime) -> Table:
         "missing",
         "reasons",
         "problems",
+        "partner",
         utility_group=ibis.cases((known, audited.utility_group), else_=UNKNOWN_GROUP),
         age=ibis.cases(*bands, else_=OLDER),
         has_client=audited.client_id.notnull(),
@@ -53,7 +54,20 @@ def census(audited: Table, as_of: datetime) -> Table:
 
 
 def to_act_on(audited: Table, clients: Table) -> Table:
-    """The sales that are not compliant, each with the CPF of its client; ``clients`` has ``id`` and ``cpf``."""
-    sales = audited.filter(audited.status != Status.COMPLIANT)
+    """The sales that are not compliant or have a warning, each with the CPF of its client.
+
+    ``clients`` has ``id`` and ``cpf``.
+    """
+    told = (audited.status != Status.COMPLIANT) | (audited.problems != "") | audited.client_id.isnull()
+    sales = audited.filter(told)
     found = sales.left_join(clients, sales.client_id == clients.id)
     return found.select(*(sales[name] for name in audited.columns), clients.cpf)
+
+
+def by_partner(audited: Table) -> Table:
+    """The days from creation to completion, one row a partner: ``partner``, ``completed`` and ``median_days``."""
+    seconds = audited.completed_at.epoch_seconds() - audited.created_at.epoch_seconds()
+    completed = audited.filter(audited.completed_at.notnull()).mutate(days=seconds / 86_400)
+    return completed.group_by("partner").aggregate(
+        completed=completed.count(), median_days=completed.days.median()
+    )

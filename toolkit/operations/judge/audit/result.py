@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Final
@@ -14,11 +14,14 @@ import pandas as pd
 from toolkit.domain.codes import CODES
 from toolkit.domain.contents import Coverage
 from toolkit.domain.evidence import EvidenceType, UtilityGroup
+from toolkit.domain.finding_life import FindingStatus, file_finding_ids
 from toolkit.domain.findings import Problem, Reason, Status
 from toolkit.domain.integrity import IntegrityFinding
 from toolkit.domain.rules import GROUP_RULES
+from toolkit.errors import InvalidInput
 from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
 from toolkit.operations.judge.audit.expression import COVERAGES, items
+from toolkit.operations.judge.audit.life import Life
 from toolkit.operations.judge.audit.source import Source
 from toolkit.operations.verify.contents import Verified
 
@@ -58,6 +61,20 @@ class AuditResult:
     """The census: one row a combination, see ``toolkit.operations.judge.audit.census``."""
     rows: pd.DataFrame
     """One row a sale that is not compliant; columns as in ``ROW_COLUMNS``, the gravest and oldest first."""
+    life: Life
+    """The findings with their lives, what changed, the trend and the waivers."""
+    warned: pd.DataFrame
+    """One row a compliant sale with a warning; columns as in ``rows``."""
+    faults: pd.DataFrame
+    """The unusable files; columns as in ``toolkit.operations.judge.audit.details.FAULTS``."""
+    withdrawals: pd.DataFrame
+    """The withdrawn records with reason and people; columns as in ``details.WITHDRAWN``."""
+    completions: pd.DataFrame
+    """One row a partner: ``partner``, ``completed`` sales, and the ``median_days`` until completion."""
+    partner: str | None = None
+    """The partner that everything is restricted to, ``None`` where it is not."""
+    of_now: bool = True
+    """Whether it is an audit of now, which is noted; one of the past only reads."""
     cpf_shown: bool = False
     """Whether ``rows`` holds whole CPFs instead of masked ones."""
     file_findings: tuple[IntegrityFinding, ...] = ()
@@ -153,11 +170,78 @@ class AuditResult:
             found[row.age, row.status] += row.sales
         return _grid(found, "ageDays", [*AGE_BANDS, OLDER], [Status.INCOMPLETE, Status.CONFLICT])
 
+    @cached_property
+    def partners(self) -> pd.DataFrame:
+        """The scoreboard: one row a ``partner``, those with the most overdue findings first.
+
+        ``sales``, ``compliant``, ``incomplete``, ``conflict``; ``findings`` (open and reopened), ``overdue``,
+        ``waived``; ``trend``, the findings that it has more than when the trend began; ``medianDays`` from
+        creation to completion of its completed sales, null where there are none.
+        """
+        found: dict[str, Counter[str]] = {}
+        for row in self._census():
+            board = found.setdefault(_named(row.partner), Counter())
+            board.update({"sales": row.sales, row.status: row.sales})
+        for finding in self.life.findings.itertuples(index=False):
+            board = found.setdefault(_named(finding.partner), Counter())
+            if finding.status != FindingStatus.RESOLVED:
+                board["waived" if finding.status == FindingStatus.WAIVED else "findings"] += 1
+            board["overdue"] += bool(finding.overdue)
+        for name, present in self.life.trends.groupby("partner")["present"]:
+            found.setdefault(str(name), Counter())["trend"] = int(present.iloc[-1] - present.iloc[0])
+        days = {_named(row.partner): row.median_days for row in self.completions.itertuples(index=False)}
+        names = ["sales", *map(str, Status), "findings", "overdue", "waived", "trend"]
+        order = sorted(found.items(), key=lambda item: (-item[1]["overdue"], -item[1]["findings"], item[0]))
+        rows = [
+            {"partner": name, **{each: board[each] for each in names}, "medianDays": days.get(name)}
+            for name, board in order
+            if board["sales"] or board["findings"]
+        ]
+        return pd.DataFrame(rows, columns=["partner", *names, "medianDays"])
+
+    def for_partner(self, name: str) -> AuditResult:
+        """The same audit as if the service held the sales of this partner only.
+
+        Raises:
+            InvalidInput: no sale names this partner.
+        """
+        if name not in set(self.counts["partner"].dropna()):
+            raise InvalidInput(f"No sale names the partner {name!r}; names are written exactly as in the sales.")
+
+        def own(table: pd.DataFrame) -> pd.DataFrame:
+            return table[table["partner"] == name].reset_index(drop=True)
+
+        findings = own(self.life.findings)
+        sales = set(findings["saleId"])
+        ids = set(findings["id"])
+        return replace(
+            self,
+            partner=name,
+            counts=own(self.counts),
+            rows=own(self.rows),
+            warned=own(self.warned),
+            faults=own(self.faults),
+            withdrawals=own(self.withdrawals),
+            completions=own(self.completions),
+            life=self.life.only(findings, name),
+            file_findings=tuple(
+                restricted
+                for finding in self.file_findings
+                if any(str(each) in ids for each, _ in file_finding_ids(finding))
+                for restricted in [finding.only(sales)]
+            ),
+        )
+
     def _with_status(self, status: Status) -> int:
         return sum(row.sales for row in self._census() if row.status == status)
 
     def _census(self) -> Iterator[Any]:
         return self.counts.itertuples(index=False)
+
+
+def _named(partner: object) -> str:
+    """The name on the scoreboard; sales without a partner are one row without a name."""
+    return partner if isinstance(partner, str) else ""
 
 
 def _grid(found: Counter[tuple[str, str]], name: str, rows: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:

@@ -6,8 +6,11 @@ it as columns.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
+from zoneinfo import ZoneInfo
 
 import ibis
 import pandas as pd
@@ -15,26 +18,35 @@ import sqlalchemy as sa
 from ibis import Table
 from sqlalchemy import Connection
 
-from toolkit.domain.findings import Problem
+from toolkit.domain.deadlines import Deadlines
+from toolkit.domain.findings import Problem, Status
+from toolkit.domain.integrity import IntegrityFinding
 from toolkit.domain.masking import mask_cpf
 from toolkit.domain.versions import rules_fingerprint, toolkit_version
 from toolkit.errors import InvalidInput
 from toolkit.operations import Clock
-from toolkit.operations.judge.audit.census import census, to_act_on
+from toolkit.operations.judge.audit.census import by_partner, census, to_act_on
+from toolkit.operations.judge.audit.details import faults_at, withdrawals_at
 from toolkit.operations.judge.audit.expression import missing_evidence
+from toolkit.operations.judge.audit.life import NO_LIFE, read_life
 from toolkit.operations.judge.audit.observed import evidences_at, objects_at, sales_at, unbound
+from toolkit.operations.judge.audit.present import present_file_findings, present_findings
 from toolkit.operations.judge.audit.result import ROW_COLUMNS, AuditResult
 from toolkit.operations.judge.audit.source import LastSync, Source
+from toolkit.operations.judge.findings.history import note_findings
 from toolkit.operations.verify.contents import Verified
 from toolkit.operations.verify.integrity import integrity_findings_seen
 from toolkit.storage import tables
 from toolkit.storage.database import Database, raw
 from toolkit.storage.frames import read_arrow
 from toolkit.storage.identifiers import new_id
+from toolkit.storage.locks import Lock, take
 from toolkit.storage.observation_clock import final_moment
 
 _AUDITED: Final = "audited_sales"
 _FIRST_YEAR: Final = 1970
+
+DEFAULT_DEADLINES: Final = Deadlines(ZoneInfo("America/Sao_Paulo"))
 
 
 def run_audit(
@@ -46,6 +58,7 @@ def run_audit(
     show_cpf: bool = False,
     with_file_findings: bool = False,
     verification: Verified | None = None,
+    deadlines: Deadlines = DEFAULT_DEADLINES,
 ) -> AuditResult:
     """Judge all sales as of a moment, or as of now; an audit of now is noted in ``audit.audit_runs``.
 
@@ -58,6 +71,7 @@ def run_audit(
         embedded_bucket: whether the bucket is the embedded one, which the report then says.
         show_cpf: keep whole CPFs in the rows; otherwise they are masked.
         with_file_findings: also look for what is odd about the files that are in the bucket now; not for the past.
+        deadlines: the business days that each finding has, and the zone of its days.
         verification: what the verification of contents before this audit did, if there was one.
 
     Raises:
@@ -69,10 +83,14 @@ def run_audit(
     with database.snapshot() as connection:
         audited = _judge(connection, moment)
         counts = _read(connection, census(audited, moment))
-        open_sales = _read(connection, to_act_on(audited, unbound(tables.clients, "id", "cpf")))
+        told = _rows(_read(connection, to_act_on(audited, unbound(tables.clients, "id", "cpf"))), moment, show_cpf)
+        completions = _read(connection, by_partner(audited))
         last_sync, seal = _last_sync(connection, moment), _newest_seal(connection, moment)
         assumed_at = connection.scalar(sa.select(sa.func.max(tables.evidence_observations.c.assumed_at)))
-        file_findings = tuple(integrity_findings_seen(connection)) if with_file_findings and as_of is None else ()
+        with_files = with_file_findings and as_of is None
+        file_findings = tuple(integrity_findings_seen(connection)) if with_files else ()
+        of_files = present_file_findings(file_findings, _sales_of(connection, file_findings))
+        faults, withdrawn = faults_at(connection, moment), withdrawals_at(connection, moment)
     embedded = {"database": database.embedded, "bucket": embedded_bucket}
     source = Source(
         database=database.address,
@@ -83,11 +101,32 @@ def run_audit(
         seal=seal,
         records_assumed_at=assumed_at,
     )
-    rows = _rows(open_sales, moment, show_cpf)
-    result = AuditResult(moment, now, source, counts, rows, show_cpf, file_findings, verification)
+    is_open = told["status"] != Status.COMPLIANT
+    result = AuditResult(
+        as_of=moment,
+        made_at=now,
+        source=source,
+        counts=counts,
+        rows=told[is_open].reset_index(drop=True),
+        warned=told[~is_open].reset_index(drop=True),
+        cpf_shown=show_cpf,
+        file_findings=file_findings,
+        of_now=as_of is None,
+        verification=verification,
+        faults=faults,
+        withdrawals=withdrawn,
+        completions=completions,
+        life=NO_LIFE,
+    )
+    of_sales = present_findings(told)
     if as_of is None:
-        _note(database, result)
-    return result
+        with database.transaction() as connection:
+            take(connection, Lock.FINDING_HISTORY)
+            _note(connection, result, with_files)
+            note_findings(connection, pd.concat([of_sales, of_files]), moment, with_files=with_files)
+    with database.snapshot() as connection:
+        life = read_life(connection, of_sales, of_files if with_files else None, moment, deadlines)
+    return replace(result, life=life)
 
 
 def _checked(as_of: datetime | None, now: datetime) -> datetime | None:
@@ -143,17 +182,27 @@ def _rows(found: pd.DataFrame, moment: datetime, show_cpf: bool) -> pd.DataFrame
     return found.rename(columns={ours: name for name, ours in ROW_COLUMNS.items()})[list(ROW_COLUMNS)]
 
 
-def _note(database: Database, result: AuditResult) -> None:
-    with database.transaction() as connection:
-        connection.execute(
-            sa.insert(tables.audit_runs),
-            {
-                "id": new_id(),
-                "as_of": result.as_of,
-                "ran_at": result.made_at,
-                "sales": result.sales,
-                "compliant": result.compliant,
-                "incomplete": result.incomplete,
-                "conflict": result.conflict,
-            },
-        )
+def _sales_of(connection: Connection, findings: Iterable[IntegrityFinding]) -> pd.DataFrame:
+    """Partner and utility group of the sales that these findings concern."""
+    wanted = sorted({sale_id for finding in findings for sale_id in finding.sale_ids})
+    query = sa.text(
+        f"SELECT sale_id, partner, utility_group FROM {_AUDITED} WHERE sale_id = ANY(:wanted)"  # noqa: S608
+    )
+    rows = connection.execute(query, {"wanted": wanted}).all() if wanted else []
+    return pd.DataFrame(rows, columns=["sale_id", "partner", "utility_group"], dtype=object)
+
+
+def _note(connection: Connection, result: AuditResult, with_files: bool) -> None:
+    connection.execute(
+        sa.insert(tables.audit_runs),
+        {
+            "id": new_id(),
+            "as_of": result.as_of,
+            "ran_at": result.made_at,
+            "sales": result.sales,
+            "compliant": result.compliant,
+            "incomplete": result.incomplete,
+            "conflict": result.conflict,
+            "with_files": with_files,
+        },
+    )

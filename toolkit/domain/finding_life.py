@@ -1,0 +1,41 @@
+"""The identity of a finding over time, and the states of its life."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+from uuid import UUID, uuid5
+
+from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
+
+NAMESPACE: Final = UUID("6f9b3f0e-4c1d-5b8e-9d55-2d1f0c7a6e21")
+"""The namespace of the ids of findings; an id is a UUID of version 5 in it and never changes."""
+
+
+class FindingStatus(StrEnum):
+    """The state of a finding at one moment."""
+
+    OPEN = "open"
+    WAIVED = "waived"
+    RESOLVED = "resolved"
+    REOPENED = "reopened"
+
+
+def finding_id(code: str, *subject: str) -> UUID:
+    """The id of a finding: of a sale, its code and the sale id; of a file, also what tells the file.
+
+    The parts are joined by the unit separator, which neither a sale id nor a code can hold.
+    """
+    return uuid5(NAMESPACE, "\x1f".join((code, *subject)))
+
+
+def file_finding_ids(finding: IntegrityFinding) -> list[tuple[UUID, str | None]]:
+    """One id for each sale that the file concerns, with the sale; one without a sale where there is none.
+
+    A file that several sales share is told by its contents, every other by the keys of its objects.
+    """
+    shared = finding.problem is IntegrityProblem.CONTENT_REUSED
+    subject = finding.detail if shared else "|".join(finding.keys)
+    if not finding.sale_ids:
+        return [(finding_id(finding.problem, subject), None)]
+    return [(finding_id(finding.problem, subject, sale_id), sale_id) for sale_id in finding.sale_ids]

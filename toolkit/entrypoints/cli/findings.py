@@ -1,0 +1,136 @@
+"""``toolkit findings`` and ``toolkit changes``: findings with their lives, and the difference of two moments."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import click
+import pandas as pd
+
+from toolkit.domain.finding_life import FindingStatus
+from toolkit.entrypoints.cli.audit_options import asked_for, audit_options, past_moment
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
+from toolkit.operations.judge.findings.changes import Changes, all_partners, changes_seen, trends
+from toolkit.reports.document_json import changes_as_json, finding_records
+from toolkit.reports.report import tuples
+from toolkit.reports.times import iso_exact, readable
+
+_SHOWN = 50
+_ACTIVE = (FindingStatus.OPEN, FindingStatus.REOPENED)
+
+
+@click.command()
+@audit_options
+@click.option("--status", type=click.Choice(list(map(str, FindingStatus))), help="Only findings of this status.")
+@click.option("--code", help="Only findings of this code.")
+@click.option("--partner", help="Only findings of this partner's sales.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def findings(
+    ctx: Context,
+    as_of: str | None,
+    no_sync: bool,
+    no_verify: bool,
+    status: str | None,
+    code: str | None,
+    partner: str | None,
+    as_json: bool,
+) -> int:
+    """Judge every sale, and list every finding with its status, dates, deadline and owner.
+
+    \b
+    A finding keeps its id while it lives: the same gap of the same sale, the same oddity of
+    the same file. It is open, waived, resolved or reopened (it was resolved, and is back).
+    Its deadline is counted in business days of Brazil from the day on which it was last
+    opened; firstSeen is the first audit of now that saw it.
+
+    \b
+    Examples:
+      toolkit findings
+      toolkit findings --status open --partner "Norte Energia"
+      toolkit findings --as-of 2026-11-20 --json > findings.json
+
+    See also: toolkit explain CODE
+
+    Exit status 3: some finding is open or reopened.
+    """
+    result = asked_for(ctx, as_of, no_sync, no_verify, with_file_findings=True)
+    if partner is not None:
+        result = result.for_partner(partner)
+    found = result.life.findings
+    for column, wanted in {"status": status, "code": code and code.upper()}.items():
+        found = found if wanted is None else found[found[column] == wanted]
+    if as_json:
+        records = list(finding_records(found, ctx.settings.timezone))
+        counts = result.life.counts
+        print_json({"asOf": iso_exact(result.as_of, ctx.settings.timezone), "counts": counts, "findings": records})
+    else:
+        _show(found, result.as_of, ctx)
+    return NEEDS_ATTENTION if found["status"].isin(_ACTIVE).any() else DONE
+
+
+def _show(found: pd.DataFrame, as_of: datetime, ctx: Context) -> None:
+    show(f"As of {readable(as_of, ctx.settings.timezone)}")
+    listed = found[found["status"] != FindingStatus.RESOLVED]
+    for row in tuples(listed.head(_SHOWN)):
+        days = int(row.dueInBusinessDays)
+        due = "late by" if row.overdue else "due in"
+        subject = row.saleId or "no sale"
+        show(
+            f"{row.id}  {row.severity:<8}  {row.status:<8}  {row.code:<26}  {subject:<20}  "
+            f"{due} {abs(days)} business days  {row.owner}"
+        )
+    if len(listed) > _SHOWN:
+        note(f"... and {len(listed) - _SHOWN:,} more; --json lists all of them")
+    told = ", ".join(f"{count:,} {status}" for status, count in found["status"].value_counts().items())
+    show(f"{told or 'no findings'}; {int(found['overdue'].sum()):,} overdue")
+
+
+@click.command()
+@click.option("--from", "start", metavar="TIME", required=True, help="The earlier moment, as for --as-of.")
+@click.option("--to", "end", metavar="TIME", help="The later moment; now by default.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def changes(ctx: Context, start: str, end: str | None, as_json: bool) -> int:
+    """Say which findings are new, resolved, reopened or still open between two moments.
+
+    \b
+    The findings of the first moment, without the resolved and with the new and reopened
+    ones, are those of the second. What the audits of now saw is compared, without looking
+    at anything again: a moment between two audits is answered by the earlier one.
+
+    \b
+    Examples:
+      toolkit changes --from 2026-11-01 --to 2026-11-30
+      toolkit changes --from 2026-11-20 --json
+    """
+    first, last = past_moment(ctx, start, "--from"), past_moment(ctx, end, "--to") if end else ctx.now()
+    zone = ctx.settings.timezone
+    with ctx.application.database.snapshot() as connection:
+        found = changes_seen(connection, first, last)
+        opening = first.astimezone(zone).date()
+        by_day = all_partners(trends(connection, min(opening, last.astimezone(zone).date()), last, zone))
+    if as_json:
+        print_json(changes_as_json(found, by_day, zone))
+    else:
+        _show_changes(found, by_day, ctx)
+    return DONE
+
+
+def _show_changes(found: Changes, by_day: pd.DataFrame, ctx: Context) -> None:
+    zone = ctx.settings.timezone
+    show(f"From {readable(found.start, zone)} to {readable(found.end, zone)}")
+    kinds: dict[str, Any] = {
+        "new": found.new,
+        "resolved": found.resolved,
+        "reopened": found.reopened,
+        "open": found.open,
+    }
+    for kind, ids in kinds.items():
+        show(f"{kind:<9} {len(ids):,}")
+    for row in by_day[by_day["day"] > found.end.astimezone(zone).date() - timedelta(days=14)].itertuples():
+        show(f"  {row.day}  {row.present:>8,} findings  +{row.came:,}  -{row.went:,}")
+    for kind in ("new", "reopened", "resolved"):
+        for each in kinds[kind][:_SHOWN]:
+            show(f"{kind:<9} {each}")

@@ -1,0 +1,190 @@
+"""``toolkit waiver``: accept findings for a time, by two people, with a reason and an end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import click
+
+from toolkit.domain.waivers import Waiver
+from toolkit.entrypoints.cli.context import (
+    DONE,
+    FAILED,
+    NEEDS_ATTENTION,
+    Context,
+    Place,
+    note,
+    pass_context,
+    print_json,
+    show,
+)
+from toolkit.operations.judge.findings.waivers import (
+    LintedWaiver,
+    add_waiver,
+    add_waivers,
+    all_waivers,
+    lint_waivers,
+    revoke_waiver,
+)
+from toolkit.reports.document_json import waiver_as_json
+
+_ENDS_SOON = 14
+
+
+@click.group()
+def waiver() -> None:
+    """Accept findings for a time: by an owner and an approver, with a reason and an end.
+
+    \b
+    While a waiver holds, its findings are counted as waived; the status of the sale stays
+    what it is. On the day on which it ends they are back. A waiver is never changed or
+    deleted, only revoked.
+
+    \b
+    Examples:
+      toolkit waiver add --sale V-1 --code MISSING_AUT --reason "recording ordered" \\
+        --owner ana --approved-by bruno --end 2026-12-15
+      toolkit waiver lint waivers.toml
+      toolkit waiver list
+    """
+
+
+@waiver.command(short_help="Add one waiver, or those of a file.")
+@click.option("--sale", help="For this sale.")
+@click.option("--partner", help="For the sales of this partner.")
+@click.option("--code", help="For findings of this code.")
+@click.option("--reason", help="Why the finding is accepted.")
+@click.option("--owner", help="Who answers for it.")
+@click.option("--approved-by", "approvedBy", help="Who approves it: somebody else.")
+@click.option("--start", metavar="DATE", help="The first day on which it holds; today by default.")
+@click.option("--end", metavar="DATE", help="The day on which the findings are back.")
+@click.option("--file", type=Place(), help="A TOML or CSV file of waivers instead: all of them or none.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def add(ctx: Context, /, file: Path | None, as_json: bool, **given: str | None) -> int:
+    """Add a waiver for a sale, a partner or a code; where several are given, all must fit.
+
+    \b
+    Examples:
+      toolkit waiver add --partner "Norte Energia" --code WITHOUT_CLIENT \\
+        --reason "clients follow in December" --owner ana --approved-by bruno --end 2026-12-31
+      toolkit waiver add --file waivers.toml
+    """
+    database, clock = ctx.application.database, ctx.application.clock
+    if file is None:
+        added = [add_waiver(database, given, today=ctx.today(), clock=clock)]
+    else:
+        if any(given.values()):
+            raise click.UsageError("--file holds whole waivers: leave the other options out.")
+        linted = lint_waivers(file, today=ctx.today())
+        if _tell_wrong(file, linted):
+            note("toolkit: nothing was added")
+            return FAILED
+        added = add_waivers(database, [each.request for each in linted if each.request], clock=clock)
+    if as_json:
+        print_json({"waivers": [waiver_as_json(each, ctx.today(), ctx.settings.timezone) for each in added]})
+    else:
+        for each in added:
+            show(_line(each, ctx))
+    return DONE
+
+
+@waiver.command("list")
+@click.option("--all", "everything", is_flag=True, help="Also those that ended or were revoked.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def list_waivers(ctx: Context, everything: bool, as_json: bool) -> int:
+    """List the waivers that hold or will hold; those that end within 14 days are warned of.
+
+    \b
+    Examples:
+      toolkit waiver list
+      toolkit waiver list --all --json
+    """
+    today = ctx.today()
+    found = all_waivers(ctx.application.database, ctx.now())
+    if not everything:
+        found = [each for each in found if not each.revoked_at and each.request.end > today]
+    if as_json:
+        print_json({"waivers": [waiver_as_json(each, today, ctx.settings.timezone) for each in found]})
+        return DONE
+    for each in found:
+        show(_line(each, ctx))
+        if each.holds(today) and each.days_left(today) <= _ENDS_SOON:
+            note(f"note: {each.id} ends in {each.days_left(today)} days; its findings are back then")
+    if not found:
+        note("no waivers")
+    return DONE
+
+
+@waiver.command()
+@click.argument("waiver_id", type=click.UUID)
+@click.option("--reason", required=True, help="Why it holds no longer.")
+@click.option("--by", "revoked_by", required=True, help="Who revokes it.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def revoke(ctx: Context, waiver_id: UUID, reason: str, revoked_by: str, as_json: bool) -> int:
+    """Revoke the waiver WAIVER_ID: its findings are back at once.
+
+    \b
+    Example:
+      toolkit waiver revoke 0199c0de-0000-7000-8000-000000000001 --reason "sent after all" --by ana
+    """
+    database, clock = ctx.application.database, ctx.application.clock
+    revoked_at = revoke_waiver(database, waiver_id, reason=reason, revoked_by=revoked_by, clock=clock)
+    if as_json:
+        print_json({"id": waiver_id, "revokedAt": revoked_at})
+    else:
+        show(f"{waiver_id}: revoked")
+    return DONE
+
+
+@waiver.command()
+@click.argument("file", type=Place())
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def lint(ctx: Context, file: Path, as_json: bool) -> int:
+    """Check the waivers in FILE (TOML or CSV) without adding them, for a review.
+
+    \b
+    TOML: a table [[waiver]] for each, with sale, partner or code, and reason, owner,
+    approvedBy, start and end. CSV: the same names as headings.
+
+    \b
+    Example:
+      toolkit waiver lint waivers.toml
+
+    Exit status 3: something is wrong with a waiver; each is named with its reasons.
+    """
+    linted = lint_waivers(file, today=ctx.today())
+    wrong = [each for each in linted if each.wrong]
+    if as_json:
+        print_json(
+            {"waivers": len(linted), "wrong": [{"place": each.place, "errors": each.wrong} for each in wrong]}
+        )
+    else:
+        _tell_wrong(file, linted)
+        show(f"{file.name}: {len(linted)} waivers, {len(wrong)} wrong")
+    return NEEDS_ATTENTION if wrong else DONE
+
+
+def _tell_wrong(file: Path, linted: list[LintedWaiver]) -> bool:
+    for each in linted:
+        if each.wrong:
+            note(f"{file.name}, waiver {each.place}: {'; '.join(each.wrong)}")
+    return any(each.wrong for each in linted)
+
+
+def _line(each: Waiver, ctx: Context) -> str:
+    request = each.request
+    about: dict[str, Any] = {"sale": request.sale_id, "partner": request.partner, "code": request.code}
+    told = ", ".join(f"{name} {value}" for name, value in about.items() if value)
+    state = "revoked" if each.revoked_at else "holds" if each.holds(ctx.today()) else "later"
+    if not each.revoked_at and request.end <= ctx.today():
+        state = "ended"
+    return (
+        f"{each.id}  {state:<7}  {request.start} to {request.end}  {told}: {request.reason} "
+        f"({request.owner}, approved by {request.approved_by})"
+    )

@@ -1,0 +1,134 @@
+"""The difference between the findings of two moments, and their trend from day to day.
+
+Both are read from the stretches that the audits noted: a moment between two audits is answered by the earlier one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Final
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import pandas as pd
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolkit.errors import InvalidInput
+from toolkit.storage.database import Database
+
+TREND: Final = ("partner", "day", "present", "came", "went")
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The ids of findings by what happened between two moments.
+
+    The findings of the first moment without the ``resolved`` ones, and with the ``new`` and the ``reopened`` ones,
+    are those of the second. ``open`` ones are in both. Waived findings are findings, too.
+    """
+
+    start: datetime
+    end: datetime
+    new: tuple[UUID, ...]
+    resolved: tuple[UUID, ...]
+    reopened: tuple[UUID, ...]
+    open: tuple[UUID, ...]
+
+    def only(self, ids: Collection[str]) -> Changes:
+        """The changes of these findings."""
+        kept = {
+            kind: tuple(each for each in getattr(self, kind) if str(each) in ids)
+            for kind in ("new", "resolved", "reopened", "open")
+        }
+        return Changes(self.start, self.end, **kept)
+
+
+def changes_between(database: Database, start: datetime, end: datetime) -> Changes:
+    """Compare the findings that the audits had noted by two moments.
+
+    Raises:
+        InvalidInput: the first moment lies after the second.
+    """
+    with database.snapshot() as connection:
+        return changes_seen(connection, start, end)
+
+
+def changes_seen(connection: Connection, start: datetime, end: datetime) -> Changes:
+    """The same, as this connection sees the database; raises as ``changes_between`` does."""
+    if start > end:
+        raise InvalidInput("The first moment lies after the second: a change goes from the earlier to the later.")
+    found: dict[str, list[UUID]] = {"new": [], "resolved": [], "reopened": [], "open": []}
+    for finding_id, kind in connection.execute(sa.text(_CHANGES), {"start": start, "end": end}):
+        found[kind].append(finding_id)
+    return Changes(start, end, **{kind: tuple(ids) for kind, ids in found.items()})
+
+
+def trends(connection: Connection, first: date, until: datetime, timezone: ZoneInfo) -> pd.DataFrame:
+    """One row a partner and day up to a moment: the findings present at its end, and those that came and went.
+
+    Columns as in ``TREND``; ``partner`` is empty for findings of none. A finding that came and went within the day
+    is in both.
+    """
+    bound = {"before": first - timedelta(days=1), "until": until, "zone": timezone.key}
+    return pd.DataFrame(connection.execute(sa.text(_TRENDS), bound).all(), columns=list(TREND))
+
+
+def all_partners(trends_of: pd.DataFrame) -> pd.DataFrame:
+    """The sum of these trends: ``day``, ``present``, ``came``, ``went``."""
+    return trends_of.groupby("day", as_index=False)[["present", "came", "went"]].sum()
+
+
+_CHANGES: Final = """
+    WITH lives AS (
+        SELECT finding_id,
+               bool_or(seen_at <= :start) AS known,
+               bool_or(seen_at <= :start AND (gone_at IS NULL OR gone_at > :start)) AS at_start,
+               bool_or(gone_at IS NULL OR gone_at > :end) AS at_end
+        FROM audit.finding_observations
+        WHERE seen_at <= :end
+        GROUP BY finding_id
+    )
+    SELECT finding_id,
+           CASE WHEN at_start AND at_end THEN 'open' WHEN at_start THEN 'resolved'
+                WHEN known THEN 'reopened' ELSE 'new' END AS kind
+    FROM lives
+    WHERE at_start OR at_end
+    ORDER BY finding_id
+"""
+
+_TRENDS: Final = """
+    WITH stretches AS (
+        SELECT coalesce(partner, '') AS partner, seen_at, gone_at
+        FROM audit.finding_observations
+        WHERE seen_at <= :until
+    ),
+    moves AS (
+        SELECT partner, cast(seen_at AT TIME ZONE :zone AS date) AS day, 1 AS came, 0 AS went FROM stretches
+        UNION ALL
+        SELECT partner, cast(gone_at AT TIME ZONE :zone AS date), 0, 1 FROM stretches WHERE gone_at <= :until
+    ),
+    by_day AS (
+        SELECT partner, greatest(day, :before) AS day, sum(came) AS came, sum(went) AS went
+        FROM moves
+        GROUP BY 1, 2
+    ),
+    days AS (
+        SELECT partner, cast(day AS date) AS day
+        FROM generate_series(
+            cast(:before AS timestamp), cast(:until AS timestamptz) AT TIME ZONE :zone, interval '1 day'
+        ) AS day
+        CROSS JOIN (SELECT DISTINCT partner FROM stretches) AS partners
+    ),
+    summed AS (
+        SELECT partner, day,
+               cast(sum(coalesce(came, 0) - coalesce(went, 0)) OVER (PARTITION BY partner ORDER BY day) AS bigint)
+                   AS present,
+               cast(coalesce(came, 0) AS bigint) AS came,
+               cast(coalesce(went, 0) AS bigint) AS went
+        FROM days LEFT JOIN by_day USING (partner, day)
+    )
+    SELECT partner, day, present, came, went FROM summed WHERE day > :before ORDER BY partner, day
+"""

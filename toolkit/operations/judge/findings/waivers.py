@@ -1,0 +1,168 @@
+"""Add, list and revoke waivers; each is kept for ever, and so is its revocation."""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolkit.domain.fields import TRIMMED, UNSTORABLE
+from toolkit.domain.people import person
+from toolkit.domain.waivers import FIELDS, Waiver, WaiverRequest, read_waiver
+from toolkit.errors import UnreadableFile, WaiverRefused
+from toolkit.operations import Clock
+from toolkit.storage.database import Database
+from toolkit.storage.identifiers import new_id
+from toolkit.storage.observation_clock import stamp
+from toolkit.storage.tables import waiver_revocations, waivers
+
+
+@dataclass(frozen=True, slots=True)
+class LintedWaiver:
+    """One waiver of a file: what it asks for, or what is wrong with it; ``place`` counts from 1."""
+
+    place: int
+    request: WaiverRequest | None
+    wrong: tuple[str, ...]
+
+
+def add_waiver(database: Database, given: Mapping[str, Any], *, today: date, clock: Clock) -> Waiver:
+    """Add one waiver.
+
+    Raises:
+        WaiverRefused: a field is missing or wrong; everything that is wrong is named.
+    """
+    request, wrong = read_waiver(given, today=today)
+    if request is None:
+        raise WaiverRefused(f"The waiver is refused: {'; '.join(wrong)}.")
+    return add_waivers(database, [request], clock=clock)[0]
+
+
+def add_waivers(database: Database, requests: Sequence[WaiverRequest], *, clock: Clock) -> list[Waiver]:
+    """Add all of these waivers, or none; one that holds in the same words already is not added again."""
+    with database.transaction() as connection:
+        added_at = stamp(connection, clock)
+        known = {waiver.request: waiver for waiver in waivers_at(connection, added_at) if not waiver.revoked_at}
+        found = [known.get(request) or Waiver(new_id(), request, added_at) for request in requests]
+        fresh = {waiver.id: waiver for waiver in found if known.get(waiver.request) is not waiver}
+        if fresh:
+            connection.execute(sa.insert(waivers), [_row(waiver) for waiver in fresh.values()])
+    return found
+
+
+def revoke_waiver(database: Database, waiver_id: UUID, *, reason: str, revoked_by: str, clock: Clock) -> datetime:
+    """Take a waiver back: from this moment on its findings are back.
+
+    Raises:
+        WaiverRefused: there is no such waiver, it was revoked before, or a text is missing.
+    """
+    reason, revoked_by = reason.strip(TRIMMED), revoked_by.strip(TRIMMED)
+    if not reason or not person(revoked_by):
+        raise WaiverRefused("A revocation needs a reason and who revokes.")
+    if any(UNSTORABLE.search(text) for text in (reason, revoked_by)):
+        raise WaiverRefused("The reason and the name of a revocation must not contain control characters.")
+    with database.transaction() as connection:
+        known = sa.select(waivers.c.id).where(waivers.c.id == waiver_id).with_for_update()
+        if connection.scalar(known) is None:
+            raise WaiverRefused(f"There is no waiver with the id {waiver_id}; toolkit waiver list shows all.")
+        before = connection.scalar(
+            sa.select(waiver_revocations.c.revoked_at).where(waiver_revocations.c.waiver_id == waiver_id)
+        )
+        if before is not None:
+            raise WaiverRefused(f"The waiver was revoked before, at {before.isoformat(timespec='seconds')}.")
+        revoked_at = stamp(connection, clock)
+        row = {"waiver_id": waiver_id, "reason": reason, "revoked_by": revoked_by, "revoked_at": revoked_at}
+        connection.execute(sa.insert(waiver_revocations), row)
+    return revoked_at
+
+
+def all_waivers(database: Database, moment: datetime) -> list[Waiver]:
+    """Every waiver that had been added by then, the latest end first."""
+    with database.transaction() as connection:
+        return waivers_at(connection, moment)
+
+
+def waivers_at(connection: Connection, moment: datetime) -> list[Waiver]:
+    """The same, as this connection sees the database; a revocation after the moment is not known yet."""
+    taken_back = waiver_revocations
+    query = (
+        sa.select(waivers, taken_back.c.revoked_at, taken_back.c.revoked_by, taken_back.c.reason.label("why"))
+        .outerjoin(taken_back, sa.and_(taken_back.c.waiver_id == waivers.c.id, taken_back.c.revoked_at <= moment))
+        .where(waivers.c.added_at <= moment)
+        .order_by(waivers.c.end_day.desc(), waivers.c.id)
+    )
+    return [
+        Waiver(
+            row.id,
+            WaiverRequest(
+                row.sale_id,
+                row.partner,
+                row.code,
+                row.reason,
+                row.owner,
+                row.approved_by,
+                row.start_day,
+                row.end_day,
+            ),
+            row.added_at,
+            row.revoked_at,
+            row.revoked_by,
+            row.why,
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def lint_waivers(path: Path, *, today: date) -> list[LintedWaiver]:
+    """Read a file of waivers (TOML with ``[[waiver]]`` tables, or CSV) and check each.
+
+    Raises:
+        UnreadableFile: the file is missing or no such file.
+    """
+    found = []
+    for place, given in enumerate(_given(path), start=1):
+        request, wrong = read_waiver(given, today=today)
+        found.append(LintedWaiver(place, request, tuple(wrong)))
+    return found
+
+
+def _given(path: Path) -> list[dict[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise UnreadableFile(f"{path}: {reason}") from None
+    if path.suffix.lower() == ".csv":
+        rows = list(csv.DictReader(text.splitlines()))
+        return [{name or "": value for name, value in row.items()} for row in rows]
+    try:
+        tables = tomllib.loads(text).get("waiver")
+    except tomllib.TOMLDecodeError as error:
+        raise UnreadableFile(f"{path}: no TOML file: {error}") from None
+    if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
+        raise UnreadableFile(f"{path}: write each waiver as a table [[waiver]] with {', '.join(FIELDS)}.")
+    return tables
+
+
+def _row(waiver: Waiver) -> dict[str, Any]:
+    request = waiver.request
+    return {
+        "id": waiver.id,
+        "sale_id": request.sale_id,
+        "partner": request.partner,
+        "code": request.code,
+        "reason": request.reason,
+        "owner": request.owner,
+        "approved_by": request.approved_by,
+        "start_day": request.start,
+        "end_day": request.end,
+        "added_at": waiver.added_at,
+    }
