@@ -71,7 +71,7 @@ def summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
     source = result.source
     return {
         "report": STEM,
-        "asOf": iso(result.as_of, timezone),
+        "asOf": iso_exact(result.as_of, timezone),
         "sales": result.sales,
         "compliant": result.compliant,
         "incomplete": result.incomplete,

@@ -1,0 +1,213 @@
+"""Findings over days: they keep their ids, are resolved, come back, are waived for a time and become due."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from tests.conftest import SettableClock
+from tests.integration.audited import Story, day
+from toolkit.domain.deadlines import Deadlines
+from toolkit.domain.evidence import EvidenceType
+from toolkit.domain.finding_life import finding_id
+from toolkit.entrypoints.cli import main
+from toolkit.errors import WaiverRefused
+from toolkit.operations.judge.audit import AuditResult, run_audit
+from toolkit.operations.judge.audit.run import DEFAULT_DEADLINES
+from toolkit.operations.judge.findings.waivers import add_waiver, revoke_waiver
+from toolkit.storage.database import Database
+from toolkit.storage.tables import custody_events
+
+POV = str(finding_id("MISSING_POV", "S-1"))
+YEAR_ENDS = datetime(2025, 12, 29, 15, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def story(database: Database) -> Story:
+    """A sale of Norte without its recording, and one of Sul without a client."""
+    told = Story(database)
+    told.sale("S-1", partner="Norte", client_id=told.client())
+    told.file("S-1", EvidenceType.DOC_CONTRATANTE)
+    told.sale("S-2", partner="Sul")
+    told.file("S-2", EvidenceType.KYC)
+    return told
+
+
+def audit(database: Database, clock: SettableClock, moment: datetime, **how: Any) -> AuditResult:
+    clock.now = moment
+    return run_audit(database, clock=clock, **how)
+
+
+def statuses(result: AuditResult) -> dict[str, str]:
+    found = result.life.findings
+    return dict(zip(found["code"], found["status"], strict=True))
+
+
+def test_a_finding_is_open_then_resolved_then_reopened_under_one_id(
+    database: Database, story: Story, clock: SettableClock
+) -> None:
+    _, key = story.record("S-1", "POV", requested_at=day(3))
+    story.upload(key, seen_at=day(5), gone_at=day(8))
+
+    first = audit(database, clock, day(4))
+    assert statuses(first) == {"MISSING_POV": "open", "WITHOUT_CLIENT": "open"}
+    assert first.life.findings["id"][0] == POV
+    resolved = audit(database, clock, day(6))
+    assert statuses(resolved) == {"WITHOUT_CLIENT": "open", "MISSING_POV": "resolved"}
+    again = audit(database, clock, day(9))
+    (row,) = again.life.findings[again.life.findings["id"] == POV].to_dict("records")
+    assert (row["status"], row["firstSeen"], row["openedAt"]) == ("reopened", day(4), day(9))
+
+    gone = resolved.life.findings.set_index("id").loc[POV]
+    assert (gone["firstSeen"], gone["lastSeen"]) == (day(4), day(4))
+    assert resolved.life.changes is not None
+    assert [str(each) for each in resolved.life.changes.resolved] == [POV]
+    assert again.life.changes is not None
+    assert [str(each) for each in again.life.changes.reopened] == [POV]
+    assert list(again.life.trend["present"].tail(6)) == [2, 2, 1, 1, 1, 2]
+
+
+def test_a_waiver_holds_from_its_first_day_to_the_day_before_its_end(
+    database: Database, clock: SettableClock
+) -> None:
+    Story(database).sale("S-3", seen_at=YEAR_ENDS)
+    clock.now = YEAR_ENDS
+    given = {
+        "sale": "S-3",
+        "code": "MISSING_POV",
+        "reason": "recording ordered",
+        "owner": "ana",
+        "approvedBy": "bruno",
+        "start": "2025-12-30",
+        "end": "2026-01-02",
+    }
+    waiver = add_waiver(database, given, today=date(2025, 12, 29), clock=clock)
+    zone = DEFAULT_DEADLINES.timezone
+
+    def status(year: int, month: int, number: int, *time: int) -> str:
+        moment = datetime(year, month, number, *time, tzinfo=zone)
+        return statuses(run_audit(database, clock=SettableClock(), as_of=moment))["MISSING_POV"]
+
+    assert status(2025, 12, 29, 23, 59) == "open"
+    assert status(2025, 12, 30, 0, 0) == "waived"
+    assert status(2026, 1, 1, 23, 59, 59) == "waived"
+    assert status(2026, 1, 2, 0, 0) == "open"
+    assert waiver.days_left(date(2026, 1, 1)) == 1
+
+
+def test_a_revoked_waiver_waives_nothing_from_that_moment_on(
+    database: Database, story: Story, clock: SettableClock
+) -> None:
+    clock.now = day(2)
+    given = {"partner": "Norte", "reason": "r", "owner": "ana", "approvedBy": "bruno", "end": "2026-03-20"}
+    waiver = add_waiver(database, given, today=date(2026, 3, 2), clock=clock)
+    held = audit(database, clock, day(3))
+    assert statuses(held) == {"MISSING_POV": "waived", "WITHOUT_CLIENT": "open"}
+    assert held.life.counts == {"open": 1, "waived": 1, "resolved": 0, "reopened": 0, "overdue": 0}
+    assert held.incomplete == 1  # the status of the sale stays what it is
+    revoke_waiver(database, waiver.id, reason="sent", revoked_by="ana", clock=clock)
+    assert statuses(audit(database, clock, day(4)))["MISSING_POV"] == "open"
+    assert statuses(run_audit(database, clock=clock, as_of=day(3)))["MISSING_POV"] == "waived"
+    with pytest.raises(WaiverRefused, match="before"):
+        revoke_waiver(database, waiver.id, reason="again", revoked_by="ana", clock=clock)
+    with database.transaction() as connection:
+        kinds = connection.scalars(sa.select(custody_events.c.kind)).all()
+    assert {"WAIVED", "WAIVER_REVOKED"} <= set(kinds)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"reason": " "}, "reason is required"),
+        ({"owner": ""}, "owner is required"),
+        ({"approvedBy": "A\u200bNA"}, "somebody else"),
+        ({"end": None}, "end is required"),
+        ({"end": "2026-03-02"}, "end must"),
+        ({"start": "2026-04-01"}, "end must come after start"),
+        ({"sale": None}, "needs a sale, a partner or a code"),
+        ({"code": "MISING_POV"}, "MISSING_POV"),
+        ({"code": "EXPIRED"}, "the code of no finding"),
+        ({"until": "2026-03-20"}, "until is no field"),
+    ],
+)
+def test_what_is_wrong_with_a_waiver_is_named(
+    database: Database, clock: SettableClock, change: dict[str, Any], said: str
+) -> None:
+    good = {"sale": "S-1", "reason": "r", "owner": "ana", "approvedBy": "bruno", "end": "2026-03-20"}
+    with pytest.raises(WaiverRefused, match=said):
+        add_waiver(database, good | change, today=date(2026, 3, 2), clock=clock)
+
+
+def test_a_finding_becomes_overdue_after_its_last_day(
+    database: Database, story: Story, clock: SettableClock
+) -> None:
+    deadlines = Deadlines(DEFAULT_DEADLINES.timezone, {"MISSING_POV": 2})
+    due = {}
+    for number in (2, 3, 4, 5):
+        found = audit(database, clock, day(number), deadlines=deadlines).life.findings.set_index("id").loc[POV]
+        due[number] = (found["dueInBusinessDays"], found["overdue"], found["ageBusinessDays"])
+    assert due == {2: (2, False, 0), 3: (1, False, 1), 4: (0, False, 2), 5: (-1, True, 3)}
+
+
+def test_what_belongs_to_one_partner_holds_nothing_of_another(
+    database: Database, story: Story, clock: SettableClock
+) -> None:
+    whole = audit(database, clock, day(10))
+    assert list(whole.partners["partner"]) == ["Norte", "Sul"]
+    sul = whole.for_partner("Sul")
+    assert (sul.sales, sul.open, list(sul.life.findings["saleId"])) == (1, 0, ["S-2"])
+    assert "S-1" not in repr((sul.rows.to_dict(), sul.warned.to_dict(), sul.life.findings.to_dict()))
+    assert "Norte" not in repr((sul.counts.to_dict(), sul.life.trends.to_dict(), sul.partners.to_dict()))
+    assert list(sul.warned["saleId"]) == ["S-2"]
+
+
+def run(environ: dict[str, str], capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, dict[str, Any]]:
+    status = main(["--quiet", *args, "--json"], environ)
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_the_commands_tell_findings_changes_and_waivers(
+    embedded_environment: dict[str, str], story: Story, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def ask(*args: str) -> tuple[int, dict[str, Any]]:
+        return run(embedded_environment, capsys, *args)
+
+    status, first = ask("findings", "--no-sync")
+    assert status == 3
+    assert {"id", "saleId", "code", "status", "firstSeen", "lastSeen", "dueAt", "owner"} <= set(
+        first["findings"][0]
+    )
+    assert [(each["saleId"], each["code"], each["owner"]) for each in first["findings"]] == [
+        ("S-1", "MISSING_POV", "Norte"),
+        ("S-2", "WITHOUT_CLIENT", "Sul"),
+    ]
+    story.file("S-1", EvidenceType.POV, at=datetime.now(UTC))
+    until = (datetime.now(UTC) + timedelta(days=10)).date().isoformat()
+    waivers = tmp_path / "waivers.toml"
+    waivers.write_text(f'[[waiver]]\npartner = "Sul"\nowner = "ana"\napprovedBy = "bruno"\nend = {until}\n')
+    status, linted = ask("waiver", "lint", str(waivers))
+    assert (status, linted["wrong"]) == (3, [{"place": 1, "errors": ["reason is required"]}])
+    assert main(["waiver", "add", "--file", str(waivers)], embedded_environment) == 1
+    capsys.readouterr()
+    waivers.write_text(waivers.read_text() + 'reason = "clients follow"\n')
+    status, added = ask("waiver", "add", "--file", str(waivers))
+    assert (status, added["waivers"][0]["holds"]) == (0, True)
+    assert ask("waiver", "add", "--file", str(waivers))[1] == added  # the same again adds nothing
+
+    status, second = ask("findings", "--no-sync")
+    assert [(each["code"], each["status"]) for each in second["findings"]] == [
+        ("WITHOUT_CLIENT", "waived"),
+        ("MISSING_POV", "resolved"),
+    ]
+    assert status == 0
+    _, changed = ask("changes", "--from", first["asOf"], "--to", second["asOf"])
+    assert (changed["new"], changed["resolved"], changed["reopened"]) == ([], [POV], [])
+    assert changed["open"] == [str(finding_id("WITHOUT_CLIENT", "S-2"))]
+    assert changed["trend"][-1]["present"] == 1
+    assert main(["waiver", "list"], embedded_environment) == 0
+    assert "ends in 10 days" in capsys.readouterr().err
