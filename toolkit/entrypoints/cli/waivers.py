@@ -91,7 +91,7 @@ def add(ctx: Context, /, file: Path | None, as_json: bool, **given: str | None) 
     return DONE
 
 
-@waiver.command("list")
+@waiver.command("list", short_help="List the waivers that hold or will hold.")
 @click.option("--all", "everything", is_flag=True, help="Also those that ended or were revoked.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
@@ -119,7 +119,7 @@ def list_waivers(ctx: Context, everything: bool, as_json: bool) -> int:
     return DONE
 
 
-@waiver.command()
+@waiver.command(short_help="Revoke a waiver: its findings are back at once.")
 @click.argument("waiver_id", type=click.UUID)
 @click.option("--reason", required=True, help="Why it holds no longer.")
 @click.option("--by", "revoked_by", required=True, help="Who revokes it.")
@@ -141,7 +141,7 @@ def revoke(ctx: Context, waiver_id: UUID, reason: str, revoked_by: str, as_json:
     return DONE
 
 
-@waiver.command()
+@waiver.command(short_help="Check a file of waivers without adding them.")
 @click.argument("file", type=Place())
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
