@@ -1,0 +1,276 @@
+"""Notices: their settings and texts, and their way to a real mail server and a real HTTP server."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import json
+import socket
+import ssl
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import pytest
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import AuthResult
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from toolkit.domain.jobs.outcomes import FailureCode
+from toolkit.entrypoints.jobs.notices.email import send_email
+from toolkit.entrypoints.jobs.notices.notice_settings import NoticeSettings
+from toolkit.entrypoints.jobs.notices.texts import NoticeText, notice_text
+from toolkit.entrypoints.jobs.notices.webhook import post_webhook
+from toolkit.errors import SettingsError
+
+NOTICE = UUID(int=7)
+TEXT = NoticeText("A tarefa nightly falhou", "Motivo: o kernel do notebook morreu.\n")
+SMTP = {
+    "TOOLKIT_SMTP_HOST": "127.0.0.1",
+    "TOOLKIT_NOTICE_FROM": "toolkit@example.com",
+    "TOOLKIT_NOTICE_TO": "ana@example.com, bruno@example.com",
+}
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate of 127.0.0.1 that nobody but these tests trusts, with its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path_factory.mktemp("tls") / "certificate.pem"
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    path.write_bytes(made.public_bytes(serialization.Encoding.PEM) + private)
+    return path
+
+
+@dataclass
+class Mailbox:
+    """What a mail server took."""
+
+    mails: list[Any] = field(default_factory=list)
+    logins: list[tuple[bytes, bytes]] = field(default_factory=list)
+    answer: str = "250 OK"
+
+    async def handle_DATA(self, _server: Any, _session: Any, envelope: Any) -> str:  # noqa: N802  # aiosmtpd's name
+        if self.answer.startswith("250"):
+            self.mails.append(envelope)
+        return self.answer
+
+    def login(self, _server: Any, _session: Any, _envelope: Any, _mechanism: str, data: Any) -> AuthResult:
+        self.logins.append((data.login, data.password))
+        return AuthResult(success=data.password == b"right", handled=False)
+
+
+@pytest.fixture
+def mailbox() -> Mailbox:
+    return Mailbox()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+    return port
+
+
+def served(mailbox: Mailbox, certificate: Path, *, security: str) -> Controller:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    starttls = {"tls_context": context, "require_starttls": True, "authenticator": mailbox.login}
+    return Controller(
+        mailbox,
+        hostname="127.0.0.1",
+        port=free_port(),
+        ssl_context=context if security == "tls" else None,
+        **(starttls if security == "starttls" else {}),
+    )
+
+
+@pytest.fixture
+def send(mailbox: Mailbox, certificate: Path) -> Any:
+    """Sends the text to a server with a way to keep the connection secret; gives the problem."""
+
+    def send(security: str, asked: str | None = None, **environ: str) -> str | None:
+        server = served(mailbox, certificate, security=security)
+        server.start()
+        try:
+            port = str(server.port)
+            chosen = {"TOOLKIT_SMTP_SECURITY": asked or security, "TOOLKIT_SMTP_CA_FILE": str(certificate)}
+            email = NoticeSettings.from_environment({**SMTP, **chosen, "TOOLKIT_SMTP_PORT": port, **environ}).email
+            assert email is not None
+            return send_email(email, NOTICE, TEXT)
+        finally:
+            server.stop()
+
+    return send
+
+
+@pytest.mark.parametrize("security", ["starttls", "tls", "none"])
+def test_a_mail_arrives(security: str, send: Any, mailbox: Mailbox) -> None:
+    assert send(security) is None
+    [mail] = mailbox.mails
+    assert (mail.mail_from, mail.rcpt_tos) == ("toolkit@example.com", ["ana@example.com", "bruno@example.com"])
+    assert b"Subject: A tarefa nightly falhou" in mail.content
+    assert f"Message-ID: <{NOTICE}@example.com>".encode() in mail.content
+    assert "o kernel do notebook morreu" in mail.content.decode()
+
+
+def test_the_password_comes_from_a_file_and_goes_over_tls(send: Any, mailbox: Mailbox, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("right\n")
+    login = {"TOOLKIT_SMTP_USER": "toolkit", "TOOLKIT_SMTP_PASSWORD_FILE": str(secret)}
+    assert send("starttls", **login) is None
+    assert mailbox.logins == [(b"toolkit", b"right")]
+    secret.write_text("wrong")
+    assert send("starttls", **login) == "SMTPAuthenticationError: the mail server answered 535"
+
+
+def test_what_a_mail_meets_is_a_problem_and_no_address_is_quoted(
+    send: Any, mailbox: Mailbox, tmp_path: Path
+) -> None:
+    login = {"TOOLKIT_SMTP_USER": "toolkit", "TOOLKIT_SMTP_PASSWORD": "right"}
+    assert send("none", asked="starttls", **login) == "SMTPNotSupportedError"
+    assert mailbox.logins == []
+    assert send("starttls", TOOLKIT_SMTP_CA_FILE="") == "SSLCertVerificationError"
+    mailbox.answer = "552 <ana@example.com> mailbox full"
+    assert send("tls") == "SMTPDataError: the mail server answered 552"
+    assert mailbox.mails == []
+    nobody = NoticeSettings.from_environment({**SMTP, "TOOLKIT_SMTP_PORT": "9"}).email
+    assert nobody is not None
+    assert send_email(nobody, NOTICE, TEXT) == "ConnectionRefusedError"
+
+
+class Receiver(ThreadingHTTPServer):
+    """An HTTP server that answers as it is told, and keeps what it got."""
+
+    def __init__(self, *answers: int) -> None:
+        self.answers = list(answers)
+        self.got: list[tuple[str, bytes]] = []
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:  # http.server's name
+        server: Receiver = self.server  # type: ignore[assignment]
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        server.got.append((self.headers["X-Toolkit-Signature"], body))
+        self.send_response(server.answers.pop(0) if len(server.answers) > 1 else server.answers[0])
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def post(*answers: int, secret: str = "shared") -> tuple[str | None, Receiver]:
+    with Receiver(*answers) as receiver:
+        Thread(target=receiver.serve_forever, daemon=True).start()
+        environ = {
+            "TOOLKIT_WEBHOOK_URL": f"http://127.0.0.1:{receiver.server_port}/hook?key=geheim",
+            "TOOLKIT_WEBHOOK_SECRET": secret,
+        }
+        webhook = NoticeSettings.from_environment(environ).webhook
+        assert webhook is not None
+        problem = post_webhook(webhook, {"id": str(NOTICE), "text": "não"})
+        receiver.shutdown()
+    return problem, receiver
+
+
+def test_a_webhook_is_signed() -> None:
+    problem, receiver = post(204)
+    [(signature, body)] = receiver.got
+    seconds, digest = (part.partition("=")[2] for part in signature.split(","))
+    expected = hmac.new(b"shared", f"{seconds}.".encode() + body, hashlib.sha256).hexdigest()
+    assert (problem, digest) == (None, expected)
+    assert json.loads(body) == {"id": str(NOTICE), "text": "não"}
+
+
+def test_a_webhook_is_tried_again_and_then_a_problem_without_its_address() -> None:
+    problem, receiver = post(503, 429, 200)
+    assert (problem, len(receiver.got)) == (None, 3)
+    problem, receiver = post(500)
+    assert (problem, len(receiver.got)) == ("the address answered 500", 3)
+    problem, receiver = post(302)
+    assert (problem, len(receiver.got)) == ("the address answered 302", 1)
+    environ = {"TOOLKIT_WEBHOOK_URL": "http://127.0.0.1:9/geheim", "TOOLKIT_WEBHOOK_SECRET": "x"}
+    webhook = NoticeSettings.from_environment(environ).webhook
+    assert webhook is not None
+    assert post_webhook(webhook, {}) == "MaxRetryError"
+
+
+@pytest.mark.parametrize(
+    ("environ", "told"),
+    [
+        ({**SMTP, "TOOLKIT_SMTP_HOST": "mail.example.com", "TOOLKIT_SMTP_SECURITY": "none"}, "this machine only"),
+        ({**SMTP, "TOOLKIT_SMTP_SECURITY": "ssl"}, "must be starttls, tls or none"),
+        ({**SMTP, "TOOLKIT_NOTICE_TO": ""}, "TOOLKIT_NOTICE_TO must name e-mail addresses"),
+        ({**SMTP, "TOOLKIT_NOTICE_TO": "ana@example.com\nBcc: x"}, "TOOLKIT_NOTICE_TO must name"),
+        ({**SMTP, "TOOLKIT_SMTP_USER": "x"}, "must be set together"),
+        ({**SMTP, "TOOLKIT_SMTP_PORT": "99999"}, "TOOLKIT_SMTP_PORT must be"),
+        ({"TOOLKIT_WEBHOOK_URL": "https://hooks.example.com"}, "TOOLKIT_WEBHOOK_SECRET"),
+        ({"TOOLKIT_WEBHOOK_URL": "http://hooks.example.com"}, "must begin with https://"),
+        ({"TOOLKIT_WEBHOOK_URL_FILE": "/nowhere"}, "names a file that cannot be read"),
+    ],
+)
+def test_a_wrong_setting_is_named(environ: dict[str, str], told: str) -> None:
+    with pytest.raises(SettingsError, match=told):
+        NoticeSettings.from_environment(environ)
+
+
+def test_secrets_are_no_part_of_what_settings_show() -> None:
+    environ = {
+        **SMTP,
+        "TOOLKIT_SMTP_USER": "u",
+        "TOOLKIT_SMTP_PASSWORD": "geheim",
+        "TOOLKIT_WEBHOOK_URL": "https://hooks.example.com/geheim",
+        "TOOLKIT_WEBHOOK_SECRET": "geheim",
+    }
+    settings = NoticeSettings.from_environment(environ)
+    assert settings.channels == ("email", "webhook")
+    assert "geheim" not in repr(settings)
+
+
+@pytest.mark.parametrize("language", ["en", "pt-BR"])
+@pytest.mark.parametrize("code", list(FailureCode))
+def test_every_failure_has_words(language: str, code: FailureCode) -> None:
+    slot = datetime(2026, 3, 2, 5, tzinfo=UTC)
+    text = notice_text("nightly", slot, "failed", {"code": code}, language, ZoneInfo("America/Sao_Paulo"))
+    assert f"({code})" in text.body
+    assert ("falhou" if language == "pt-BR" else "failed") in text.subject
+
+
+def test_a_notice_tells_the_counts_and_where_the_report_is() -> None:
+    slot = datetime(2026, 3, 2, 5, tzinfo=UTC)
+    content = {"sales": 300, "open": 12, "critical": 2, "new": 1, "folder": "/srv/jobs/nightly/x", "host": "a"}
+    text = notice_text("nightly", slot, "attention", content, "pt", ZoneInfo("America/Sao_Paulo"))
+    assert text.subject == "A tarefa nightly, prevista para 02/03/2026 02:00, encontrou algo que requer atenção"
+    assert text.body.splitlines()[1:] == [
+        "Vendas em aberto: 12 de 300",
+        "Concluídas sem evidência: 2, novas desde a última execução: 1",
+        "Relatório: /srv/jobs/nightly/x em a",
+        "Mais: toolkit job show nightly@2026-03-02T02:00-03:00",
+    ]
