@@ -178,7 +178,13 @@ def check(ctx: Context, name: str | None) -> int:
     help="While another process runs the slot, wait for its end, and go on with it if it dies.",
 )
 @click.option("--fail-on", type=click.Choice(["attention"]), help="Exit status 3 if sales are open.")
-@click.option("--log", "form", type=click.Choice([*LogForm]), default=LogForm.TEXT, help="The lines on stderr.")
+@click.option(
+    "--log",
+    "form",
+    type=click.Choice([form.value for form in LogForm]),
+    default="text",
+    help="The lines on stderr.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON on stdout, the last one.")
 @pass_context
 def run(

@@ -26,7 +26,7 @@ from toolkit.entrypoints.jobs.folders import JobFolder, Staging, holds_all
 from toolkit.entrypoints.jobs.holding import Holding, Stops, stopped_by_signals
 from toolkit.entrypoints.jobs.job_log import JobLog
 from toolkit.entrypoints.jobs.steps import Commands, Limits, PreparedStep
-from toolkit.entrypoints.jobs.telling import Tell
+from toolkit.entrypoints.jobs.telling import Tell, open_sales
 from toolkit.errors import LeaseLost, ToolkitError
 from toolkit.operations import Clock
 from toolkit.operations.jobs.history import RunRow
@@ -223,6 +223,8 @@ class JobRun:
         self._ask(decide)
         # From here on the run succeeded, whatever comes: what is left the next start can do as well.
         self._decided = True
+        if (self.job.findings_above is not None or self.job.new_critical) and not open_sales(counts):
+            self.log.warn("No step counted open sales, so nobody can be told of them; add a step with: audit")
         self.folder.publish(self.slot, files)
         self._ask(
             lambda each: end_success(

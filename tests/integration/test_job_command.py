@@ -1,0 +1,326 @@
+"""`toolkit job`: a slot is run once, whole or not at all, and people are told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from tests.integration.homes import small_disk
+from tests.unit.test_job_notices import Receiver
+from toolkit.entrypoints.cli import main
+from toolkit.entrypoints.cli.job_commands import CommandLine
+from toolkit.entrypoints.jobs.folders import JobFolder
+from toolkit.entrypoints.jobs.job_settings import JobSettings
+from toolkit.entrypoints.jobs.jobs_file import load_jobs
+from toolkit.errors import DatabaseUnavailable
+from toolkit.settings import Settings
+from toolkit.storage.database import Database
+
+JOB = """
+[jobs.nightly]
+schedule = "0 2 * * *"
+late = "2d"
+retries = 1
+backoff = "1s"
+{more}
+
+[[jobs.nightly.steps]]
+name = "sync"
+command = "bucket sync"
+parameters = {{ full = true }}
+
+[[jobs.nightly.steps]]
+name = "sales"
+command = "sales load"
+parameters = {{ file = "{file}" }}
+
+[[jobs.nightly.steps]]
+name = "report"
+command = "report"
+parameters = {{ no-sync = true, format = "csv,json", out = "{{out}}" }}
+"""
+
+
+@dataclass
+class Office:
+    """A jobs file, a folder for its outputs, and the commands."""
+
+    folder: Path
+    environ: dict[str, str]
+    capsys: pytest.CaptureFixture[str]
+
+    def write(self, text: str = JOB, more: str = "") -> None:
+        sales = self.folder / "sales.csv"
+        (self.folder / "jobs.toml").write_text(text.format(more=more, file=sales) if text is JOB else text)
+
+    def sales(self, *ids: str) -> None:
+        rows = [f"{each},,A,true,2026-03-01T10:00:00-03:00" for each in ids]
+        head = "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt"
+        (self.folder / "sales.csv").write_text("\n".join([head, *rows]) + "\n")
+
+    def run(self, *words: str, **environ: str) -> tuple[int, Any, str]:
+        """The exit status, what was printed (as JSON where it is), and the log."""
+        status = main(["job", *words], {**self.environ, **environ})
+        printed = self.capsys.readouterr()
+        try:
+            return status, json.loads(printed.out), printed.err
+        except ValueError:
+            return status, printed.out, printed.err
+
+    @property
+    def out(self) -> Path:
+        return self.folder / "out" / "nightly"
+
+    def published(self) -> list[Path]:
+        return sorted(path for path in self.out.glob("20*") if path.is_dir())
+
+    def failed(self) -> Mapping[str, Any]:
+        [reason] = self.out.glob("failed/*/reason.json")
+        found: Mapping[str, Any] = json.loads(reason.read_text())
+        return found
+
+
+@pytest.fixture
+def office(embedded_environment: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Office:
+    ours = {"TOOLKIT_JOBS": str(tmp_path / "jobs.toml"), "TOOLKIT_JOBS_OUT": str(tmp_path / "out")}
+    made = Office(tmp_path, {**embedded_environment, **ours}, capsys)
+    made.write()
+    made.sales("V-1", "V-2")
+    return made
+
+
+def test_a_slot_is_done_once_and_its_files_are_there_with_their_hashes(office: Office, tmp_path: Path) -> None:
+    metrics = tmp_path / "metrics" / "toolkit.prom"
+    status, told, log = office.run("run", "nightly", "--json", TOOLKIT_METRICS_FILE=str(metrics))
+    assert (status, told["outcome"], told["code"]) == (0, "done", None)
+    assert told["counts"]["report"] == {}
+    assert "sales: done in" in log
+    [final] = office.published()
+    assert {path.name for path in (final / "report").iterdir()} == {
+        "missing-evidence.csv",
+        "missing-evidence.json",
+        "manifest.json",
+    }
+    assert (office.out / "latest" / "report" / "manifest.json").exists()
+    assert main(["verify", str(final / "report")], office.environ) == 0
+    office.capsys.readouterr()
+
+    status, told, _ = office.run("run", "nightly", "--json")
+    assert (status, told["outcome"]) == (0, "done before")
+
+    slot = told["slot"]
+    status, shown, _ = office.run("show", f"nightly@{slot}", "--json")
+    assert [step["name"] for step in shown["steps"]] == ["sync", "sales", "report"]
+    assert shown["steps"][2]["parameters"]["out"] == str(final / "report")
+    assert len(shown["files"]) == 3
+    assert (shown["startedBy"], shown["status"]) != ("", "failed")
+    assert {"toolkit", "rules", "python"} == shown["versions"].keys()
+    assert 'toolkit_job_last_success_timestamp_seconds{job="nightly"}' in metrics.read_text()
+    assert "toolkit_bucket_read_age_seconds" in metrics.read_text()
+    assert [path.name for path in metrics.parent.iterdir()] == ["toolkit.prom"]
+    page = (office.folder / "out" / "history.html").read_text()
+    assert "nightly" in page
+    assert shown["id"] in page
+
+
+def test_a_failed_run_is_kept_apart_and_the_next_start_goes_on_where_it_stopped(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (office.folder / "sales.csv").write_text("nothing of this is a sale\n1\n")
+    status, told, log = office.run("run", "nightly", "--json", "--log", "json")
+    assert (status, told["outcome"], told["code"]) == (1, "failed", "COMMAND_FAILED")
+    assert (office.failed()["step"], office.failed()["code"]) == ("sales", "COMMAND_FAILED")
+    assert office.published() == []
+    lines = [json.loads(line) for line in log.splitlines()]
+    assert {line.get("step") for line in lines} >= {"sync", "sales"}
+    assert {line["job"] for line in lines if "step" in line} == {"nightly"}
+    assert lines[0]["slot"] == told["slot"][:16] + told["slot"][19:]
+
+    office.sales("V-1")
+    status, told, log = office.run("run", "nightly", "--json")
+    assert (status, told["outcome"]) == (0, "done")
+    assert "sync: done before" in log
+    _, shown, _ = office.run("show", f"nightly@{told['slot']}", "--json")
+    assert (shown["status"], shown["code"], shown["starts"]) == ("done", None, 2)
+
+
+def test_wrong_parameters_stop_everything_before_it_starts(office: Office) -> None:
+    for old, new, told in [
+        ("full = true", "ful = true", "'ful'. Did you mean 'full'"),
+        ("full = true", 'full = "yes"', "full must be true or false"),
+        ('"bucket sync"', '"bucket snyc"', "Did you mean 'bucket sync'"),
+        ('"bucket sync"', '"bucket"', "is a group of commands"),
+        ('"bucket sync"', '"token issue"', "is no command that a job can run"),
+        ("{{out}}", "{{outt}}", "Did you mean {out}"),
+        ('format = "csv,json"', "format = 5", "format must be a text"),
+        ('command = "report"', 'notebook = "03_missing_evidence_rep"', "there is no such notebook. Did you mean"),
+        ('command = "report"', 'notebook = "03_missing_evidence_report"', "has no parameter 'no-sync'"),
+    ]:
+        assert old in JOB
+        office.write(JOB.replace(old, new).format(more="", file=office.folder / "sales.csv"))
+        for words in (["check"], ["run", "nightly"]):
+            status, _, log = office.run(*words)
+            assert status == 2
+            assert told in log
+    office.write()
+    assert office.run("history", "--json")[1] == {"runs": []}
+    assert office.run("run", "nigthly")[0] == 2
+    assert office.run("run", "nightly", "--slot", "2026-03-02 03:00")[0] == 2
+
+
+def test_a_database_that_is_away_at_the_start_is_told_at_once(office: Office) -> None:
+    with Receiver(200) as receiver:
+        Thread(target=receiver.serve_forever, daemon=True).start()
+        away = {
+            "DATABASE_URL": "postgresql://127.0.0.1:9/x",
+            "TOOLKIT_WEBHOOK_URL": f"http://127.0.0.1:{receiver.server_port}/",
+            "TOOLKIT_WEBHOOK_SECRET": "geheim",
+        }
+        status, told, log = office.run("run", "nightly", "--json", **away)
+        receiver.shutdown()
+    assert (status, told["code"]) == (1, "DATABASE_UNAVAILABLE")
+    assert "Trying again in 1 s" in log
+    assert office.failed()["code"] == "DATABASE_UNAVAILABLE"
+    [(_, body)] = receiver.got
+    assert (json.loads(body)["kind"], json.loads(body)["code"]) == ("failed", "DATABASE_UNAVAILABLE")
+    assert office.run("run", "nightly")[0] == 0
+
+
+def fails_once(error: Exception) -> Callable[..., Any]:
+    """The command line, whose first command fails."""
+    real, failures = CommandLine.run, [error]
+
+    def run(self: CommandLine, *given: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return real(self, *given)
+
+    return run
+
+
+def test_what_may_pass_is_tried_again(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CommandLine, "run", fails_once(DatabaseUnavailable()))
+    status, told, log = office.run("run", "nightly", "--json")
+    assert (status, told["outcome"]) == (0, "done")
+    assert "warning: DATABASE_UNAVAILABLE: The database does not answer. Trying again in 1 s, 1 of 1." in log
+    _, shown, _ = office.run("show", f"nightly@{told['slot']}", "--json")
+    assert [step["tries"] for step in shown["steps"]] == [2, 1, 1]
+
+
+def test_an_unknown_error_is_told_by_its_kind_only(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CommandLine, "run", fails_once(KeyError("390.533.447-05")))
+    status, told, log = office.run("run", "nightly", "--json")
+    assert (status, told["code"]) == (1, "UNEXPECTED")
+    assert "KeyError" in told["reason"]
+    assert "390" not in log
+
+
+def test_a_full_disk_has_its_code_and_the_next_start_mends_it(office: Office, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "out", megabytes=1):
+        filler = tmp_path / "out" / "filler"
+        with pytest.raises(OSError, match="No space"), filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        status, told, _ = office.run("run", "nightly", "--json")
+        assert (status, told["code"]) == (1, "DISK_FULL")
+        assert office.published() == []
+        filler.unlink()
+        assert office.run("run", "nightly")[0] == 0
+        assert len(office.published()) == 1
+
+
+def test_a_success_whose_files_lack_their_names_is_mended_by_the_next_start(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            JobFolder, "publish", lambda *_: (_ for _ in ()).throw(PermissionError(13, "Permission denied"))
+        )
+        status, told, log = office.run("run", "nightly", "--json")
+    assert (status, told["outcome"]) == (1, "failed")
+    assert "The next start gives the files their final names" in log
+    assert office.published() == []
+    status, told, log = office.run("run", "nightly", "--json")
+    assert (status, told["outcome"]) == (0, "done before")
+    assert "its files have their final names now" in log
+    assert len(office.published()) == 1
+
+
+def test_missed_slots_are_announced_and_the_last_one_caught_up_with(office: Office, database: Database) -> None:
+    office.write(
+        JOB.format(more="notify.findings = 0", file=office.folder / "sales.csv")
+        + '[[jobs.nightly.steps]]\nname = "audit"\ncommand = "audit"\n'
+    )
+    office.run("missed")
+    with database.transaction() as connection:
+        connection.exec_driver_sql("UPDATE audit.job_schedules SET watched_until = now() - interval '5 days'")
+    with Receiver(500) as receiver:
+        Thread(target=receiver.serve_forever, daemon=True).start()
+        hook = {
+            "TOOLKIT_WEBHOOK_URL": f"http://127.0.0.1:{receiver.server_port}/",
+            "TOOLKIT_WEBHOOK_SECRET": "geheim",
+            "TOOLKIT_LANGUAGE": "pt-BR",
+        }
+        status, told, log = office.run("missed", "--json", **hook)
+        assert status == 3
+        assert len(told["missed"]) == 3
+        assert "could not be delivered, and is tried again" in log
+        receiver.answers = [200]
+        receiver.got.clear()
+        assert office.run("run", "nightly", **hook)[0] == 0
+        kinds = [json.loads(body)["kind"] for _, body in receiver.got]
+        assert kinds == ["missed", "attention"]
+        assert "não foi iniciada" in json.loads(receiver.got[0][1])["subject"]
+        assert json.loads(receiver.got[1][1])["open"] == 2
+        receiver.shutdown()
+    assert office.run("missed")[0] == 0
+
+
+def test_a_run_beyond_its_window_is_refused_unless_it_is_wanted(office: Office) -> None:
+    office.write(more="")
+    text = (office.folder / "jobs.toml").read_text().replace('late = "2d"', 'late = "1s"')
+    (office.folder / "jobs.toml").write_text(text)
+    status, told, log = office.run("run", "nightly", "--json")
+    assert (status, told["outcome"]) == (1, "too late")
+    assert "--late" in log
+    assert office.run("run", "nightly", "--late")[0] == 0
+
+
+def test_open_sales_can_decide_the_exit_status(office: Office) -> None:
+    office.write(
+        JOB.format(more="", file=office.folder / "sales.csv")
+        + '[[jobs.nightly.steps]]\nname = "audit"\ncommand = "audit"\n'
+    )
+    assert office.run("run", "nightly", "--fail-on", "attention")[0] == 3
+    assert office.run("run", "nightly", "--fail-on", "attention")[0] == 3
+    assert office.run("run", "nightly")[0] == 0
+
+
+def test_the_list_tells_what_is_due(office: Office) -> None:
+    status, told, _ = office.run("list", "--json")
+    assert status == 0
+    [job] = told["jobs"]
+    assert (job["job"], job["lastStatus"]) == ("nightly", None)
+    assert datetime.fromisoformat(job["next"]).astimezone(Settings.from_environment({}).timezone).hour == 2
+
+
+def test_the_jobs_that_come_with_the_toolkit_fit_it(
+    embedded_environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = Settings.from_environment(embedded_environment)
+    packaged = JobSettings.from_environment({}, settings)
+    assert list(load_jobs(packaged.file, settings.timezone)) == ["nightly", "monthly"]
+    assert main(["job", "check"], embedded_environment) == 0
+    assert (
+        main(["job", "run", "monthly", "--late"], embedded_environment | {"TOOLKIT_JOBS_OUT": str(tmp_path)}) == 0
+    )
+    [custody] = tmp_path.glob("monthly/20*/custody/custody-*.jsonl")
+    assert main(["verify", str(custody)], embedded_environment) == 0
