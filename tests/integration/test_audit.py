@@ -10,10 +10,11 @@ import sqlalchemy as sa
 from tests.conftest import SettableClock
 from tests.integration.audited import Story, day
 from toolkit.domain.evidence import EvidenceType, FileKind
+from toolkit.domain.masking import Unmasking
 from toolkit.errors import InvalidInput
 from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.storage.database import Database
-from toolkit.storage.tables import audit_runs
+from toolkit.storage.tables import audit_runs, custody_events
 
 MOMENT = timedelta(microseconds=1)
 
@@ -194,9 +195,12 @@ def test_age_is_in_whole_days(
 def test_whole_cpfs_only_on_request(database: Database, story: Story, clock: SettableClock) -> None:
     story.sale(client_id=story.client(cpf="00000000191"))
     assert run_audit(database, clock=clock).rows["cpf"].tolist() == ["***.000.001-**"]
-    shown = run_audit(database, clock=clock, show_cpf=True)
+    shown = run_audit(database, clock=clock, unmasking=Unmasking("ana", "request 7"))
     assert shown.rows["cpf"].tolist() == ["00000000191"]
     assert shown.cpf_shown
+    with database.transaction() as connection:
+        [told] = connection.execute(sa.select(custody_events).where(custody_events.c.kind == "UNMASKED")).all()
+    assert told.detail == {"account": "ana", "reason": "request 7", "what": "CPFs of an audit"}
 
 
 def test_only_audits_of_now_are_noted(database: Database, story: Story, clock: SettableClock) -> None:

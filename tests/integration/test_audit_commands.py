@@ -166,7 +166,11 @@ def test_a_report_fails_on_what_it_is_asked_to(
 def test_whole_cpfs_are_shown_on_request_only(
     embedded_environment: dict[str, str], story: Story, tmp_path: Path
 ) -> None:
-    assert run(embedded_environment, "report", "--no-sync", "--show-cpf", "--out", str(tmp_path)) == 0
+    command = ["report", "--no-sync", "--show-cpf", "--out", str(tmp_path)]
+    for no_reason in ([], ["--reason", " "]):
+        assert run(embedded_environment, *command, *no_reason) == 2
+    assert not any(tmp_path.iterdir())
+    assert run(embedded_environment, *command, "--reason", "request 7") == 0
     assert "52998224725" in (tmp_path / "missing-evidence.csv").read_text(encoding="utf-8")
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
@@ -46,6 +48,11 @@ def test_a_withdrawal_is_kept_with_both_people(database: Database, clock: Any, e
         {"approved_by": "\u00a0"},
         {"approved_by": "Ana"},
         {"approved_by": "  ANA "},
+        {"approved_by": "an\u0430"},
+        {"withdrawn_by": "Ian.Alvo@example.com", "approved_by": "lan.a1v0@example.com"},
+        {"withdrawn_by": "Ｒui", "approved_by": "R\u0446\u0456".replace("\u0446", "u")},
+        {"withdrawn_by": "Marisa", "approved_by": "rnarisa"},
+        {"withdrawn_by": "Jose", "approved_by": "José"},
         {"withdrawn_by": "Ana  Sá", "approved_by": "ana sa\u0301"},
         {"approved_by": "A\u200bna\u00ad"},
         {"approved_by": "\u2060"},
@@ -59,6 +66,13 @@ def test_it_needs_a_reason_and_two_people(
     with pytest.raises(WithdrawalRefused):
         ask(database, clock, evidence_id, **changes)
     assert rows(database, "SELECT count(*) FROM audit.withdrawals") == [(0,)]
+
+
+@pytest.mark.parametrize("approved_by", ["Anabela", "An", "Ana S.", "Eva", "Нина"])
+def test_other_people_are_other_people(
+    database: Database, clock: Any, evidence_id: UUID, approved_by: str
+) -> None:
+    assert ask(database, clock, evidence_id, approved_by=approved_by).approved_by == approved_by
 
 
 def test_an_unknown_record_and_a_second_withdrawal_are_refused(
@@ -95,10 +109,11 @@ def test_it_waits_for_whoever_holds_the_sale(database: Database, clock: Any, evi
 
 
 def test_the_command_withdraws_and_says_what_it_refuses(
-    embedded_environment: dict[str, str], evidence_id: UUID, capsys: pytest.CaptureFixture[str]
+    embedded_environment: dict[str, str], database: Database, evidence_id: UUID, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["evidence", "withdraw", str(evidence_id), "--reason", "twice", "--by", "Ana", "--json"]
     assert main([*arguments, "--approved-by", "ana"], embedded_environment) == 1
     assert "somebody else" in capsys.readouterr().err
     assert main([*arguments, "--approved-by", "Rui"], embedded_environment) == 0
     assert json.loads(capsys.readouterr().out)["saleId"] == "sale-1"
+    assert rows(database, "SELECT account FROM audit.withdrawals") == [(pwd.getpwuid(os.getuid()).pw_name,)]

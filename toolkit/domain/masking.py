@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Unmasking:
+    """A wish to see personal data unmasked: who is signed in, and why; it becomes an event of the custody log."""
+
+    account: str
+    reason: str
+
 
 def mask_cpf(cpf: str) -> str:
     """``***.456.789-**``, the usual mask, for the 11 digits of a CPF; anything else is hidden whole."""

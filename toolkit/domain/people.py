@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import unicodedata
+from toolkit.domain.confusables import skeleton
 
 
 def person(name: str) -> str:
-    """The name without what two spellings of it may differ in: case, white space, ways to write a character.
-
-    Nor does a character that nobody sees, such as a zero-width space, make another person.
-    """
-    folded = unicodedata.normalize("NFKC", name).casefold()
-    return "".join(one for one in folded if not one.isspace() and unicodedata.category(one) != "Cf")
+    """The name without what two spellings of it may differ in; empty where nobody sees anything of it."""
+    return skeleton(name)
 
 
 def same_person(one: str, other: str) -> bool:
-    """Tell whether two names are spellings of one."""
+    """Tell whether two names are spellings of one, or look like one to a reader."""
     return person(one) == person(other)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from toolkit.domain.deadlines import Deadlines
+from toolkit.domain.masking import Unmasking
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.operations.observe.bucket_sync import sync_bucket
@@ -20,7 +21,7 @@ def audit(
     as_of: datetime | None = None,
     sync: bool = True,
     verify: bool = True,
-    show_cpf: bool = False,
+    unmasking: Unmasking | None = None,
     with_file_findings: bool = False,
     progress: Progress | None = None,
 ) -> AuditResult:
@@ -29,7 +30,7 @@ def audit(
     An audit of now looks at the sales and the bucket first, verifies contents within the budget of the settings
     unless ``verify`` is off, and seals the custody log; with ``sync`` off it does nothing of this;
     an audit of the past takes what was seen then. ``with_file_findings`` also looks at the files themselves, as
-    ``toolkit evidence findings`` does.
+    ``toolkit evidence findings`` does. ``unmasking`` has CPFs shown whole.
     """
     verification = None
     if sync and as_of is None:
@@ -49,7 +50,7 @@ def audit(
         clock=application.clock,
         as_of=as_of,
         embedded_bucket=application.settings.evidence_bucket is None,
-        show_cpf=show_cpf,
+        unmasking=unmasking,
         with_file_findings=with_file_findings,
         verification=verification,
         deadlines=deadlines_of(application),

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from toolkit.domain.masking import Unmasking
 from toolkit.entrypoints.auditing import audit
 from toolkit.entrypoints.cli.context import Context
 from toolkit.entrypoints.timestamps import EXAMPLES, parse_timestamp
@@ -31,7 +32,7 @@ def asked_for(
     no_sync: bool,
     no_verify: bool,
     *,
-    show_cpf: bool = False,
+    unmasking: Unmasking | None = None,
     with_file_findings: bool = False,
 ) -> AuditResult:
     """Run the audit that the options ask for.
@@ -45,7 +46,7 @@ def asked_for(
         as_of=moment,
         sync=not no_sync,
         verify=not no_verify,
-        show_cpf=show_cpf,
+        unmasking=unmasking,
         with_file_findings=with_file_findings,
         progress=ctx.progress,
     )

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import click
 
+from toolkit.entrypoints.account import signed_in_account
 from toolkit.entrypoints.cli.context import (
     DONE,
     NEEDS_ATTENTION,
@@ -165,6 +166,7 @@ def withdraw(
         reason=reason,
         withdrawn_by=withdrawn_by,
         approved_by=approved_by,
+        account=signed_in_account(),
         clock=ctx.application.clock,
     )
     if as_json:

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import click
 
+from toolkit.domain.fields import required_text
+from toolkit.domain.masking import Unmasking
+from toolkit.entrypoints.account import signed_in_account
 from toolkit.entrypoints.cli.audit_options import asked_for, audit_options
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, note, pass_context, show
 from toolkit.entrypoints.cli.custody_log import verify_custody_log
@@ -25,7 +28,12 @@ from toolkit.reports.wording import headline, notices
     default=",".join(DEFAULT_FORMATS),
     help=f"Any of {', '.join(FORMATS)}; all but pdf by default.",
 )
-@click.option("--show-cpf", is_flag=True, help="Whole CPFs instead of masked ones; files for their owner only.")
+@click.option(
+    "--show-cpf",
+    is_flag=True,
+    help="Whole CPFs instead of masked ones; needs --reason. For your account only.",
+)
+@click.option("--reason", default="", help="Why CPFs are shown; the custody log keeps it with your account.")
 @click.option(
     "--fail-on",
     type=click.Choice(["incomplete", "conflict", "any"]),
@@ -40,19 +48,22 @@ def report(
     out: Path,
     formats: str,
     show_cpf: bool,
+    reason: str,
     fail_on: str | None,
 ) -> int:
     """Judge every sale and write the report of those that are not compliant.
 
     \b
     Writes missing-evidence.html, .xlsx, .csv, .json and manifest.json into the folder, in
-    place of an earlier report there. CPFs are masked.
+    place of an earlier report there. CPFs are masked; --show-cpf shows them, and the custody
+    log then tells by an event UNMASKED which account saw them and why.
 
     \b
     Examples:
       toolkit report
       toolkit report --out reports/2026-11 --as-of 2026-11-30
       toolkit report --format html,csv --fail-on conflict
+      toolkit report --show-cpf --reason "request 2026-117 of the regulator" --out whole
 
     Ends with 0 when the report is written, unless --fail-on asks for 3.
     """
@@ -60,7 +71,8 @@ def report(
         wanted = chosen(formats.split(","))
     except InvalidInput as error:
         raise click.BadParameter(str(error), param_hint="--format") from None
-    result = asked_for(ctx, as_of, no_sync, no_verify, show_cpf=show_cpf, with_file_findings=True)
+    unmasking = _unmasking(show_cpf, reason)
+    result = asked_for(ctx, as_of, no_sync, no_verify, unmasking=unmasking, with_file_findings=True)
     written = write_report(result, out, wanted, timezone=ctx.settings.timezone)
     note(f"{headline(result)}.")
     for text in notices(result):
@@ -68,6 +80,15 @@ def report(
     for path in written:
         show(str(path))
     return NEEDS_ATTENTION if _fails(result, fail_on) else DONE
+
+
+def _unmasking(show_cpf: bool, reason: str) -> Unmasking | None:
+    if not show_cpf:
+        return None
+    try:
+        return Unmasking(signed_in_account(), required_text(reason))
+    except ValueError:
+        raise click.BadParameter("is needed with --show-cpf: say why.", param_hint="--reason") from None
 
 
 def _fails(result: AuditResult, fail_on: str | None) -> bool:

@@ -37,11 +37,13 @@ def withdraw(
     reason: str,
     withdrawn_by: str,
     approved_by: str,
+    account: str | None = None,
     clock: Clock,
 ) -> Withdrawal:
     """Withdraw one evidence record, once and for all.
 
-    The sale is locked meanwhile, so that its completion comes wholly before or wholly after.
+    ``account`` is who is signed in, and kept beside the names. The sale is locked meanwhile, so that its
+    completion comes wholly before or wholly after.
 
     Raises:
         EvidenceNotFound: no evidence record has this id.
@@ -61,6 +63,7 @@ def withdraw(
                 "withdrawn_by": withdrawn_by,
                 "approved_by": approved_by,
                 "withdrawn_at": withdrawn_at,
+                "account": account,
             },
         )
     return Withdrawal(evidence_id, sale_id, reason, withdrawn_by, approved_by, withdrawn_at)
@@ -74,7 +77,9 @@ def _check_people(reason: str, withdrawn_by: str, approved_by: str) -> None:
     if any(UNSTORABLE.search(text) for text in (reason, withdrawn_by, approved_by)):
         raise WithdrawalRefused("The reason and the names of a withdrawal must not contain control characters.")
     if same_person(withdrawn_by, approved_by):
-        raise WithdrawalRefused("A withdrawal is approved by somebody else than who asked for it.")
+        raise WithdrawalRefused(
+            "A withdrawal is approved by somebody else than who asked for it, and these two names look alike."
+        )
 
 
 def _lock_sale(connection: Connection, evidence_id: UUID) -> str:

@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.findings import Problem, Status
 from toolkit.domain.integrity import IntegrityFinding
-from toolkit.domain.masking import mask_cpf
+from toolkit.domain.masking import Unmasking, mask_cpf
 from toolkit.domain.versions import rules_fingerprint, toolkit_version
 from toolkit.errors import InvalidInput
 from toolkit.operations import Clock
@@ -34,6 +34,7 @@ from toolkit.operations.judge.audit.present import present_file_findings, presen
 from toolkit.operations.judge.audit.result import ROW_COLUMNS, AuditResult
 from toolkit.operations.judge.audit.source import LastSync, Source
 from toolkit.operations.judge.findings.history import note_findings
+from toolkit.operations.prove.custody_log import record_unmasking
 from toolkit.operations.verify.contents import Verified
 from toolkit.operations.verify.integrity import integrity_findings_seen
 from toolkit.storage import tables
@@ -55,7 +56,7 @@ def run_audit(
     clock: Clock,
     as_of: datetime | None = None,
     embedded_bucket: bool = False,
-    show_cpf: bool = False,
+    unmasking: Unmasking | None = None,
     with_file_findings: bool = False,
     verification: Verified | None = None,
     deadlines: Deadlines = DEFAULT_DEADLINES,
@@ -69,7 +70,7 @@ def run_audit(
         clock: tells now.
         as_of: an aware moment that is not in the future.
         embedded_bucket: whether the bucket is the embedded one, which the report then says.
-        show_cpf: keep whole CPFs in the rows; otherwise they are masked.
+        unmasking: keep whole CPFs in the rows, which the custody log then tells; otherwise they are masked.
         with_file_findings: also look for what is odd about the files that are in the bucket now; not for the past.
         deadlines: the business days that each finding has, and the zone of its days.
         verification: what the verification of contents before this audit did, if there was one.
@@ -80,10 +81,17 @@ def run_audit(
     """
     now = clock()
     moment = final_moment(database, clock, _checked(as_of, now))
+    if unmasking is not None:
+        with database.transaction() as connection:
+            record_unmasking(connection, unmasking, "CPFs of an audit", now)
     with database.snapshot() as connection:
         audited = _judge(connection, moment)
         counts = _read(connection, census(audited, moment))
-        told = _rows(_read(connection, to_act_on(audited, unbound(tables.clients, "id", "cpf"))), moment, show_cpf)
+        told = _rows(
+            _read(connection, to_act_on(audited, unbound(tables.clients, "id", "cpf"))),
+            moment,
+            unmasking is not None,
+        )
         completions = _read(connection, by_partner(audited))
         last_sync, seal = _last_sync(connection, moment), _newest_seal(connection, moment)
         assumed_at = connection.scalar(sa.select(sa.func.max(tables.evidence_observations.c.assumed_at)))
@@ -109,7 +117,7 @@ def run_audit(
         counts=counts,
         rows=told[is_open].reset_index(drop=True),
         warned=told[~is_open].reset_index(drop=True),
-        cpf_shown=show_cpf,
+        cpf_shown=unmasking is not None,
         file_findings=file_findings,
         of_now=as_of is None,
         verification=verification,

@@ -10,6 +10,9 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from toolkit.domain.masking import Unmasking
+from toolkit.storage.tables import custody_events
+
 
 def tell_issued(connection: Connection, first: UUID, last: UUID) -> None:
     """Tell of the records with ids from ``first`` to ``last`` that this very transaction has stored."""
@@ -20,6 +23,12 @@ def tell_reissued(connection: Connection, evidence_ids: Sequence[UUID], now: dat
     """Tell that records stored before have another form: with it, too, their files can be written."""
     if evidence_ids:
         connection.execute(_REISSUED, {"ids": list(evidence_ids), "now": now})
+
+
+def record_unmasking(connection: Connection, unmasking: Unmasking, what: str, now: datetime) -> None:
+    """Tell that somebody was shown personal data unmasked: the account, the reason, and what was shown."""
+    detail = {"account": unmasking.account, "reason": unmasking.reason, "what": what}
+    connection.execute(sa.insert(custody_events), {"kind": "UNMASKED", "happened_at": now, "detail": detail})
 
 
 _TELL: Final = """
