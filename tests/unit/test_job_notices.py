@@ -270,7 +270,7 @@ def test_a_notice_tells_the_counts_and_where_the_report_is() -> None:
     assert text.subject == "A tarefa nightly, prevista para 02/03/2026 02:00, encontrou algo que requer atenção"
     assert text.body.splitlines()[1:] == [
         "Vendas em aberto: 12 de 300",
-        "Concluídas sem evidência: 2, novas desde a última execução: 1",
+        "Achados críticos: 2, novos desde a última execução: 1",
         "Relatório: /srv/jobs/nightly/x em a",
         "Mais: toolkit job show nightly@2026-03-02T02:00-03:00",
     ]

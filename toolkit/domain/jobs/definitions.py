@@ -12,7 +12,7 @@
     backoff = "30s"               pause before the first of them; each further pause is twice as long
     keep-days = 90                files older than this are deleted; the history keeps their entry
     notify.findings = 0           notice when more sales than this are open; left out: never
-    notify.new-critical = true    notice when sales completed without evidence are new
+    notify.new-critical = true    notice when critical findings are new
 
     [[jobs.nightly.steps]]        done in the order in which they are written
     name = "report"
@@ -71,7 +71,7 @@ class Job:
     findings_above: int | None
     """A notice goes out when more sales than this are open; ``None``: never."""
     new_critical: bool
-    """Whether a notice goes out when sales completed without evidence are new."""
+    """Whether a notice goes out when critical findings are new."""
     steps: tuple[Step, ...]
 
     def pause(self, failed_tries: int) -> timedelta:

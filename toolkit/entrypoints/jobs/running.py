@@ -223,7 +223,7 @@ class JobRun:
         self._ask(decide)
         # From here on the run succeeded, whatever comes: what is left the next start can do as well.
         self._decided = True
-        if (self.job.findings_above is not None or self.job.new_critical) and not open_sales(counts):
+        if self.job.findings_above is not None and not open_sales(counts):
             self.log.warn("No step counted open sales, so nobody can be told of them; add a step with: audit")
         self.folder.publish(self.slot, files)
         self._ask(

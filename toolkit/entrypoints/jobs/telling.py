@@ -6,7 +6,7 @@ import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
 
@@ -17,11 +17,9 @@ from toolkit.entrypoints.jobs.notices.notice_settings import NoticeSettings
 from toolkit.entrypoints.jobs.notices.texts import notice_text
 from toolkit.entrypoints.jobs.notices.webhook import post_webhook
 from toolkit.operations import Clock
-from toolkit.operations.jobs.history import last_done
+from toolkit.operations.jobs.history import critical_findings, last_done
 from toolkit.operations.jobs.notices import Notice, NoticeKind, note_delivery, undelivered
 from toolkit.storage.database import Database
-
-_GRAVEST: Final = "completedWithoutEvidence"
 
 Counts = Mapping[str, Mapping[str, int]]
 """What each step counted."""
@@ -46,13 +44,11 @@ class Tell:
         attention = False
         if job.findings_above is not None and found:
             attention = found["open"] > job.findings_above
-        if job.new_critical and "critical" in found:
+        if job.new_critical:
             before = last_done(database, job.name, slot)
-            earlier = open_sales(before.counts).get("critical", 0) if before is not None else 0
-            content["new"] = max(found["critical"] - earlier, 0)
-            attention = attention or content["new"] > 0
-        if "new" not in content:
-            content.pop("critical", None)
+            critical, new = critical_findings(database, before.ended_at if before is not None else None)
+            content |= {"critical": critical, "new": new}
+            attention = attention or new > 0
         return self.notices(job.name, slot, NoticeKind.ATTENTION if attention else NoticeKind.RECOVERED, content)
 
     def at_once(self, notices: Sequence[Notice], log: JobLog) -> None:
@@ -91,13 +87,8 @@ class Tell:
 
 
 def open_sales(counts: Counts) -> dict[str, int]:
-    """The sales, those that are open, and the gravest of them, as a step counted them; nothing where none did."""
-    judged = [step for step in counts.values() if {"sales", "incomplete", "conflict"} <= step.keys()]
-    if not judged:
-        return {}
-    step = next((each for each in judged if _GRAVEST in each), judged[0])
-    return {
-        "sales": step["sales"],
-        "open": step["incomplete"] + step["conflict"],
-        **({"critical": step[_GRAVEST]} if _GRAVEST in step else {}),
-    }
+    """The sales, and those that are open, as a step counted them; nothing where none did."""
+    for step in counts.values():
+        if {"sales", "incomplete", "conflict"} <= step.keys():
+            return {"sales": step["sales"], "open": step["incomplete"] + step["conflict"]}
+    return {}

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy import Row
 
+from toolkit.domain.codes import CODES, Severity
 from toolkit.domain.jobs.outcomes import RunStatus
 from toolkit.storage.database import Database
 from toolkit.storage.job_tables import job_notices, job_runs, job_steps
-from toolkit.storage.tables import bucket_syncs
+from toolkit.storage.tables import bucket_syncs, finding_observations
 
 RunRow = Row[Any]
 """A run, a step or a notice as the database holds it."""
+
+_CRITICAL: Final = [str(code) for code, meaning in CODES.items() if meaning.severity is Severity.CRITICAL]
 
 _NEWEST = (job_runs.c.slot.desc(), job_runs.c.job)
 
@@ -112,6 +115,18 @@ def figures_of(database: Database, job: str) -> JobFigures:
         failed=failed.number if failed is not None else 0,
         counts=dict(done.counts) if done is not None else {},
     )
+
+
+def critical_findings(database: Database, since: datetime | None) -> tuple[int, int]:
+    """The critical findings that the last audit saw, and how many of them came, or came back, after ``since``."""
+    seen = finding_observations.c
+    new = sa.true() if since is None else seen.seen_at > since
+    present = sa.select(sa.func.count(), sa.func.count().filter(new)).where(
+        seen.gone_at.is_(None), seen.code.in_(_CRITICAL)
+    )
+    with database.transaction() as connection:
+        row = connection.execute(present).one()
+    return row[0], row[1]
 
 
 def bucket_read_at(database: Database) -> datetime | None:

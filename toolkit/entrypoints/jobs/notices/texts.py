@@ -19,7 +19,7 @@ _ENGLISH: Final = {
     "step": "Step: {step}",
     "slots": "Missed: {number}, the last one due {slot}",
     "open": "Open sales: {open} of {sales}",
-    "critical": "Completed without evidence: {critical}, new since the last run: {new}",
+    "critical": "Critical findings: {critical}, new since the last run: {new}",
     "report": "Report: {folder} on {host}",
     "more": "More: toolkit job show {job}@{time}",
 }
@@ -32,7 +32,7 @@ _PORTUGUESE: Final = {
     "step": "Etapa: {step}",
     "slots": "Execuções perdidas: {number}, a última prevista para {slot}",
     "open": "Vendas em aberto: {open} de {sales}",
-    "critical": "Concluídas sem evidência: {critical}, novas desde a última execução: {new}",
+    "critical": "Achados críticos: {critical}, novos desde a última execução: {new}",
     "report": "Relatório: {folder} em {host}",
     "more": "Mais: toolkit job show {job}@{time}",
 }
