@@ -14,7 +14,10 @@ from toolkit.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^\$ (toolkit .+?)(?:\s{2,}#.*)?$", README, flags=re.MULTILINE)
+GUIDES = "\n".join(
+    path.read_text(encoding="utf-8") for path in (ROOT / "README.md", ROOT / "notebooks" / "README.md")
+)
+COMMANDS = re.findall(r"^\$ (toolkit .+?)(?:\s{2,}#.*)?$", GUIDES, flags=re.MULTILINE)
 SYSTEM_VARIABLES = {"DATABASE_URL", "EVIDENCE_BUCKET", "EVIDENCE_ROLE_ARN"}
 
 
@@ -52,7 +55,7 @@ def test_every_variable_of_the_settings_is_described_and_no_other() -> None:
     } | SYSTEM_VARIABLES
     described = {
         name
-        for line in README.splitlines()
+        for line in (README + (ROOT / "toolkit" / "README.md").read_text(encoding="utf-8")).splitlines()
         if line.startswith("| `")
         for name in re.findall(r"`([A-Z][A-Z_]{5,})`", line.split("|")[1])
     }

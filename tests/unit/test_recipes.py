@@ -13,7 +13,10 @@ from toolkit.reports import FORMATS
 from toolkit.reports.wording import COLUMN_NAMES, TYPE_NAMES
 
 ROOT = Path(__file__).parents[2]
-GUIDES = ("CONTRIBUTING.md", "toolkit/README.md", "toolkit/entrypoints/http_api/README.md", "notebooks/README.md")
+GUIDES = sorted(
+    str(path.relative_to(ROOT))
+    for path in (*ROOT.glob("*.md"), *(ROOT / "toolkit").rglob("*.md"), ROOT / "notebooks" / "README.md")
+)
 
 
 def text(path: str) -> str:
