@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 import sqlalchemy as sa
 import xlsxwriter
@@ -81,6 +82,21 @@ def test_rejected_rows_come_back_untouched_with_line_and_all_reasons(load: Loads
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [csv_file.name, workbook.name]
 
 
+def test_the_workbook_of_rejected_rows_puts_the_reasons_first_and_marks_the_wrong_cells(
+    load: Loads, tmp_path: Path
+):
+    wrong = [client(2, cpf="11111111111"), client(3, cpf="2", address__zipCode="123")]
+    result = load(write_csv(tmp_path / "a.csv", wrong))
+    sheet = openpyxl.load_workbook(result.rejected_files[1])["rejected"]
+    headings, *rows = sheet.iter_rows()
+    assert [cell.value for cell in headings][:4] == ["errors", "line", "externalId", "cpf"]
+    marked = [[headings[cell.column - 1].value for cell in row if cell.fill.fill_type == "solid"] for row in rows]
+    assert marked == [["cpf"], ["cpf", "address.zipCode"]]
+    assert [row[1].value for row in rows] == [2, 3]
+    assert sheet.freeze_panes == "C2"
+    assert sheet.column_dimensions["A"].width > 40
+
+
 @pytest.mark.parametrize("kind", [".csv", ".xlsx"])
 def test_a_corrected_file_loads_only_what_is_new(database: Database, load: Loads, tmp_path: Path, kind: str):
     wrong = [client(2, firstName="=Ana", cpf="1"), client(3, firstName="'-x", cpf="2")]
@@ -103,11 +119,9 @@ def correct(rejected: Path, corrected: Path, cells: dict[str, str]) -> None:
             text = text.replace(f";{old};;", f";{new};;")
         corrected.write_text(text, "utf-8")
         return
-    import openpyxl
-
     book = openpyxl.load_workbook(rejected)
     for row in book["rejected"].iter_rows(min_row=2):
-        row[1].value = cells[row[1].value]
+        row[3].value = cells[row[3].value]
     book.save(corrected)
 
 

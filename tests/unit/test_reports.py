@@ -30,7 +30,6 @@ from toolkit.reports import (
     FORMATS,
     FileState,
     document_pdf,
-    sheets,
     verify_files,
     workbook,
     write_report,
@@ -139,23 +138,43 @@ def test_the_same_result_gives_the_same_bytes(result: AuditResult, tmp_path: Pat
         assert path.read_bytes() == (other / path.name).read_bytes()
 
 
-def test_the_workbook_holds_the_same_sales_as_the_csv(result: AuditResult, tmp_path: Path) -> None:
+def test_the_workbook_holds_the_same_sales_as_the_csv_in_words(result: AuditResult, tmp_path: Path) -> None:
     out = written(result, tmp_path)
     heading, *rows = sheet_rows(out, "Sales")
     found = [dict(zip(heading, row, strict=True)) for row in rows]
     for ours, theirs in zip(found, csv_rows(out), strict=True):
-        assert {name: ours[name] or "" for name in ("saleId", "status", "missing", "reasons", "problems")} == {
-            name: theirs[name] for name in ("saleId", "status", "missing", "reasons", "problems")
-        }
-        assert ours["createdAt"].isoformat() == theirs["createdAt"][:19]
-        assert str(ours["ageDays"]) == theirs["ageDays"]
+        assert ours["Sale"] == theirs["saleId"]
+        assert ours["Status"] == {"conflict": "in conflict"}.get(theirs["status"], theirs["status"])
+        assert ours["Created"].isoformat()[:19] == theirs["createdAt"][:19]
+        assert str(ours["Age, days"]) == theirs["ageDays"]
+        assert ours["Contracting party pays"] is (theirs["isClientFinancialResponsible"] == "true")
+        assert (ours["Completed"] is None) == (theirs["completedAt"] == "")
+    assert found[0]["Missing"] == "Audio of the contracting party\nDocument of the contracting party"
+    assert found[0]["Why"] == "file unusable\ncredentials expired"
     pieces = sheet_rows(out, "Missing")[1:]
-    assert [(row[0], row[2], row[4]) for row in pieces if row[0] == "VND-2"] == [
-        ("VND-2", "POV", "UNUSABLE"),
-        ("VND-2", "DOC_CONTRATANTE", "EXPIRED"),
+    assert [row[:6] for row in pieces if row[0] == "VND-2"] == [
+        ("VND-2", "B", "Audio of the contracting party", "POV", "file unusable", "UNUSABLE"),
+        ("VND-2", "B", "Document of the contracting party", "DOC_CONTRATANTE", "credentials expired", "EXPIRED"),
     ]
     summary = {row[0]: row[1] for row in sheet_rows(out, "Summary")}
-    assert (summary["Sales"], summary["Incomplete"], summary["In conflict"]) == (7, 3, 2)
+    assert (summary["Sales"], summary["incomplete"], summary["in conflict"]) == (7, 3, 2)
+
+
+def test_a_workbook_fits_its_texts_and_its_pages(result: AuditResult, tmp_path: Path) -> None:
+    result.rows.loc[0, "partner"] = "Comercializadora de Energia Elétrica do Norte e Nordeste Ltda. " * 3
+    book = openpyxl.load_workbook(written(result, tmp_path, "xlsx") / "missing-evidence.xlsx")
+    for name in ("Sales", "Missing", "File findings"):
+        sheet = book[name]
+        assert sheet.page_setup.orientation == "landscape"
+        assert sheet.sheet_properties.pageSetUpPr.fitToPage
+        assert sheet.print_title_rows == "$1:$1"
+        assert sheet.freeze_panes == "B2"
+        assert sheet.auto_filter.ref.startswith("A1:")
+        for row in sheet.iter_rows():
+            for cell in row:
+                if cell.data_type == "s":
+                    longest = max(map(len, str(cell.value).split("\n")))
+                    assert cell.alignment.wrap_text or sheet.column_dimensions[cell.column_letter].width >= longest
 
 
 def test_a_workbook_tells_nothing_about_who_made_it(result: AuditResult, tmp_path: Path) -> None:
@@ -167,13 +186,12 @@ def test_a_workbook_tells_nothing_about_who_made_it(result: AuditResult, tmp_pat
 def test_more_sales_than_a_sheet_holds_go_on_in_the_next(
     result: AuditResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workbook, "ROWS", 3)
+    monkeypatch.setattr(workbook, "SHEET_ROWS", 3)
     out = written(result, tmp_path)
     book = openpyxl.load_workbook(out / "missing-evidence.xlsx")
     assert [name for name in book.sheetnames if name.startswith("Sales")] == ["Sales", "Sales 2", "Sales 3"]
     found = [row[0] for name in ("Sales", "Sales 2", "Sales 3") for row in sheet_rows(out, name)[1:]]
     assert found == [row["saleId"] for row in csv_rows(out)]
-    assert sheets.ROWS == 1_048_576
 
 
 def test_nothing_that_a_sale_holds_becomes_a_formula_or_markup(tmp_path: Path) -> None:
@@ -201,7 +219,9 @@ def test_nothing_that_a_sale_holds_becomes_a_formula_or_markup(tmp_path: Path) -
     assert [row["saleId"] for row in document["rows"]] == list(NASTY)
     assert [finding["saleIds"] for finding in document["fileFindings"]] == [[text] for text in NASTY]
     listed = openpyxl.load_workbook(out / "missing-evidence.xlsx")["File findings"]
-    assert [cell.value for cell in listed["C"][1:]] == list(NASTY)
+    assert [cell.value.replace("\n", " ") for cell in listed["C"][1:]] == [
+        text.replace("\n", " ") for text in NASTY
+    ]
     assert {cell.data_type for cell in listed["C"][1:]} == {"s"}
 
 
@@ -212,8 +232,8 @@ def test_files_listed_are_told_without_their_names(result: AuditResult, tmp_path
         assert "evidences/2026/11/02/0199c2d4-0000-7000-8000-00000000000a/" in text
         assert "Ana Lima" not in text
     assert [row[:3] for row in sheet_rows(out, "File findings")[1:]] == [
-        ("CONTENT_REUSED", "same file for several sales", "VND-1|VND-7"),
-        ("KEY_OUTSIDE_LAYOUT", "lies outside the layout", None),
+        ("same file for several sales", "CONTENT_REUSED", "VND-1\nVND-7"),
+        ("lies outside the layout", "KEY_OUTSIDE_LAYOUT", None),
     ]
     assert (
         "There are findings about files: same file for several sales (1), lies outside the layout (1)."
@@ -443,6 +463,13 @@ def test_a_folder_without_a_good_manifest_is_no_report(
         (tmp_path / "manifest.json").write_text(manifest, encoding="utf-8")
     with pytest.raises(ReportError, match=complaint):
         verify_files(tmp_path)
+
+
+def test_a_workbook_tells_a_time_before_its_calendar_as_text(tmp_path: Path) -> None:
+    result = result_of([Told("x")])
+    result.rows.loc[0, "createdAt"] = pd.Timestamp("1899-01-01T12:00:00Z")
+    row = sheet_rows(written(result, tmp_path), "Sales")[1]
+    assert "1899-01-01 08:53" in row
 
 
 def test_times_carry_the_offset_of_their_day(tmp_path: Path) -> None:

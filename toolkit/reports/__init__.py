@@ -6,7 +6,7 @@
     wording        the words for codes, the headline, the notices
     language       texts, numbers and dates in the reader's language; translations has the catalogues
     web_page       HTML, one self-contained page: charts draws its bars, web_data packs its sales
-    workbook       XLSX, filled sheet by sheet with sheets
+    workbook       XLSX, sheet by sheet, from the columns of sheet_cells
     table_csv      CSV
     document_json  JSON
     document_pdf   PDF, typeset by Typst

@@ -1,246 +1,200 @@
-"""``missing-evidence.xlsx``: the report as a workbook, for those who filter and sort in a spreadsheet.
+"""``missing-evidence.xlsx``: the report as a workbook in the reader's language, for those who sort and filter.
 
-*Summary* has totals and charts, *Sales* one row a sale that is not compliant, *Missing* one row a missing
-piece, *File findings* one row a finding about a file, *Notes* what the words mean and where the numbers come
-from. Texts are written as texts: nothing that a sale holds becomes a formula or a link.
+*Summary* has the totals, *Sales* one row a sale that is not compliant, *Missing* one row a missing piece, *File
+findings* one row a finding about a file, *Notes* what the words mean and where the numbers come from. Texts are
+written as texts: nothing that a sale holds becomes a formula or a link.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC
-from itertools import chain, islice
+from itertools import count
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
-import xlsxwriter
 
-from toolkit.domain.codes import CODES, names_of
-from toolkit.domain.evidence import EvidenceType
-from toolkit.domain.findings import Problem
-from toolkit.operations.judge.audit import AuditResult
+from toolkit.domain.codes import CODES
+from toolkit.domain.findings import Reason, Status
 from toolkit.operations.judge.audit.expression import items
-from toolkit.reports import wording
-from toolkit.reports.palette import COLOURS, STATUS_INK, STATUS_WASH
-from toolkit.reports.report import MOMENTS, Report, known, tuples
-from toolkit.reports.sheets import ROWS, Formats, Sheet
-from toolkit.reports.times import readable
+from toolkit.operations.spreadsheets.xlsx_parts import Looks, Style, column_name
+from toolkit.operations.spreadsheets.xlsx_writer import SHEET_ROWS, Cells, Workbook
+from toolkit.reports import sheet_cells, wording
+from toolkit.reports.palette import COLOURS
+from toolkit.reports.report import Report, tuples
+from toolkit.reports.sheet_cells import Heading, Table
+from toolkit.reports.wording import told
 
-_WIDTHS: Final = {
-    "saleId": 20,
-    "missing": 36,
-    "reasons": 30,
-    "problems": 30,
-    "counted": 24,
-    "isClientFinancialResponsible": 27,
-    "partner": 24,
-    "clientId": 38,
-    "cpf": 16,
-    "createdAt": 17,
-    "completedAt": 17,
-    "oldestRequest": 17,
-    "evidenceType": 32,
-    "meaning": 46,
-    "reason": 20,
-    "reasonInWords": 22,
-    "finding": 28,
-    "findingInWords": 32,
-    "saleIds": 40,
-    "evidenceIds": 40,
-    "folders": 62,
-    "detail": 72,
-}
-_WIDTH: Final = 13
-
-_CHART_COLUMN: Final = 6
-_CHART_ROWS: Final = 14
-"""From one chart to the next."""
-
-_PIECES: Final = (
-    "saleId",
-    "utilityGroup",
-    "evidenceType",
-    "meaning",
-    "reason",
-    "reasonInWords",
-    "partner",
-    "createdAt",
-    "ageDays",
-)
-
-
-_FILE_FINDING: Final = ("finding", "findingInWords", "saleIds", "evidenceIds", "folders", "detail")
+_CHUNK: Final = 20_000
+"""Rows that are turned into cells at once."""
 
 
 def write(report: Report, path: Path) -> None:
     """Write the workbook."""
-    options = {
-        "constant_memory": True,
-        "tmpdir": str(path.parent),  # rather than the folder for such files that everybody can look into
-        "strings_to_formulas": False,
-        "strings_to_urls": False,
-        "strings_to_numbers": False,
-    }
-    with xlsxwriter.Workbook(str(path), options) as book:
-        book.set_properties(
-            {
-                "title": wording.TITLE,
-                "subject": f"As of {readable(report.result.as_of, report.timezone)}",
-                "created": report.result.as_of.astimezone(UTC).replace(tzinfo=None),
-            }
-        )
-        formats = Formats(book)
-        _write_summary(book, formats, report)
-        rows = _local(report)
-        _write_long(book, formats, "Sales", list(rows.columns), rows.itertuples(index=False, name=None))
-        _write_long(book, formats, "Missing", _PIECES, _pieces(rows))
-        _write_long(book, formats, "File findings", _FILE_FINDING, _file_findings(report.result))
-        _write_notes(book, formats, report)
+    created = report.result.as_of.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    book = Workbook(path, title=report.language.text(wording.TITLE), created=created)
+    say = report.language.text
+    _write_summary(book, report)
+    _write_table(book, report, say("Sales"), report.result.rows, _sales(report))
+    _write_table(book, report, say("Missing"), _pieces(report.result.rows), _missing(report))
+    _write_table(book, report, say("File findings"), _file_findings(report), _about_files(report))
+    _write_notes(book, report)
+    book.close()
+    if book.problem:
+        raise OSError(0, book.problem)
 
 
-def _write_summary(book: Any, formats: Formats, report: Report) -> None:
-    result = report.result
-    sheet = Sheet(book, formats, "Summary", [34, 14, 16, 18, 18, 4])
-    sheet.line(f"{wording.headline(result)}", style=formats.title, height=28)
-    sheet.line(f"As of {readable(result.as_of, report.timezone)}", style=formats.soft)
-    for notice in wording.notices(result):
-        sheet.line(notice)
-    sheet.line()
+def _write_summary(book: Workbook, report: Report) -> None:
+    result, language = report.result, report.language
+    say = language.text
+    bars: dict[str, str] = {}
+    book.begin_sheet(say("Summary"), Looks((46, 16, 16, 20, 20), table=False))
+    book.add_row(f"{wording.headline(result, language)}.", style=Style.TITLE)
+    book.add_row(say("as of %(moment)s", moment=language.moment(result.as_of, report.timezone)), style=Style.SOFT)
+    for notice in wording.notices(result, language, report.timezone):
+        book.add_row(notice)
+    book.add_row("")
     totals = {
-        "Sales": result.sales,
-        "Compliant": result.compliant,
-        "Incomplete": result.incomplete,
-        "In conflict": result.conflict,
-        "Completed without evidence": result.completed_without_evidence,
-        "Without a client": result.without_client,
-        "Files counted unexamined": result.unexamined,
+        say("Sales"): result.sales,
+        say("compliant"): result.compliant,
+        say("incomplete"): result.incomplete,
+        say("in conflict"): result.conflict,
+        say("completed without evidence"): result.completed_without_evidence,
+        say("sales without a client"): result.without_client,
+        say("files counted unexamined"): result.unexamined,
     }
-    for name, count in totals.items():
-        sheet.line(name, count)
-    for number, (title, counts) in enumerate(
-        {
-            "Status by utility group": result.by_group,
-            "What is missing, and why": result.missing,
-            "Open sales by days since they were created": result.ages,
-        }.items()
+    for name, number in totals.items():
+        book.add_row(name, number)
+    statuses, reasons = told(wording.STATUS_NAMES, language), told(sheet_cells.names(Reason), language)
+    for title, table, names in (
+        (say("Status by utility group"), result.by_group, statuses),
+        (say("What is missing, and why"), result.missing, reasons),
+        (say("Open sales by days since they were created"), result.ages, statuses),
     ):
-        sheet.line()
-        sheet.line(title, style=formats.section)
-        lines = sheet.table(list(counts.columns), counts.itertuples(index=False, name=None))
-        chart = _chart(book, sheet, title, list(counts.columns), lines)
-        sheet.paper.insert_chart(_CHART_ROWS * number + 1, _CHART_COLUMN, chart)
-    sheet.line()
-    sheet.line("Problems", style=formats.section)
-    names = names_of(Problem)
-    sheet.table(
-        ["problem", "sales", "inWords"],
-        [(row.problem, row.sales, names[row.problem]) for row in tuples(result.problems)],
-    )
+        bars |= _write_counts(book, report, title, table, names)
+    book.add_row("")
+    book.add_row(say("Problems"), style=Style.SECTION)
+    for row in tuples(result.problems):
+        book.add_row(say(CODES[row.problem].name), int(row.sales), row.problem)
+    book.end_sheet(bars)
 
 
-def _chart(book: Any, sheet: Sheet, title: str, columns: Sequence[str], lines: range) -> Any:
-    """Stacked bars of a table of counts that stands in these lines of the sheet."""
-    chart = book.add_chart({"type": "bar", "subtype": "stacked"})
-    for place, name in enumerate(columns[1:], start=1):
-        chart.add_series(
-            {
-                "name": [sheet.name, lines.start - 1, place],
-                "categories": [sheet.name, lines.start, 0, lines.stop - 1, 0],
-                "values": [sheet.name, lines.start, place, lines.stop - 1, place],
-                "fill": {"color": COLOURS[name]},
-                "gap": 40,
-            }
-        )
-    chart.set_title({"name": title, "name_font": {"size": 11}})
-    chart.set_x_axis({"major_gridlines": {"visible": True, "line": {"color": "#E2DDD2"}}})
-    chart.set_y_axis({"reverse": True})
-    chart.set_legend({"position": "bottom"})
-    chart.set_size({"width": 560, "height": 260})
-    return chart
+def _write_counts(
+    book: Workbook, report: Report, title: str, table: pd.DataFrame, names: Mapping[str, str]
+) -> dict[str, str]:
+    """Write a table of counts; the cells that show their numbers as bars, and the colour of each column."""
+    say, types = report.language.text, told(wording.TYPE_NAMES, report.language)
+    columns = [str(name) for name in table.columns[1:]]
+    book.add_row("")
+    book.add_row(title, style=Style.SECTION)
+    book.add_row("", *(names[each] for each in columns), style=Style.HEADING)
+    first = book.row + 1
+    for row in table.itertuples(index=False, name=None):
+        book.add_row(types.get(row[0], say(row[0])), *map(int, row[1:]))
+    cells = [f"{column_name(place)}{first}:{column_name(place)}{book.row}" for place in range(1, len(columns) + 1)]
+    return {ranged: COLOURS[name] for ranged, name in zip(cells, columns, strict=True)}
 
 
-def _write_long(
-    book: Any, formats: Formats, name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
-) -> None:
+def _write_table(book: Workbook, report: Report, name: str, rows: pd.DataFrame, table: Table) -> None:
     """Write a table that may be longer than a sheet: it goes on in ``Sales 2`` and so on."""
-    for number, part in enumerate(_sheetfuls(rows), start=1):
-        sheet = Sheet(
-            book,
-            formats,
-            f"{name} {number}" if number > 1 else name,
-            [_WIDTHS.get(column, _WIDTH) for column in columns],
-        )
-        lines = sheet.table(columns, part)
-        sheet.paper.freeze_panes(1, 1)
-        sheet.paper.repeat_rows(0)
-        sheet.paper.autofilter(0, 0, max(lines.stop - 1, 0), len(columns) - 1)
-        if "status" in columns and lines:
-            _colour_status(book, sheet, lines, columns.index("status"))
+    headings = [heading.name for heading in table]
+    room = SHEET_ROWS - 1
+    for number in count(1):
+        part = rows.iloc[(number - 1) * room : number * room]
+        if part.empty and number > 1:
+            return
+        looks = Looks([sheet_cells.width(heading, part, report) for heading in table], frozen_columns=1)
+        book.begin_sheet(f"{name} {number}" if number > 1 else name, looks)
+        book.add_row(*headings, style=Style.HEADING)
+        for start in range(0, len(part), _CHUNK):
+            chunk = part.iloc[start : start + _CHUNK]
+            book.add([heading.cells(chunk, report) for heading in table])
 
 
-def _sheetfuls(rows: Iterable[Sequence[Any]]) -> Iterator[Iterator[Sequence[Any]]]:
-    """The rows in parts that fit a sheet below its heading; one empty part where there are none."""
-    rest = iter(rows)
-    first = next(rest, None)
-    if first is None:
-        yield iter(())
-    while first is not None:
-        yield chain([first], islice(rest, ROWS - 2))
-        first = next(rest, None)
+def _sales(report: Report) -> Table:
+    """The columns of the rows, with the words for their codes."""
+    language = report.language
+    types, codes = told(wording.TYPE_NAMES, language), told(sheet_cells.names([*CODES]), language)
+    worded: dict[str, Callable[[pd.DataFrame, Report, str], Cells]] = {
+        "status": sheet_cells.statuses,
+        "missing": sheet_cells.listed(types),
+        "reasons": sheet_cells.listed(codes),
+        "problems": sheet_cells.listed(codes),
+        "counted": sheet_cells.listed(types),
+    }
+    names = told(wording.COLUMN_NAMES, language)
+    return [
+        Heading(names.get(str(each), str(each)), str(each), worded.get(str(each), sheet_cells.plain))
+        for each in report.result.rows.columns
+    ]
 
 
-def _colour_status(book: Any, sheet: Sheet, lines: range, place: int) -> None:
-    for status, wash in STATUS_WASH.items():
-        style = book.add_format({"bg_color": wash, "font_color": STATUS_INK[status]})
-        rule = {"type": "cell", "criteria": "==", "value": f'"{status}"', "format": style}
-        sheet.paper.conditional_format(lines.start, place, lines.stop - 1, place, rule)
+def _missing(report: Report) -> Table:
+    say, language = report.language.text, report.language
+    types, codes = told(wording.TYPE_NAMES, language), told(sheet_cells.names([*CODES]), language)
+    names = told(wording.COLUMN_NAMES, language)
+    return [
+        Heading(names["saleId"], "saleId"),
+        Heading(names["utilityGroup"], "utilityGroup"),
+        Heading(say("Evidence"), "type", sheet_cells.listed(types)),
+        Heading(say("Type (code)"), "type"),
+        Heading(say("Why"), "reason", sheet_cells.listed(codes)),
+        Heading(say("Reason (code)"), "reason"),
+        Heading(names["partner"], "partner"),
+        Heading(names["createdAt"], "createdAt"),
+        Heading(names["ageDays"], "ageDays"),
+    ]
 
 
-def _local(report: Report) -> pd.DataFrame:
-    """The rows with times of the report's zone."""
-    rows = report.result.rows
-    local = {name: rows[name].dt.tz_convert(report.timezone) for name in MOMENTS}
-    return known(rows.assign(**local))
+def _pieces(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row a missing piece."""
+    lacking = rows.loc[rows["status"] == Status.INCOMPLETE]
+    pieces = lacking.assign(type=lacking["missing"].map(items), reason=lacking["reasons"].map(items))
+    wanted = ["saleId", "utilityGroup", "type", "reason", "partner", "createdAt", "ageDays"]
+    return pieces[wanted].explode(["type", "reason"], ignore_index=True)
 
 
-def _pieces(rows: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    """One row a missing piece, in words too."""
-    for row in tuples(rows):
-        for code, reason in zip(items(row.missing), items(row.reasons), strict=True):
-            yield (
-                row.saleId,
-                row.utilityGroup,
-                code,
-                wording.TYPE_NAMES[EvidenceType(code)],
-                reason,
-                CODES[reason].name,
-                row.partner,
-                row.createdAt,
-                row.ageDays,
-            )
+def _about_files(report: Report) -> Table:
+    say, codes = report.language.text, told(sheet_cells.names([*CODES]), report.language)
+    return [
+        Heading(say("Finding"), "finding", sheet_cells.listed(codes)),
+        Heading(say("Finding (code)"), "finding"),
+        Heading(say("Sales"), "saleIds"),
+        Heading(say("Evidence records"), "evidenceIds"),
+        Heading(say("Where the files lie"), "folders"),
+        Heading(say("Detail"), "detail"),
+    ]
 
 
-def _file_findings(result: AuditResult) -> Iterator[tuple[str, ...]]:
+def _file_findings(report: Report) -> pd.DataFrame:
     """One row a finding about files."""
-    for finding in result.file_findings:
-        yield (
-            finding.problem,
-            CODES[finding.problem].name,
-            "|".join(finding.sale_ids),
-            "|".join(map(str, finding.evidence_ids)),
-            "|".join(finding.folders),
-            finding.detail,
+    found = [
+        (
+            str(each.problem),
+            "\n".join(each.sale_ids),
+            "\n".join(map(str, each.evidence_ids)),
+            "\n".join(each.folders),
+            each.detail,
         )
+        for each in report.result.file_findings
+    ]
+    return pd.DataFrame(found, columns=["finding", "saleIds", "evidenceIds", "folders", "detail"], dtype=object)
 
 
-def _write_notes(book: Any, formats: Formats, report: Report) -> None:
-    sheet = Sheet(book, formats, "Notes", [44, 100])
-    sheet.line("Where the numbers come from", style=formats.section)
-    sheet.list_of(wording.provenance(report.result, report.timezone))
-    sheet.line()
-    sheet.line("Words", style=formats.section)
-    sheet.list_of(wording.GLOSSARY)
-    sheet.line()
-    sheet.line("Codes", style=formats.section)
-    sheet.list_of(wording.MEANINGS)
+def _write_notes(book: Workbook, report: Report) -> None:
+    language = report.language
+    book.begin_sheet(language.text("Notes"), Looks((44, 100), table=False))
+    for title, pairs in _notes(report):
+        book.add_row(title, style=Style.SECTION)
+        for word, meaning in pairs:
+            book.add([sheet_cells.text(word, Style.BOLD), sheet_cells.text(meaning, Style.WRAPPED)])
+        book.add_row("")
+
+
+def _notes(report: Report) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
+    say, language = report.language.text, report.language
+    provenance = wording.provenance(report.result, report.timezone, language)
+    yield say("Where the numbers come from"), list(provenance.items())
+    yield say("Words"), [(say(word), say(meaning)) for word, meaning in wording.GLOSSARY.items()]
+    yield say("Codes"), list(told(wording.MEANINGS, language).items())

@@ -6,13 +6,15 @@ import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 from random import Random
 from typing import Final
 
-import xlsxwriter
+import pyarrow as pa
 
+from toolkit.operations.spreadsheets.xlsx_parts import Looks, Style
+from toolkit.operations.spreadsheets.xlsx_writer import Cells, Form, Workbook
 from toolkit.samples.people import Person
 
 CSV_HEADINGS: Final = (
@@ -25,7 +27,8 @@ XLSX_HEADINGS: Final = (
 )  # fmt: skip
 
 _BLANK_ROW_EVERY: Final = 25
-_XLSX_CREATED: Final = datetime(2026, 11, 2, 9, 0)  # noqa: DTZ001  # XLSX knows no zones; fixed for equal bytes
+_FIRST_DAY: Final = date(1899, 12, 30)
+"""The day that a workbook numbers 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,24 +112,22 @@ def write_xlsx(path: Path, people: Sequence[Person], wrong: Sequence[Person]) ->
 
     The first of ``wrong`` has no CPF, the others have one that fits no check digits.
     """
-    workbook = xlsxwriter.Workbook(path)
-    workbook.set_properties({"created": _XLSX_CREATED})
-    heading = workbook.add_format({"bold": True, "bg_color": "#D9E1F2"})
-    day = workbook.add_format({"num_format": "dd/mm/yyyy"})
-    sheet = workbook.add_worksheet("Clientes")
-    sheet.set_column(0, len(XLSX_HEADINGS) - 1, 16)
-    sheet.write_row(0, 0, XLSX_HEADINGS, heading)
+    book = Workbook(path)
+    book.begin_sheet("Clientes", Looks([16] * len(XLSX_HEADINGS)))
+    book.add_row(*XLSX_HEADINGS, style=Style.HEADING)
     broken = [replace(person, cpf="98765432199" if number else "") for number, person in enumerate(wrong)]
     rows = [*people[: len(people) // 2], *broken, *people[len(people) // 2 :]]
-    for number, person in enumerate(rows, start=1):
-        for column, value in enumerate(_xlsx_cells(person)):
-            if isinstance(value, date):
-                sheet.write_datetime(number, column, datetime.combine(value, datetime.min.time()), day)
-            elif isinstance(value, int):
-                sheet.write_number(number, column, value)
-            else:
-                sheet.write_string(number, column, value)
-    workbook.close()
+    book.add([_cells(column) for column in zip(*map(_xlsx_cells, rows), strict=True)])
+    book.close()
+
+
+def _cells(column: Sequence[str | int | date]) -> Cells:
+    """Days and numbers as such; an empty text leaves its cell empty."""
+    if any(isinstance(value, date) for value in column):
+        days = [(value - _FIRST_DAY).days if isinstance(value, date) else None for value in column]
+        return Cells(pa.array(days).cast(pa.string()), Form.NUMBER, Style.DAY)
+    form = Form.NUMBER if any(isinstance(value, int) for value in column) else Form.TEXT
+    return Cells(pa.array([str(value) or None for value in column]), form)
 
 
 def _xlsx_cells(person: Person) -> list[str | int | date]:

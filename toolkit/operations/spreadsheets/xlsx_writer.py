@@ -1,6 +1,6 @@
-"""Write a plain workbook (XLSX) at the speed of columns: text and numbers, nothing else.
+"""Write a workbook (XLSX) at the speed of columns: texts, numbers, times, booleans and errors, in a few styles.
 
-XlsxWriter takes a call for each cell, which was two thirds of the time of a dry run. Here a whole column of
+A library takes a call for each cell, which was two thirds of the time of a dry run. Here a whole column of
 cells becomes XML at once. Every text is an inline string, so that nothing can be taken for a formula or a
 link, and nothing but the workbook itself is ever written to the disk.
 
@@ -12,9 +12,10 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import IO, Final
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit.operations.spreadsheets.text_bytes import may_have_outer_space, offsets, values
+from toolkit.operations.spreadsheets.xlsx_parts import HEAD, Looks, Style, after_rows, before_rows, parts
 
 SHEET_ROWS: Final = 1_048_576
 """Rows that a sheet has room for."""
@@ -30,88 +32,118 @@ CELL_CHARACTERS: Final = 32_767
 SHEET_BYTES: Final = 2_000_000_000
 """Bytes of a sheet's XML that every program can unpack."""
 
-_NAMESPACE: Final = "http://schemas.openxmlformats.org"
-_MAIN: Final = f"{_NAMESPACE}/spreadsheetml/2006/main"
-_OFFICE: Final = f"{_NAMESPACE}/officeDocument/2006/relationships"
-_RELATIONS: Final = f"{_NAMESPACE}/package/2006/relationships"
-_RELATIONS_TYPE: Final = "application/vnd.openxmlformats-package.relationships+xml"
-_TYPE: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml"
-_HEAD: Final = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
-_SHEET_HEAD: Final = (
-    f'{_HEAD}<worksheet xmlns="{_MAIN}"><sheetViews><sheetView workbookViewId="0">'
-    '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews>'
-    "<sheetData>"
-)
-_SHEET_TAIL: Final = "</sheetData></worksheet>"
-_TEXT: Final = ('<c t="inlineStr"><is><t>', "</t></is></c>")
-_SPACED_TEXT: Final = ('<c t="inlineStr"><is><t xml:space="preserve">', "</t></is></c>")
-_NUMBER: Final = ("<c><v>", "</v></c>")
-_ERROR: Final = ('<c t="e"><v>', "</v></c>")
-
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f]")
 _ENCODED: Final = "_(x[0-9A-Fa-f]{4}_)"
-"""How a workbook writes a control character; where a text looks like it, its underscore is written so."""
+"""The form of a control character in a workbook; where a text looks like it, its underscore is written so."""
 
-Cells = Mapping[int, npt.NDArray[np.bool_]]
-"""Which cells are meant, by column."""
+Mask = npt.NDArray[np.bool_]
 
 
-class PlainWorkbook:
-    """A workbook in the making: rows of its first sheet, then whole further sheets, then ``close``.
+class Form(Enum):
+    """The forms of a cell: the XML around its text, after the style."""
+
+    TEXT = (' t="inlineStr"><is><t>', "</t></is></c>")
+    SPACED_TEXT = (' t="inlineStr"><is><t xml:space="preserve">', "</t></is></c>")
+    NUMBER = ("><v>", "</v></c>")
+    BOOLEAN = (' t="b"><v>', "</v></c>")
+    ERROR = (' t="e"><v>', "</v></c>")
+    EMPTY = ("/>", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A column of cells: their texts, null for empty ones, with the form and the style of most and of some."""
+
+    texts: pa.StringArray
+    form: Form = Form.TEXT
+    style: Style = Style.PLAIN
+    forms: Mapping[Form, Mask] = field(default_factory=dict)
+    styles: Mapping[Style, Mask] = field(default_factory=dict)
+
+    def xml(self) -> tuple[str | pa.StringArray, pa.StringArray, str | pa.StringArray]:
+        """The XML of the cells: that before each text, the texts, and that after each."""
+        spaced = self.form is Form.TEXT and may_have_outer_space(self.texts)
+        usual = Form.SPACED_TEXT if spaced else self.form
+        before, after, texts = self._opening(usual), usual.value[1], self.texts
+        forms = dict(self.forms)
+        if texts.null_count:
+            forms[Form.EMPTY] = texts.is_null().to_numpy(zero_copy_only=False)
+            texts = pc.fill_null(texts, "")
+        for form, mask in forms.items():
+            before = pc.if_else(pa.array(mask), self._opening(form), before)
+            after = pc.if_else(pa.array(mask), form.value[1], after)
+        return before, _as_xml(texts), after
+
+    def _opening(self, form: Form) -> str | pa.StringArray:
+        opening: str | pa.StringArray = _cell(self.style, form)
+        for style, mask in self.styles.items():
+            opening = pc.if_else(pa.array(mask), _cell(style, form), opening)
+        return opening
+
+
+def _cell(style: Style, form: Form) -> str:
+    return f'<c s="{int(style)}"{form.value[0]}' if style else f"<c{form.value[0]}"
+
+
+class Workbook:
+    """A workbook in the making: ``begin_sheet``, rows by ``add``, the next sheet, and at the end ``close``.
 
     ``problem`` says why the workbook cannot hold what it was given; it is of no use then.
     """
 
-    def __init__(self, path: Path, sheet: str) -> None:
+    def __init__(self, path: Path, *, title: str = "", created: str = "") -> None:
         self.path = path
         self.problem: str | None = None
-        self._names = [sheet]
+        self.row = 0
+        self._title, self._created = title, created
+        self._sheets: list[tuple[str, Looks]] = []
         self._archive = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
-        self._sheet: IO[bytes] | None = self._begin_sheet()
-        self._row = self._size = 0
+        self._sheet: IO[bytes] | None = None
+        self._size = 0
+        self._closed = False
 
-    def add(
-        self, columns: Sequence[pa.StringArray], numbers: Cells | None = None, errors: Cells | None = None
-    ) -> None:
-        """Add rows below those that are there; all cells are texts but ``numbers`` and ``errors``."""
-        if self.problem is None and columns and len(columns[0]):
-            self.problem = self._too_much(columns)
-        if self.problem is None and columns and len(columns[0]):
-            self._write(columns, ((_NUMBER, numbers or {}), (_ERROR, errors or {})))
+    def begin_sheet(self, name: str, looks: Looks) -> None:
+        """End the sheet before, and begin one."""
+        self.end_sheet()
+        self._sheets.append((name, looks))
+        part = zipfile.ZipInfo(f"xl/worksheets/sheet{len(self._sheets)}.xml")
+        part.compress_type = zipfile.ZIP_DEFLATED
+        self._sheet = self._archive.open(part, "w")
+        self._sheet.write(before_rows(looks).encode())
+        self.row = self._size = 0
 
-    def add_sheet(self, name: str, rows: Sequence[tuple[str, str | int]]) -> None:
-        """Add a small sheet of two columns."""
-        self._end_sheet()
-        self._names.append(name)
-        self._sheet = self._begin_sheet()
-        self._row = 0
-        amounts = np.array([isinstance(value, int) for _, value in rows], dtype=bool)
-        self.add([pa.array([name for name, _ in rows]), pa.array([str(value) for _, value in rows])], {1: amounts})
+    def add(self, columns: Sequence[Cells]) -> None:
+        """Add rows below those that are there."""
+        if self.problem is not None or not columns or not len(columns[0].texts):
+            return
+        self.problem = self._too_much([column.texts for column in columns])
+        if self.problem is None:
+            self._write(columns)
+
+    def add_row(self, *cells: str | int | None, style: Style = Style.PLAIN) -> None:
+        """Add one row of texts and numbers."""
+        self.add([_one(cell, style) for cell in cells])
+
+    def end_sheet(self, bars: Mapping[str, str] | None = None) -> None:
+        """End the sheet; ``bars`` are cells such as ``B5:B9`` that show their numbers as bars, too."""
+        if self._sheet is None:
+            return
+        self._sheet.write(after_rows(self._sheets[-1][1], self.row, bars or {}).encode())
+        self._sheet.close()
+        self._sheet = None
 
     def close(self) -> None:
         """Write what holds the sheets together; closing twice does nothing more."""
-        if self._sheet is None:
+        if self._closed:
             return
-        self._end_sheet()
+        self._closed = True
+        self.end_sheet()
         with self._archive as archive:
-            for name, xml in _parts(self._names).items():
-                archive.writestr(zipfile.ZipInfo(name), _HEAD + xml, zipfile.ZIP_DEFLATED)
-
-    def _begin_sheet(self) -> IO[bytes]:
-        sheet = zipfile.ZipInfo(f"xl/worksheets/sheet{len(self._names)}.xml")
-        sheet.compress_type = zipfile.ZIP_DEFLATED
-        stream = self._archive.open(sheet, "w")
-        stream.write(_SHEET_HEAD.encode())
-        return stream
-
-    def _end_sheet(self) -> None:
-        if self._sheet is not None:
-            self._sheet.write(_SHEET_TAIL.encode())
-            self._sheet.close()
-            self._sheet = None
+            for name, xml in parts(self._sheets, self._title, self._created).items():
+                archive.writestr(zipfile.ZipInfo(name), HEAD + xml, zipfile.ZIP_DEFLATED)
 
     def _too_much(self, columns: Sequence[pa.StringArray]) -> str | None:
-        if self._row + len(columns[0]) > SHEET_ROWS:
+        if self.row + len(columns[0]) > SHEET_ROWS:
             return f"a sheet has no more than {SHEET_ROWS:,} rows"
         if any(_has_too_long(column) for column in columns):
             return f"a cell has more than {CELL_CHARACTERS:,} characters"
@@ -121,51 +153,24 @@ class PlainWorkbook:
             return "a cell has a character that workbooks cannot hold"
         return None
 
-    def _write(self, columns: Sequence[pa.StringArray], kinds: Sequence[tuple[tuple[str, str], Cells]]) -> None:
-        count = len(columns[0])
-        row = pc.cast(pa.array(np.arange(self._row + 1, self._row + count + 1)), pa.string())
-        parts: list[pa.StringArray | str] = ['<row r="', row, '">']
-        for position, column in enumerate(columns):
-            before, after = _SPACED_TEXT if may_have_outer_space(column) else _TEXT
-            for (begin, end), cells in kinds:
-                if position in cells:
-                    mask = pa.array(cells[position])
-                    before, after = pc.if_else(mask, begin, before), pc.if_else(mask, end, after)
-            parts += [before, _as_xml(column), after]
-        xml = pc.binary_join_element_wise(*parts, "</row>", "")
+    def _write(self, columns: Sequence[Cells]) -> None:
+        count = len(columns[0].texts)
+        row = pc.cast(pa.array(np.arange(self.row + 1, self.row + count + 1)), pa.string())
+        pieces: list[pa.StringArray | str] = ['<row r="', row, '">']
+        for column in columns:
+            pieces += column.xml()
+        xml = pc.binary_join_element_wise(*pieces, "</row>", "")
         assert self._sheet is not None
         written = values(xml).data
         self._sheet.write(written)
         self._size += len(written)
-        self._row += count
+        self.row += count
 
 
-def _parts(sheets: Sequence[str]) -> dict[str, str]:
-    """The parts of a workbook beside its sheets."""
-    numbered = list(enumerate(sheets, 1))
-    listed = "".join(f'<sheet name={quoteattr(name)} sheetId="{at}" r:id="rId{at}"/>' for at, name in numbered)
-    relations = "".join(
-        f'<Relationship Id="rId{at}" Type="{_OFFICE}/worksheet" Target="worksheets/sheet{at}.xml"/>'
-        for at, _ in numbered
-    )
-    types = "".join(
-        f'<Override PartName="/xl/worksheets/sheet{at}.xml" ContentType="{_TYPE}.worksheet+xml"/>'
-        for at, _ in numbered
-    )
-    return {
-        "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>{listed}</sheets></workbook>',
-        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_RELATIONS}">{relations}</Relationships>',
-        "_rels/.rels": (
-            f'<Relationships xmlns="{_RELATIONS}">'
-            f'<Relationship Id="rId1" Type="{_OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>'
-        ),
-        "[Content_Types].xml": (
-            f'<Types xmlns="{_NAMESPACE}/package/2006/content-types">'
-            f'<Default Extension="rels" ContentType="{_RELATIONS_TYPE}"/>'
-            '<Default Extension="xml" ContentType="application/xml"/>'
-            f'<Override PartName="/xl/workbook.xml" ContentType="{_TYPE}.sheet.main+xml"/>{types}</Types>'
-        ),
-    }
+def _one(cell: str | int | None, style: Style) -> Cells:
+    if isinstance(cell, int):
+        return Cells(pa.array([str(cell)]), Form.NUMBER, Style.NUMBER if style is Style.PLAIN else style)
+    return Cells(pa.array([cell], pa.string()), style=style)
 
 
 def _has_too_long(column: pa.StringArray) -> bool:

@@ -127,11 +127,14 @@ def _is_data(cell: str) -> bool:
     return "@" in cell or sum(letter.isdigit() for letter in cell) >= _DIGITS_OF_DATA
 
 
-def width_of_source(headings: Sequence[str]) -> int | None:
-    """The number of source columns, where these are the headings of rejected rows that a load has written.
+def source_columns(headings: Sequence[str]) -> slice | None:
+    """The columns of the source, where these are the headings of rejected rows that a load has written.
 
-    A spreadsheet program may have added empty columns to them.
+    The load's own columns come first in a workbook and last in a CSV file, where a spreadsheet program may have
+    added empty columns to them.
     """
     width = max((place for place, heading in enumerate(headings, 1) if heading), default=0)
     source = width - len(OWN)
-    return source if source >= 0 and tuple(headings[source:width]) == OWN else None
+    if tuple(headings[: len(OWN)]) == OWN[::-1]:
+        return slice(len(OWN), width)
+    return slice(source) if source >= 0 and tuple(headings[source:width]) == OWN else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -21,6 +21,7 @@ from toolkit.operations.register.bulk_load.repairs import with_days_from_1900
 from toolkit.operations.register.bulk_load.results import Example, FileLoaded, Tally, masked
 from toolkit.operations.register.bulk_load.verdicts import ROW, ChunkVerdict, decide
 from toolkit.operations.spreadsheets import Chunk
+from toolkit.operations.spreadsheets.text_bytes import Mask
 from toolkit.storage.database import Database, raw
 
 _THERE: Final = "Registered already"
@@ -108,7 +109,18 @@ class Load:
                 tally.reasons[reason] += 1
                 self._add_example(reason, error.field, chunk, row)
         if rows:
-            self._reject(chunk.take(np.array(rows)), [_joined(verdict.errors[row]) for row in rows])
+            reasons = [_joined(verdict.errors[row]) for row in rows]
+            self._reject(chunk.take(np.array(rows)), reasons, self._wrong(rows, verdict))
+
+    def _wrong(self, rows: Sequence[int], verdict: ChunkVerdict) -> dict[int, Mask]:
+        """The wrong cells of rejected rows, by the position of their column."""
+        wrong: dict[int, Mask] = {}
+        for place, row in enumerate(rows):
+            for error in verdict.errors[row]:
+                position = self._plan.columns.get(error.field)
+                if position is not None:
+                    wrong.setdefault(position, np.zeros(len(rows), dtype=bool))[place] = True
+        return wrong
 
     def _add_example(self, of: str, field: str, chunk: Chunk, row: int) -> None:
         if self._tally.wants_example(of):
@@ -129,12 +141,12 @@ class Load:
         self._tally.reasons[reason] += len(chunk)
         for row in range(min(len(chunk), 3)):
             self._add_example(reason, ROW, chunk, row)
-        self._reject(chunk, [f"{reason}, clientId {key}" if key else reason for key in client_ids])
+        self._reject(chunk, [f"{reason}, clientId {key}" if key else reason for key in client_ids], {})
 
-    def _reject(self, chunk: Chunk, reasons: Sequence[str]) -> None:
+    def _reject(self, chunk: Chunk, reasons: Sequence[str], wrong: Mapping[int, Mask]) -> None:
         self._tally.rejected += len(chunk)
         birthdates = self._plan.columns["birthdate"]
-        self._outputs.reject(with_days_from_1900(chunk, birthdates), reasons)
+        self._outputs.reject(with_days_from_1900(chunk, birthdates), reasons, wrong)
 
 
 def _joined(errors: Iterable[InvalidField]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from toolkit.operations.register.bulk_load.headings import Headings, width_of_source
+from toolkit.operations.register.bulk_load.headings import Headings, source_columns
 from toolkit.operations.register.bulk_load.rejects import REJECTED_SHEET
 from toolkit.operations.register.bulk_load.results import Understood
 from toolkit.operations.spreadsheets import Chunk, SpreadsheetTable
@@ -18,34 +18,33 @@ class Plan:
     def __init__(self, table: SpreadsheetTable, headings: Headings, folder: Path) -> None:
         layout = table.layout
         self.table, self.folder = table, folder
-        self._width_of_source = width_of_source(layout.headings)
-        self.headings = layout.headings[: self._width_of_source]
+        self._source_columns = source_columns(layout.headings)
+        self.headings = layout.headings[self._source_columns or slice(None)]
         self.columns = headings.columns(table.source.name, layout.heading_line, self.headings)
-        field_at = {position: name for name, position in self.columns.items()}
-        named = [(position, heading) for position, heading in enumerate(layout.headings) if heading]
+        fields = {self.headings[position]: name for name, position in self.columns.items()}
         self.understood = Understood(
             source=table.source.name,
             layout=layout,
-            fields={heading: field_at[position] for position, heading in named if position in field_at},
-            ignored=tuple(heading for position, heading in named if position not in field_at),
+            fields={heading: fields[heading] for heading in self.headings if heading in fields},
+            ignored=tuple(heading for heading in layout.headings if heading and heading not in fields),
         )
 
     def chunks(self) -> Iterator[Chunk]:
         """The rows; those that a load has written as rejected, as they were in their source."""
-        chunks, width = self.table.chunks(), self._width_of_source
-        if width is None:
+        chunks, source = self.table.chunks(), self._source_columns
+        if source is None:
             return chunks
         # Nothing is escaped in our workbooks; in one made from our CSV file, Excel names the sheet after that.
         escaped = self.understood.layout.sheet != REJECTED_SHEET
-        return (_as_before(chunk, width, escaped=escaped) for chunk in chunks)
+        return (_as_before(chunk, source, escaped=escaped) for chunk in chunks)
 
 
-def _as_before(chunk: Chunk, width: int, *, escaped: bool) -> Chunk:
-    columns = chunk.columns[:width]
+def _as_before(chunk: Chunk, source: slice, *, escaped: bool) -> Chunk:
+    columns, first = chunk.columns[source], source.start or 0
     return Chunk(
         [unescape(column) for column in columns] if escaped else columns,
         chunk.lines,
         chunk.size,
-        {column: kinds for column, kinds in chunk.kinds.items() if column < len(columns)},
+        {column - first: kinds for column, kinds in chunk.kinds.items() if 0 <= column - first < len(columns)},
         chunk.faults,
     )

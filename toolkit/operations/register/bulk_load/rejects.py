@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +18,7 @@ from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from toolkit.errors import InvalidInput
 from toolkit.operations.register.bulk_load.headings import OWN
@@ -25,10 +26,15 @@ from toolkit.operations.register.bulk_load.private_folder import PrivateFolder, 
 from toolkit.operations.register.bulk_load.repairs import NUMBERS
 from toolkit.operations.register.bulk_load.results import Tally
 from toolkit.operations.spreadsheets import CellKind, Chunk
-from toolkit.operations.spreadsheets.formulas import escape
-from toolkit.operations.spreadsheets.xlsx_writer import PlainWorkbook
+from toolkit.operations.spreadsheets.formulas import escape, harmless
+from toolkit.operations.spreadsheets.xlsx_parts import Looks, Style
+from toolkit.operations.spreadsheets.xlsx_writer import Cells, Form, Mask, Workbook
 
 _OWNER_ONLY: Final = 0o600
+_NONE: Final[Mapping[int, Mask]] = {}
+_WHY_WIDE: Final = 60
+_WIDEST: Final = 40
+"""Characters that a column of the workbook shows at most without wrapping or widening."""
 _AHEAD: Final = 2
 """Pieces of writing that may wait for their thread."""
 
@@ -44,9 +50,9 @@ class Outputs:
 
     def __init__(self, folder: Path, source: str, delimiter: str | None, headings: Sequence[str]) -> None:
         self._folder, self._source, self._delimiter = folder, source, delimiter or ";"
-        self._headings = (*headings, *OWN)
+        self._headings = tuple(headings)
         self._place: PrivateFolder | None = None
-        self._rejected: tuple[_CsvFile, PlainWorkbook] | None = None
+        self._rejected: tuple[_CsvFile, Workbook] | None = None
         self._skipped: _CsvFile | None = None
         self.notes: list[str] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="rejecting")
@@ -63,13 +69,13 @@ class Outputs:
         if self._place is not None:
             self._place.remove()
 
-    def reject(self, chunk: Chunk, reasons: Sequence[str]) -> None:
-        """Add rows as they are in the source, with the reasons against each.
+    def reject(self, chunk: Chunk, reasons: Sequence[str], wrong: Mapping[int, Mask] = _NONE) -> None:
+        """Add rows as they are in the source, with the reasons against each; ``wrong`` tells the cells, by column.
 
         Raises:
             InvalidInput: the folder cannot be written, or its disk is full.
         """
-        self._later(self._write_rejected, chunk, reasons)
+        self._later(self._write_rejected, chunk, reasons, wrong)
 
     def skip(self, lines: Sequence[int], client_ids: Sequence[UUID | None]) -> None:
         """Add lines whose client is registered already, with the client's id where there is one yet.
@@ -90,7 +96,9 @@ class Outputs:
                 self._pending.popleft().result()
             if self._rejected is not None:
                 workbook = self._rejected[1]
-                workbook.add_sheet("summary", _summary(self._source, tally))
+                workbook.begin_sheet("summary", Looks((40, 12), table=False))
+                for row in _summary(self._source, tally):
+                    workbook.add_row(*row)
                 if workbook.problem:
                     self.notes.append(f"No .rejected.xlsx: {workbook.problem}; use the .rejected.csv.")
             for file in self._all_files():
@@ -99,9 +107,7 @@ class Outputs:
 
     def publish(self) -> tuple[tuple[Path, ...], Path | None]:
         """Move the files to their places: those of rejected rows, and the one of skipped rows."""
-        rejected = [
-            file for file in self._rejected or () if not (isinstance(file, PlainWorkbook) and file.problem)
-        ]
+        rejected = [file for file in self._rejected or () if not (isinstance(file, Workbook) and file.problem)]
         moved = tuple(self._move(file) for file in rejected)
         return moved, self._move(self._skipped) if self._skipped else None
 
@@ -121,20 +127,27 @@ class Outputs:
                 "nothing was loaded. Make room, or choose another folder by --out."
             ) from None
 
-    def _write_rejected(self, chunk: Chunk, reasons: Sequence[str]) -> None:
+    def _write_rejected(self, chunk: Chunk, reasons: Sequence[str], wrong: Mapping[int, Mask]) -> None:
+        line, why = pa.array(chunk.lines).cast(pa.string()), pa.array(reasons, pa.string())
         if self._rejected is None:
-            headings = [pa.array([heading]) for heading in self._headings]
-            place = self._private()
-            text = _CsvFile(place / "rejected.csv", _rows(map(escape, headings))[0], self._delimiter)
-            self._rejected = text, PlainWorkbook(place / "rejected.xlsx", REJECTED_SHEET)
-            self._rejected[1].add(headings)
+            self._rejected = self._begin_rejected([why, line, *chunk.columns])
         text, workbook = self._rejected
-        own = [pa.array(chunk.lines).cast(pa.string()), pa.array(reasons, pa.string())]
-        text.add(_rows([*map(escape, chunk.columns), *own]))
-        numbers = {column: np.isin(kinds, NUMBERS) for column, kinds in chunk.kinds.items()}
-        errors = {column: kinds == CellKind.ERROR for column, kinds in chunk.kinds.items()}
-        lines = np.ones(len(chunk), dtype=bool)
-        workbook.add([*chunk.columns, *own], numbers | {len(chunk.columns): lines}, errors)
+        text.add(_rows([*map(escape, chunk.columns), line, why]))
+        cells = [
+            Cells(column, forms=_forms(chunk, position), styles=_marked(wrong.get(position)))
+            for position, column in enumerate(chunk.columns)
+        ]
+        workbook.add([Cells(why, style=Style.WRAPPED), Cells(line, Form.NUMBER), *cells])
+
+    def _begin_rejected(self, columns: Sequence[pa.StringArray]) -> tuple[_CsvFile, Workbook]:
+        """Begin the table for programs, and the workbook for people, where the reasons come first."""
+        place = self._private()
+        headings = [harmless(heading) for heading in (*self._headings, *OWN)]
+        workbook = Workbook(place / "rejected.xlsx")
+        first = (*reversed(OWN), *self._headings)
+        workbook.begin_sheet(REJECTED_SHEET, Looks([_WHY_WIDE, *map(_width, first[1:], columns[1:])], 2))
+        workbook.add_row(*first, style=Style.HEADING)
+        return _CsvFile(place / "rejected.csv", headings, self._delimiter), workbook
 
     def _write_skipped(self, lines: Sequence[int], client_ids: Sequence[UUID | None]) -> None:
         if self._skipped is None:
@@ -146,12 +159,27 @@ class Outputs:
             self._place = PrivateFolder(self._folder)
         return self._place.path
 
-    def _all_files(self) -> list[_CsvFile | PlainWorkbook]:
+    def _all_files(self) -> list[_CsvFile | Workbook]:
         return [*(self._rejected or ()), *([self._skipped] if self._skipped else [])]
 
-    def _move(self, file: _CsvFile | PlainWorkbook) -> Path:
+    def _move(self, file: _CsvFile | Workbook) -> Path:
         assert self._place is not None
         return self._place.publish(file.path, f"{self._source}.{file.path.name}")
+
+
+def _forms(chunk: Chunk, position: int) -> dict[Form, Mask]:
+    kinds = chunk.kinds.get(position)
+    return {} if kinds is None else {Form.NUMBER: np.isin(kinds, NUMBERS), Form.ERROR: kinds == CellKind.ERROR}
+
+
+def _marked(wrong: Mask | None) -> dict[Style, Mask]:
+    return {} if wrong is None else {Style.RED: wrong}
+
+
+def _width(heading: str, column: pa.StringArray) -> float:
+    """Characters that show the heading and most cells of the first rows."""
+    longest = pc.max(pc.utf8_length(column)).as_py() or 0
+    return min(max(longest, len(heading)) + 3, _WIDEST)
 
 
 class _CsvFile:

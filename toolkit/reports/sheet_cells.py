@@ -1,0 +1,122 @@
+"""The cells of the workbook's tables: real times, numbers and booleans, and the words for codes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from toolkit.domain.codes import CODES
+from toolkit.domain.findings import Status
+from toolkit.operations.judge.audit.expression import items
+from toolkit.operations.spreadsheets.xlsx_parts import Style
+from toolkit.operations.spreadsheets.xlsx_writer import CELL_CHARACTERS, Cells, Form
+from toolkit.reports import wording
+from toolkit.reports.report import MOMENTS, Report
+
+WIDEST: Final = 46.0
+"""Characters that a column shows at most; longer texts are wrapped."""
+_SAMPLE: Final = 2000
+_ROOM: Final = 4
+"""Characters that the button of a filter takes."""
+
+_DAY: Final = 86_400_000_000
+_EPOCH: Final = 25_569
+"""The number that a workbook has for 1970-01-01."""
+_FIRST_DAY: Final = 61
+"""The number of 1900-03-01: before it, workbooks count a day that never was."""
+
+Column = Callable[[pd.DataFrame, Report, str], Cells]
+
+
+def plain(rows: pd.DataFrame, report: Report, name: str) -> Cells:
+    """The values as they are: times in the report's zone, numbers, booleans, and texts."""
+    column = rows[name]
+    if name in MOMENTS:
+        return _times(column, report)
+    if pd.api.types.is_bool_dtype(column):
+        return Cells(pa.array(column.astype(int).astype(str).tolist(), pa.string()), Form.BOOLEAN, Style.BOLD)
+    if pd.api.types.is_numeric_dtype(column):
+        return Cells(pa.Array.from_pandas(column).cast(pa.string()), Form.NUMBER, Style.NUMBER)
+    return Cells(_texts(column), style=Style.WRAPPED)
+
+
+def statuses(rows: pd.DataFrame, report: Report, name: str) -> Cells:
+    """The status in words, on its colour."""
+    codes = rows[name]
+    styles = {Style.AMBER: Status.INCOMPLETE, Style.RED: Status.CONFLICT}
+    masks = {style: (codes == status).to_numpy(dtype=bool) for style, status in styles.items()}
+    words = wording.told(wording.STATUS_NAMES, report.language)
+    return Cells(_texts(codes.map(words)), style=Style.WRAPPED, styles=masks)
+
+
+def listed(words: Mapping[str, str]) -> Column:
+    """Cells that have the word for each code of a list, a line a code."""
+
+    def cells(rows: pd.DataFrame, report: Report, name: str) -> Cells:  # noqa: ARG001  # as every column
+        named = _texts(rows[name]).dictionary_encode()
+        told = ["\n".join(words.get(code, code) for code in items(text)) for text in named.dictionary.to_pylist()]
+        return Cells(pa.array(told, pa.string()).take(named.indices), style=Style.WRAPPED)
+
+    return cells
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A column of a table: its heading, the column of the rows, and how its cells are made."""
+
+    name: str
+    column: str
+    make: Column = plain
+
+    def cells(self, rows: pd.DataFrame, report: Report) -> Cells:
+        """The cells of these rows."""
+        return self.make(rows, report, self.column)
+
+
+Table = Sequence[Heading]
+
+
+def width(heading: Heading, rows: pd.DataFrame, report: Report) -> float:
+    """Characters that show the heading and the first cells, up to ``WIDEST``."""
+    if heading.column in MOMENTS:
+        return 18.0
+    sample = heading.cells(rows.head(_SAMPLE), report).texts
+    lines = pc.list_flatten(pc.split_pattern(sample.drop_null(), "\n"))
+    longest = pc.max(pc.utf8_length(lines)).as_py() or 0
+    return min(max(float(longest) + 2, len(heading.name) + _ROOM), WIDEST)
+
+
+def names(codes: Iterable[str]) -> dict[str, str]:
+    """The English names of codes."""
+    return {str(code): CODES[code].name for code in codes}
+
+
+def text(value: str, style: Style) -> Cells:
+    """One cell."""
+    return Cells(pa.array([value], pa.string()), style=style)
+
+
+def _texts(column: pd.Series[Any]) -> pa.StringArray:
+    """Texts that a workbook can hold; what is too long for a cell is cut, and ends with an ellipsis."""
+    texts = pa.array(column.astype(object).where(column.notna() & (column != ""), None).tolist(), pa.string())
+    texts = pc.replace_substring_regex(texts, "[\ufffe\uffff]", "\ufffd")
+    if (pc.max(pc.utf8_length(texts)).as_py() or 0) <= CELL_CHARACTERS:
+        return texts
+    cut = pc.binary_join_element_wise(pc.utf8_slice_codeunits(texts, 0, CELL_CHARACTERS - 1), "…", "")
+    return pc.if_else(pc.greater(pc.utf8_length(texts), CELL_CHARACTERS), cut, texts)
+
+
+def _times(column: pd.Series[Any], report: Report) -> Cells:
+    """The local time as a number of days; a workbook knows no offsets, and texts stand for what is too early."""
+    local = column.dt.tz_convert(report.timezone).dt.tz_localize(None)
+    moments = pa.Array.from_pandas(local, type=pa.timestamp("us"))
+    days = pc.add(pc.divide(pc.cast(pc.cast(moments, pa.int64()), pa.float64()), _DAY), _EPOCH)
+    early = pc.fill_null(pc.less(days, _FIRST_DAY), False)
+    texts = pc.if_else(early, pc.strftime(moments, "%Y-%m-%d %H:%M"), pc.cast(days, pa.string()))
+    mask = early.to_numpy(zero_copy_only=False)
+    return Cells(texts, Form.NUMBER, Style.MOMENT, {Form.TEXT: mask} if mask.any() else {})
