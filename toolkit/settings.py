@@ -254,6 +254,11 @@ def _endpoint(value: Callable[[str], str | None], *names: str) -> str | None:
         if (url := value(name)) is not None:
             if not re.match(r"https?://[^/\s]", url):
                 raise SettingsError(f"{name} must look like https://s3.example.com")
+            if "@" in url:
+                raise SettingsError(
+                    f"{name} must not hold a user or a password: they are not sent, and addresses are shown. Keys "
+                    "belong into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+                )
             return url
     return None
 

@@ -6,6 +6,7 @@ are our own: those of servers may quote keys of objects and of accounts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -66,6 +67,11 @@ _NO_LOGIN: Final = (NoCredentialsError, PartialCredentialsError, CredentialRetri
 def status_of(error: ClientError) -> int:
     """The HTTP status of an answer that refused."""
     return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+
+
+def shown_address(endpoint: str) -> str:
+    """The address of a server without user and password, which a profile of AWS may hold."""
+    return re.sub(r"(?<=://)[^/]*@", "", endpoint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from botocore.exceptions import NoCredentialsError
 
 from toolkit.errors import BucketError, BucketUnavailable
 from toolkit.settings import AwsSettings
-from toolkit.storage.aws_errors import Server
+from toolkit.storage.aws_errors import Server, shown_address
 
 DEFAULT_REGION: Final = "us-east-1"
 
@@ -161,7 +161,9 @@ class SigningSessions:
 
     def _issue(self) -> Session:
         sts = self._access.client("sts")
-        with Server(f"token service at {sts.meta.endpoint_url}", self._access.embedded).translated():
+        with Server(
+            f"token service at {shown_address(sts.meta.endpoint_url)}", self._access.embedded
+        ).translated():
             if self._role_arn is not None:
                 answer = sts.assume_role(
                     RoleArn=self._role_arn, RoleSessionName="evidence-toolkit", DurationSeconds=ROLE_SECONDS

@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 from toolkit.errors import BucketError
 from toolkit.settings import AwsSettings, Settings
 from toolkit.storage import embedded as embedded_services
-from toolkit.storage.aws_errors import Server, status_of
+from toolkit.storage.aws_errors import Server, shown_address, status_of
 from toolkit.storage.aws_sessions import Access, SigningSessions
 from toolkit.storage.listing import Listing, ObjectSeen
 from toolkit.storage.post_policy import signed_fields
@@ -50,7 +50,7 @@ class Bucket:
             access = Access(aws, embedded=embedded)
             self._client = access.client("s3")
         self._listing = Listing(self._client, name)
-        self.endpoint = "embedded bucket" if embedded else str(self._client.meta.endpoint_url)
+        self.endpoint = "embedded bucket" if embedded else shown_address(str(self._client.meta.endpoint_url))
         self._server = _server(name, self.endpoint, embedded)
         self._sessions = SigningSessions(access, self._server, role_arn)
 

@@ -21,6 +21,7 @@ from sqlalchemy.exc import DisconnectionError
 
 from toolkit.errors import SettingsError
 from toolkit.storage.database_errors import ErrorTranslation
+from toolkit.storage.database_transport import protected
 from toolkit.storage.tables import OWN_TABLES, SERVICE
 
 CONNECT_TIMEOUT = 10
@@ -32,13 +33,14 @@ class Database:
 
     ``embedded`` tells whether it is the one that the toolkit started itself. ``mapped`` tells that the sales
     service is read through views in schema ``audit_service``; otherwise its tables are the contract's own, and
-    every statement finds them in ``public`` under that name.
+    every statement finds them in ``public`` under that name. A database on another machine is reached by TLS with
+    a verified certificate, unless ``url`` says otherwise.
     """
 
     def __init__(self, url: str, *, embedded: bool = False, mapped: bool = False, pool_size: int = 5) -> None:
         self.embedded = embedded
         self.mapped = mapped
-        address, prepare_threshold = _without_prepare_threshold(sa.make_url(url))
+        address, prepare_threshold = _without_prepare_threshold(protected(sa.make_url(url)))
         self.engine: Engine = sa.create_engine(
             address,
             hide_parameters=True,

@@ -22,8 +22,16 @@ _LINK_ERRORS: Final = (psycopg.OperationalError, psycopg.InterfaceError)
 
 _OPTION_TROUBLE: Final = re.compile(
     r"certificate|sslmode|SSL|could not translate host name|invalid .* value|root cert|require_auth|sslrootcert"
+    r"|authentication method"
 )
 """Words of libpq about the address or its options: trying again later does not help."""
+
+_UNPROTECTED: Final = re.compile(r"certificate|SSL|root cert|authentication method")
+
+_PROTECTION: Final = (
+    "Another machine is reached by TLS with a verified certificate and without a readable password. Name the file "
+    "of its authority by ?sslrootcert=FILE in DATABASE_URL, or allow less there, such as ?sslmode=require."
+)
 
 _OBJECT: Final = re.compile(r"permission denied for (?P<kind>\w+) (?P<name>\S+)")
 _VERB: Final = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|TRUNCATE|ALTER)\b", re.IGNORECASE)
@@ -89,9 +97,8 @@ class ErrorTranslation:
         if not state and isinstance(error, (psycopg.OperationalError, psycopg.ProgrammingError)):
             said = self._said(error)
             if isinstance(error, psycopg.ProgrammingError) or _OPTION_TROUBLE.search(said):
-                return DatabaseError(
-                    f"The database at {self._address} cannot be reached: {said} Check DATABASE_URL."
-                )
+                hint = _PROTECTION if _UNPROTECTED.search(said) else "Check DATABASE_URL."
+                return DatabaseError(f"The database at {self._address} cannot be reached: {said} {hint}")
         if lost or state.startswith(("08", "57P")) or (not state and isinstance(error, _LINK_ERRORS)):
             return self._unavailable(self._said(error) if not state else "")
         if state.startswith("22"):  # a value that does not fit; the message quotes it

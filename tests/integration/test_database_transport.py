@@ -1,0 +1,113 @@
+"""The password of a database on another machine is never sent where somebody could read it."""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from toolkit.errors import DatabaseError
+from toolkit.storage import database_transport
+from toolkit.storage.aws_errors import shown_address
+from toolkit.storage.database import Database
+from toolkit.storage.database_transport import protected
+
+PASSWORD = "pass-word-7"
+CLEARTEXT = b"R" + (8).to_bytes(4, "big") + (3).to_bytes(4, "big")
+
+
+@contextmanager
+def eavesdropper() -> Iterator[tuple[int, bytearray]]:
+    """A server that has no TLS and asks for the password in clear text: its port, and what it was sent."""
+    received = bytearray()
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                peer, _ = listening.accept()
+                with peer, suppress(OSError):
+                    peer.settimeout(5)
+                    while data := peer.recv(4096):
+                        received.extend(data)
+                        peer.sendall(b"N" if len(data) == 8 else CLEARTEXT)
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield listening.getsockname()[1], received
+    finally:
+        listening.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "is_sent"),
+    [
+        ("", False),
+        ("&sslmode=require", False),
+        ("&sslmode=prefer", False),
+        ("&sslmode=disable", False),
+        ("&require_auth=password", False),
+        ("&sslmode=disable&require_auth=password", True),
+    ],
+)
+def test_a_password_is_sent_in_clear_only_where_the_address_says_so(options: str, is_sent: bool) -> None:
+    with eavesdropper() as (port, received):
+        # The name is that of another machine; this one's address stands in for it.
+        url = f"postgresql+psycopg://u:{PASSWORD}@db.example.com:{port}/d?hostaddr=127.0.0.1{options}"
+        with pytest.raises(DatabaseError) as refused, Database(url).transaction():
+            pass
+    assert (PASSWORD.encode() in received) is is_sent
+    assert PASSWORD not in str(refused.value)
+    if not is_sent:
+        assert "Another machine is reached by TLS with a verified certificate" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "added"),
+    [
+        (
+            "u:p@db.example.com/d",
+            {"sslmode": "verify-full", "sslrootcert": "system", "require_auth": "scram-sha-256"},
+        ),
+        (
+            "u@db.example.com/d",
+            {"sslmode": "verify-full", "sslrootcert": "system", "require_auth": "!password,!md5"},
+        ),
+        ("u:p@10.0.0.7/d?sslrootcert=ca.pem", {"sslmode": "verify-full", "require_auth": "scram-sha-256"}),
+        ("u:p@db/d?sslmode=require", {"require_auth": "scram-sha-256"}),
+        ("u:p@db/d?sslmode=disable&require_auth=md5", {}),
+        ("u:p@/d?host=127.0.0.1:1&host=db:2&sslmode=require", {"require_auth": "scram-sha-256"}),
+        ("u:p@localhost/d?hostaddr=10.0.0.7&sslmode=require", {"require_auth": "scram-sha-256"}),
+        ("u:p@/d?service=sales&sslmode=require", {"require_auth": "scram-sha-256"}),
+        ("u:p@localhost/d", {}),
+        ("u:p@127.0.0.1:6432/d", {}),
+        ("u:p@[::1]/d", {}),
+        ("u@/d?host=/tmp", {}),
+        ("u@/d?host=127.0.0.1:1&host=[::1]:2", {}),
+    ],
+)
+def test_what_is_added_to_an_address(
+    address: str, added: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(database_transport, "_OWN_CERTIFICATES", tmp_path / "none")
+    url = sa.make_url(f"postgresql+psycopg://{address}")
+
+    assert protected(url) == url.update_query_dict(added)
+
+
+def test_a_machine_that_the_environment_names_is_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    url = sa.make_url("postgresql+psycopg://u:p@/d")
+    assert protected(url) == url
+    monkeypatch.setenv("PGHOST", "db.example.com")
+    assert protected(url).query["sslmode"] == "verify-full"
+
+
+@pytest.mark.parametrize("user", ["", "u:pass-word@", "u:p@ss-word@"])
+def test_an_endpoint_is_shown_without_user_and_password(user: str) -> None:
+    assert re.fullmatch("http://127.0.0.1:9000/x@y", shown_address(f"http://{user}127.0.0.1:9000/x@y"))
