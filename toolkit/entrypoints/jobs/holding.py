@@ -21,6 +21,9 @@ from typing import Final
 from toolkit.domain.jobs.outcomes import FailureCode
 from toolkit.errors import ToolkitError
 
+_LAST_ANSWER: Final = 5.0
+"""Seconds that a renewal on its way may still take when the run is at its end."""
+
 GRACE: Final = 60.0
 """Seconds that a run has to end itself after it was told to stop; then the process ends as a whole."""
 
@@ -46,12 +49,15 @@ class Holding:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Hold the run during the block."""
-        for work in (self._renew, self._watch):
-            threading.Thread(target=work, name="lease", daemon=True).start()
+        workers = [threading.Thread(target=work, name="lease", daemon=True) for work in (self._renew, self._watch)]
+        for worker in workers:
+            worker.start()
         try:
             yield
         finally:
             self._ended.set()
+            for worker in workers:
+                worker.join(_LAST_ANSWER)
 
     def _renew(self) -> None:
         while not self._ended.wait(self.lease.total_seconds() / 4):

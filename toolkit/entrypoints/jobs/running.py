@@ -118,7 +118,12 @@ class JobRun:
                 return self._unrecorded(*failure_of(error))
             if claim.answer is not Answer.TAKEN:
                 return Ended(_OUTCOMES[claim.answer], claim.run)
-            holding = Holding(self._renewing(claim), self.lease, self.job.timeout)
+            renewing = DatabaseAccess(self.environ)
+            holding = Holding(
+                lambda: renewing.once(lambda each: renew_lease(each, claim, self.lease)),
+                self.lease,
+                self.job.timeout,
+            )
             counts: dict[str, Mapping[str, int]] = {}
             try:
                 with holding.held():
@@ -126,11 +131,9 @@ class JobRun:
             except BaseException as error:  # however it ended, the history has to tell
                 if not self._ended:
                     return self._failed(claim, holding, error)
+            finally:
+                renewing.close()
         return Ended(Outcome.DONE, claim.run, counts)
-
-    def _renewing(self, claim: Claim) -> Callable[[], bool]:
-        access = DatabaseAccess(self.environ)
-        return lambda: access.once(lambda database: renew_lease(database, claim, self.lease))
 
     def _claim(self, late: bool, wait: float) -> Claim:
         deadline = time.monotonic() + wait

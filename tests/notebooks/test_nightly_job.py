@@ -1,0 +1,140 @@
+"""The nightly job that comes with the toolkit, on the sample, with real kernels, a mail server and a webhook.
+
+Then everything that it leaves for people and programs is searched for the sample's people and for secrets.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from threading import Thread
+
+import nbformat
+import pytest
+
+from tests.unit.test_job_notices import SMTP, Mailbox, Receiver, certificate, served  # noqa: F401  # a fixture
+from toolkit.entrypoints.cli import main
+from toolkit.entrypoints.jobs import job_settings
+from toolkit.samples import Samples, make_samples, story, write_sales, write_samples
+from toolkit.storage.database import Database
+
+BROKEN = """
+[jobs.broken]
+schedule = "0 2 * * *"
+late = "2d"
+retries = 0
+
+[[jobs.broken.steps]]
+name = "quote"
+notebook = "quote.ipynb"
+"""
+
+
+@pytest.fixture
+def samples(
+    tmp_path: Path, embedded_environment: dict[str, str], database: Database, capsys: pytest.CaptureFixture[str]
+) -> Samples:
+    """Clients, sales and requested uploads of the sample; nothing is uploaded."""
+    made, folder = make_samples(), tmp_path / "samples"
+    write_samples(made, folder)
+    loaded = ["clients", "load", str(folder / "clients.csv"), "--out", str(tmp_path / "rejected")]
+    assert main(loaded, embedded_environment) == 3
+    write_sales(made.sales, folder / "sales.csv", story.registered_clients(database, made))
+    assert main(["sales", "load", str(folder / "sales.csv")], embedded_environment) == 0
+    asked = ["credentials", "request", str(folder / "manifest.csv"), "--out", str(tmp_path / "credentials.jsonl")]
+    assert main(asked, embedded_environment) == 0
+    capsys.readouterr()
+    return made
+
+
+def jobs_file(folder: Path, samples: Samples) -> Path:
+    """The packaged jobs with a threshold, and one whose notebook stumbles over a client."""
+    packaged = (Path(job_settings.__file__).parent / "jobs.toml").read_text()
+    made = packaged.replace("notify.new-critical = true", "notify.findings = 0").replace('"6h"', '"2d"')
+    path = folder / "jobs.toml"
+    path.write_text(made + BROKEN)
+    client = samples.csv_clients[0]
+    cell = nbformat.v4.new_code_cell(f"raise ValueError({f'{client.first_name} {client.cpf}'!r}.upper())")
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell], metadata={"kernelspec": kernel}), folder / "quote.ipynb")
+    return path
+
+
+def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
+    samples: Samples,
+    embedded_environment: dict[str, str],
+    certificate: Path,  # noqa: F811
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    mailbox, out, metrics = Mailbox(), tmp_path / "out", tmp_path / "toolkit.prom"
+    server = served(mailbox, certificate, security="tls")
+    server.start()
+    told = ""
+    with Receiver(200) as receiver:
+        Thread(target=receiver.serve_forever, daemon=True).start()
+        environ = {
+            **embedded_environment,
+            **SMTP,
+            "TOOLKIT_SMTP_PORT": str(server.port),
+            "TOOLKIT_SMTP_SECURITY": "tls",
+            "TOOLKIT_SMTP_CA_FILE": str(certificate),
+            "TOOLKIT_WEBHOOK_URL": f"http://127.0.0.1:{receiver.server_port}/geheim-hook",
+            "TOOLKIT_WEBHOOK_SECRET": "geheim-signature",
+            "TOOLKIT_JOBS": str(jobs_file(tmp_path, samples)),
+            "TOOLKIT_JOBS_OUT": str(out),
+            "TOOLKIT_METRICS_FILE": str(metrics),
+            "TOOLKIT_LANGUAGE": "pt-BR",
+        }
+        assert main(["job", "run", "nightly", "--json", "--log", "json"], environ) == 0
+        printed = capsys.readouterr()
+        counts = json.loads(printed.out)["counts"]
+        assert counts["audit"]["sales"] == counts["report"]["sales"] == len(samples.sales)
+        told += printed.out + printed.err
+        assert main(["job", "run", "broken"], environ) == 1
+        assert main(["job", "missed"], environ) == 3
+        for words in (["history", "--json"], ["history"]):
+            assert main(["job", *words], environ) == 0
+        for name in ("nightly", "broken"):
+            slot = json.loads(printed.out)["slot"]
+            assert main(["job", "show", f"{name}@{slot}"], environ) == 0
+        printed = capsys.readouterr()
+        told += printed.out + printed.err
+        receiver.shutdown()
+    server.stop()
+
+    assert [json.loads(body)["kind"] for _, body in receiver.got] == ["attention", "failed"]
+    assert len(mailbox.mails) == 2
+    assert (
+        f"Vendas em aberto: {counts['audit']['incomplete'] + counts['audit']['conflict']}"
+        in receiver.got[0][1].decode()
+    )
+    [final] = [path for path in (out / "nightly").glob("20*") if path.is_dir()]
+    assert (final / "report" / "missing-evidence.html").exists()
+    [executed] = (final / "report").glob("*.ipynb")
+    assert str(final / "report") in executed.read_text()
+    assert ".staged" not in executed.read_text()
+    [failed] = out.glob("broken/failed/*/quote.failed.ipynb")
+
+    told += "".join(mail.content.decode() for mail in mailbox.mails)
+    told += "".join(body.decode() for _, body in receiver.got)
+    told += metrics.read_text() + (out / "history.html").read_text()
+    told += "".join(path.read_text() for path in out.glob("broken/failed/*/reason.json"))
+    told += json.dumps(nbformat.read(executed, 4)) + json.dumps(
+        [cell.get("outputs") for cell in nbformat.read(failed, 4).cells]
+    )
+    assert found_in(told, samples, environ, tmp_path / "credentials.jsonl") == []
+
+
+def found_in(told: str, samples: Samples, environ: dict[str, str], credentials: Path) -> list[str]:
+    """What of the people and of the secrets stands in a text."""
+    secrets = {"geheim", environ["AWS_SECRET_ACCESS_KEY"], environ["DATABASE_URL"]}
+    for line in credentials.read_text().splitlines():
+        fields = json.loads(line)["fields"]
+        secrets |= {value for name, value in fields.items() if name not in {"bucket", "key", "X-Amz-Algorithm"}}
+    digits = set(re.findall(r"\d{11}", re.sub(r"(?<=\d)[.-](?=\d)", "", told)))
+    for person in (*samples.csv_clients, *samples.xlsx_clients):
+        secrets |= {f"{person.first_name} {person.last_name}", person.email}
+        secrets |= {person.cpf} & digits
+    return sorted(secret for secret in secrets if secret and secret.upper() in told.upper())
