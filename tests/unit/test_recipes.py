@@ -1,6 +1,7 @@
 """What the recipes in CONTRIBUTING.md promise: nothing that belongs together is forgotten in one place."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,15 @@ def test_a_report_format_is_offered_and_explained(capsys):
     offered = capsys.readouterr().out
     explained = text("reports/README.md")
     assert [name for name in FORMATS if name not in offered or f".{name}`" not in explained] == []
+
+
+def test_the_version_of_the_project_heads_the_changelog():
+    version = tomllib.loads(text("pyproject.toml"))["project"]["version"]
+    newest = re.search(r"^## (.+)$", text("CHANGELOG.md"), re.MULTILINE)
+    assert newest is not None
+    assert re.fullmatch(
+        rf"Unreleased \({re.escape(version)}\)|{re.escape(version)} - \d{{4}}-\d\d-\d\d", newest[1]
+    )
 
 
 def test_a_notebook_is_listed_with_its_question():
