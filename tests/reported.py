@@ -27,7 +27,7 @@ from toolkit.operations.verify.contents import Verified
 
 AS_OF = datetime(2026, 11, 20, 21, 0, tzinfo=UTC)
 
-MARKS = {"!": EvidenceState.UNUSABLE, "?": EvidenceState.NOT_UPLOADED, "~": EvidenceState.EXPIRED}
+MARKS = {"!": EvidenceState.UNUSABLE, "-": EvidenceState.VANISHED, "?": EvidenceState.NOT_UPLOADED, "~": EvidenceState.EXPIRED}
 SHORT = {
     "DC": EvidenceType.DOC_CONTRATANTE,
     "DR": EvidenceType.DOC_RESPONSAVEL_FINANCEIRO,
@@ -124,7 +124,7 @@ def result_of(
 
 
 def _row(told: Told) -> dict[str, Any]:
-    words = [(word.rstrip("!?~"), MARKS.get(word[-1], EvidenceState.COUNTED)) for word in told.files.split()]
+    words = [(word.rstrip("!-?~"), MARKS.get(word[-1], EvidenceState.COUNTED)) for word in told.files.split()]
     records = [Evidence(SHORT.get(name) or EvidenceType(name), state) for name, state in words]
     verdict = evaluate(Sale(told.group, told.payer, told.completed), records)
     there = {record.evidence_type for record in records if record.state is EvidenceState.COUNTED}

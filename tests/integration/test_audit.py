@@ -119,11 +119,11 @@ def test_totals_and_rows(database: Database, story: Story, clock: SettableClock)
         "unknown,0,0,1",
     ]
     assert result.missing.to_csv(index=False).splitlines() == [
-        "evidenceType,UNUSABLE,NOT_UPLOADED,EXPIRY_UNKNOWN,EXPIRED,NEVER_REQUESTED",
-        "POV,0,0,0,0,1",
-        "AUT,0,1,0,0,0",
-        "DOC_CONTRATANTE,0,0,0,0,2",
-        "DOC_RESPONSAVEL_FINANCEIRO,0,0,0,0,1",
+        "evidenceType,UNUSABLE,VANISHED,NOT_UPLOADED,EXPIRY_UNKNOWN,EXPIRED,NEVER_REQUESTED",
+        "POV,0,0,0,0,0,1",
+        "AUT,0,0,1,0,0,0",
+        "DOC_CONTRATANTE,0,0,0,0,0,2",
+        "DOC_RESPONSAVEL_FINANCEIRO,0,0,0,0,0,1",
     ]
     assert result.problems.loc[result.problems["sales"] > 0].to_csv(index=False).splitlines() == [
         "problem,severity,sales",

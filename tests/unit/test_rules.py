@@ -18,7 +18,7 @@ SHORT = {
     "DR": EvidenceType.DOC_RESPONSAVEL_FINANCEIRO,
     "DCR": EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO,
 }
-MARKS = {"!": EvidenceState.UNUSABLE, "?": EvidenceState.NOT_UPLOADED, "~": EvidenceState.EXPIRED}
+MARKS = {"!": EvidenceState.UNUSABLE, "-": EvidenceState.VANISHED, "?": EvidenceState.NOT_UPLOADED, "~": EvidenceState.EXPIRED}
 
 
 def evidences(text: str) -> list[Evidence]:

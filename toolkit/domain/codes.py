@@ -233,6 +233,12 @@ _ALL: Final[tuple[Code, ...]] = (
         _TYPES,
     ),
     _reason(
+        Reason.VANISHED,
+        "file vanished",
+        "A file was seen in the bucket under the key of the record, and is there no more.",
+        "Find out who deleted it and restore it, or request credentials and send the file again.",
+    ),
+    _reason(
         Reason.NOT_UPLOADED,
         "not uploaded yet",
         "Credentials were issued and are still valid; the file has not arrived.",

@@ -20,6 +20,7 @@ class Reason(StrEnum):
     """The reason why a piece is missing: the stage that its best attempt reached, furthest first."""
 
     UNUSABLE = "UNUSABLE"
+    VANISHED = "VANISHED"
     NOT_UPLOADED = "NOT_UPLOADED"
     EXPIRY_UNKNOWN = "EXPIRY_UNKNOWN"
     EXPIRED = "EXPIRED"

@@ -66,6 +66,7 @@ class EvidenceState(StrEnum):
 
     COUNTED = "COUNTED"
     UNUSABLE = "UNUSABLE"
+    VANISHED = "VANISHED"
     NOT_UPLOADED = "NOT_UPLOADED"
     EXPIRY_UNKNOWN = "EXPIRY_UNKNOWN"
     EXPIRED = "EXPIRED"
@@ -73,6 +74,7 @@ class EvidenceState(StrEnum):
 
 REASON_OF: Final = {
     EvidenceState.UNUSABLE: Reason.UNUSABLE,
+    EvidenceState.VANISHED: Reason.VANISHED,
     EvidenceState.NOT_UPLOADED: Reason.NOT_UPLOADED,
     EvidenceState.EXPIRY_UNKNOWN: Reason.EXPIRY_UNKNOWN,
     EvidenceState.EXPIRED: Reason.EXPIRED,
@@ -104,14 +106,17 @@ def evidence_state(
     kind: FileKind | None,
     damaged: bool,
     expired: bool | None,
+    vanished: bool = False,
 ) -> EvidenceState:
     """The stage of a record, derived from the facts about its object.
 
     ``size`` is in bytes, ``None`` where no object lies under the record's key; ``kind`` is by the bytes,
     ``None`` where they were not examined yet; ``damaged`` stands for every fault that a verification of the
     contents found; ``expired`` tells whether the credentials ran out, ``None`` where nobody knows until when they
-    were valid.
+    were valid; ``vanished`` tells whether an object that is not there now was seen there before.
     """
+    if size is None and vanished:
+        return EvidenceState.VANISHED
     if size is None:
         if expired is None:
             return EvidenceState.EXPIRY_UNKNOWN

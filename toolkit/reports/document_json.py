@@ -9,7 +9,7 @@
     coverage   {verified, firstBytes, never, unreadable}       counted files by how far they were looked at
     compliantVerified         compliant sales of which every counted file was verified
     byGroup    [{utilityGroup, compliant, incomplete, conflict}]
-    missing    [{evidenceType, UNUSABLE, NOT_UPLOADED, EXPIRY_UNKNOWN, EXPIRED,
+    missing    [{evidenceType, UNUSABLE, VANISHED, NOT_UPLOADED, EXPIRY_UNKNOWN, EXPIRED,
                NEVER_REQUESTED}]      counts of sales
     problems   [{problem, severity, sales}]
     fileFindings  [{problem, saleIds, evidenceIds, folders, detail}]      about the files themselves

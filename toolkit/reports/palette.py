@@ -12,6 +12,7 @@ COLOURS: Final[Mapping[str, str]] = {
     Status.INCOMPLETE: "#e09a2d",
     Status.CONFLICT: "#a52f45",
     Reason.UNUSABLE: "#7d4a97",
+    Reason.VANISHED: "#b85a7f",
     Reason.NOT_UPLOADED: "#9cc3dd",
     Reason.EXPIRY_UNKNOWN: "#75a9cb",
     Reason.EXPIRED: "#4f8fb9",

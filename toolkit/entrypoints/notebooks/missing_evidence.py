@@ -36,6 +36,7 @@ from toolkit.reports.wording import headline, notices
 _STATUS_COLOURS: Final = {Status.COMPLIANT: GOOD, Status.INCOMPLETE: DOUBTFUL, Status.CONFLICT: BAD}
 _REASON_COLOURS: Final = {
     Reason.UNUSABLE: "#7d4a97",
+    Reason.VANISHED: "#b85a7f",
     Reason.NOT_UPLOADED: "#9cc3dd",
     Reason.EXPIRY_UNKNOWN: "#75a9cb",
     Reason.EXPIRED: "#4f8fb9",
