@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import md5
 
-from toolkit.storage.bucket import ObjectSeen
+from toolkit.storage.bucket import Area, ObjectSeen
 
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass
 class MemoryBucket:
+    area = Area()
     name: str = "memory"
     endpoint: str = "memory"
     contents: dict[str, bytes] = field(default_factory=dict)
@@ -32,6 +33,9 @@ class MemoryBucket:
 
     def head(self, key: str) -> ObjectSeen | None:
         return self._seen(key) if key in self.contents else None
+
+    def keeps_versions(self) -> bool:
+        return False
 
     def read(self, key: str, start: int, length: int) -> bytes:
         return self.contents[key][start : start + length]

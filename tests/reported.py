@@ -27,7 +27,12 @@ from toolkit.operations.verify.contents import Verified
 
 AS_OF = datetime(2026, 11, 20, 21, 0, tzinfo=UTC)
 
-MARKS = {"!": EvidenceState.UNUSABLE, "-": EvidenceState.VANISHED, "?": EvidenceState.NOT_UPLOADED, "~": EvidenceState.EXPIRED}
+MARKS = {
+    "!": EvidenceState.UNUSABLE,
+    "-": EvidenceState.VANISHED,
+    "?": EvidenceState.NOT_UPLOADED,
+    "~": EvidenceState.EXPIRED,
+}
 SHORT = {
     "DC": EvidenceType.DOC_CONTRATANTE,
     "DR": EvidenceType.DOC_RESPONSAVEL_FINANCEIRO,

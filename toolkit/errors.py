@@ -21,7 +21,12 @@
     ├── DatabaseError             the database refused or failed
     │   ├── DatabaseUnavailable   nobody answers at the address; trying again later may help
     │   └── SchemaMismatch        the schema is older or newer than this version, or not ours
+    ├── MassDisappearance         most of the objects, sales or records are gone at once; nothing was written
+    ├── NothingEvaluated          an audit of now found no sale at all
     ├── BucketError               the bucket refused or failed
+    │   ├── WrongBucket           the database belongs to another bucket
+    │   ├── ObjectArchived        the object must be restored from an archive before it can be read
+    │   ├── ObjectDenied          the credentials may not read the object
     │   └── BucketUnavailable     nobody answers at the address; trying again later may help
     ├── EmbeddedServiceError      an embedded service cannot be started or stopped
     ├── NotebookFailed            a notebook run ended with an error, or was started wrongly
@@ -152,8 +157,28 @@ class SchemaMismatch(DatabaseError):
     """The database schema does not fit this version of the toolkit."""
 
 
+class MassDisappearance(ToolkitError):
+    """Most of what was known is gone at once."""
+
+
+class NothingEvaluated(ToolkitError):
+    """There is no sale that could be judged."""
+
+
 class BucketError(ToolkitError):
     """The bucket refused or failed."""
+
+
+class WrongBucket(BucketError):
+    """The database belongs to another bucket."""
+
+
+class ObjectArchived(BucketError):
+    """The object is archived and must be restored before it can be read."""
+
+
+class ObjectDenied(BucketError):
+    """The credentials may not read the object."""
 
 
 class BucketUnavailable(BucketError):

@@ -28,6 +28,8 @@ DEFAULT_TIMEZONE: Final = "America/Sao_Paulo"
 DEFAULT_UPLOAD_TTL: Final = 3600
 LONGEST_UPLOAD_TTL: Final = 12 * 3600
 """Seconds; the sync of the bucket looks so far back for uploads."""
+DEFAULT_PICTURE_DAYS: Final = 7
+DEFAULT_DISAPPEARANCE: Final = 50
 DEFAULT_UPLOAD_MAX: Final = 100 * 1024 * 1024
 DEFAULT_VERIFY_SECONDS: Final = 900
 DEFAULT_VERIFY_BYTES: Final = 20 * 1024**3
@@ -82,6 +84,15 @@ class Settings:
     """How the shared bucket is reached."""
     service_map: Path | None = None
     """The file that describes the sales service's own tables (``TOOLKIT_SERVICE_MAP``); see ``toolkit db map``."""
+    evidence_prefixes: tuple[str, ...] = ()
+    """Where in the bucket evidence lies; the whole bucket where there is none (``EVIDENCE_PREFIX``)."""
+    ignored_prefixes: tuple[str, ...] = ()
+    """Parts of the bucket that are nobody's evidence (``EVIDENCE_IGNORE_PREFIXES``)."""
+    picture_days: int = DEFAULT_PICTURE_DAYS
+    """Days within which every object of the bucket is looked at again (``TOOLKIT_PICTURE_DAYS``)."""
+    disappearance_percent: int = DEFAULT_DISAPPEARANCE
+    """Share of objects, sales or records above which their disappearance must be confirmed
+    (``TOOLKIT_DISAPPEARANCE_PERCENT``)."""
     timezone: ZoneInfo = field(default_factory=lambda: ZoneInfo(DEFAULT_TIMEZONE))
     """The zone of times that are written without an offset (``TOOLKIT_TIMEZONE``)."""
     upload_ttl: int = DEFAULT_UPLOAD_TTL
@@ -130,6 +141,18 @@ class Settings:
             database_url=_database_url(value("DATABASE_URL")),
             evidence_bucket=value("EVIDENCE_BUCKET"),
             evidence_role_arn=value("EVIDENCE_ROLE_ARN"),
+            evidence_prefixes=_prefixes(value("EVIDENCE_PREFIX")),
+            ignored_prefixes=_prefixes(value("EVIDENCE_IGNORE_PREFIXES")),
+            picture_days=_between(
+                "TOOLKIT_PICTURE_DAYS", value("TOOLKIT_PICTURE_DAYS"), DEFAULT_PICTURE_DAYS, 1, 365
+            ),
+            disappearance_percent=_between(
+                "TOOLKIT_DISAPPEARANCE_PERCENT",
+                value("TOOLKIT_DISAPPEARANCE_PERCENT"),
+                DEFAULT_DISAPPEARANCE,
+                1,
+                100,
+            ),
             aws=_aws(value),
             service_map=_path(value("TOOLKIT_SERVICE_MAP")),
             timezone=_timezone(value("TOOLKIT_TIMEZONE") or DEFAULT_TIMEZONE),
@@ -247,6 +270,10 @@ def _aws(value: Callable[[str], str | None]) -> AwsSettings:
         s3_endpoint=_endpoint(value, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
         sts_endpoint=_endpoint(value, "AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL"),
     )
+
+
+def _prefixes(text: str | None) -> tuple[str, ...]:
+    return tuple(each.strip() for each in (text or "").split(",") if each.strip())
 
 
 def _endpoint(value: Callable[[str], str | None], *names: str) -> str | None:

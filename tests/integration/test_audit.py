@@ -11,7 +11,7 @@ from tests.conftest import SettableClock
 from tests.integration.audited import Story, day
 from toolkit.domain.evidence import EvidenceType, FileKind
 from toolkit.domain.masking import Unmasking
-from toolkit.errors import InvalidInput
+from toolkit.errors import InvalidInput, NothingEvaluated
 from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.storage.database import Database
 from toolkit.storage.tables import audit_runs, custody_events
@@ -223,7 +223,11 @@ def test_a_moment_that_nobody_can_know_is_refused(database: Database, clock: Set
 
 
 def test_an_audit_before_anything_was_seen(database: Database, clock: SettableClock) -> None:
-    result = run_audit(database, clock=clock)
+    with pytest.raises(NothingEvaluated, match="there is no sale in the service's table"):
+        run_audit(database, clock=clock)
+    with database.transaction() as connection:
+        assert connection.scalar(sa.select(sa.func.count()).select_from(audit_runs)) == 0
+    result = run_audit(database, clock=clock, as_of=day(1))
     assert (result.sales, result.open, len(result.rows)) == (0, 0, 0)
     assert result.by_group["compliant"].sum() == 0
     assert result.source.last_sync is None

@@ -50,11 +50,16 @@ def test_an_audit_of_a_past_day_shows_the_totals(
         "  D                      0           0         0",
         "",
         "What is missing, and why",
-        "  evidence type               file unusable  not uploaded yet  credentials expired  never requested",
-        "  POV                                     0                 0                    0                0",
-        "  AUT                                     0                 0                    0                0",
-        "  DOC_CONTRATANTE                         0                 0                    0                1",
-        "  DOC_RESPONSAVEL_FINANCEIRO              0                 0                    0                0",
+        "  evidence type               file unusable  file vanished  not uploaded yet  credentials expired"
+        "  never requested",
+        "  POV                                     0              0                 0                    0"
+        "                0",
+        "  AUT                                     0              0                 0                    0"
+        "                0",
+        "  DOC_CONTRATANTE                         0              0                 0                    0"
+        "                1",
+        "  DOC_RESPONSAVEL_FINANCEIRO              0              0                 0                    0"
+        "                0",
         "",
         "Age of what is open, in days",
         "  age    incomplete  conflict",
@@ -80,7 +85,7 @@ def test_times_are_read_in_the_time_zone_of_the_settings(
     for zone in ("America/Sao_Paulo", "Europe/Berlin"):
         environ = embedded_environment | {"TOOLKIT_TIMEZONE": zone}
         _, document = audited(environ, capsys, "--as-of", "2026-03-20 10:00")
-        missing[zone] = document["missing"][0]["EXPIRED"]
+        missing[zone] = document["missing"][0]["VANISHED"]
     assert missing == {"America/Sao_Paulo": 1, "Europe/Berlin": 0}
 
 
@@ -216,6 +221,7 @@ def test_a_report_of_now_tells_of_files_in_doubt(
     embedded_environment: dict[str, str], database: Database, bucket: Bucket, s3: Any, tmp_path: Path
 ) -> None:
     s3.put_object(Bucket=bucket.name, Key="stray/Ana Lima.pdf", Body=PDF)
+    Story(database).sale()
     file_findings = []
     for number, as_of in enumerate(([], ["--as-of", "2026-03-10"])):
         out = tmp_path / str(number)

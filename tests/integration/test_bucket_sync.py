@@ -13,14 +13,19 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+import sqlalchemy as sa
 
 from tests.integration.uploaded_sales import MP3, PDF, add_record, add_sale, rows
+from toolkit.domain.evidence import EvidenceType
 from toolkit.entrypoints.cli import main
-from toolkit.errors import BucketUnavailable
-from toolkit.operations.observe.bucket_sync import Synced, scope, sync_bucket
+from toolkit.errors import BucketUnavailable, MassDisappearance, WrongBucket
+from toolkit.operations.judge.audit import run_audit
+from toolkit.operations.observe.bucket_sync import Synced, adopt_bucket, picture_since, scope, sync_bucket
+from toolkit.operations.observe.disappearance import Tolerance
 from toolkit.storage import listing
-from toolkit.storage.bucket import Bucket
+from toolkit.storage.bucket import Area, Bucket
 from toolkit.storage.database import Database
+from toolkit.storage.tables import sales
 
 KEY = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/contract.pdf"
 OTHER_KEY = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000002/voice.mp3"
@@ -108,8 +113,9 @@ def test_keys_with_unusual_characters_are_observed(sync: Any, put: Any, database
 
 @pytest.fixture
 def _large_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make every bucket count as one that is not read whole each time."""
+    """Make every bucket count as one that is not read whole each time, and each key as a page of its own."""
     monkeypatch.setattr(scope, "SMALL", -1)
+    monkeypatch.setattr(scope, "PAGE", 1)
 
 
 def key(day: str, number: int = 1) -> str:
@@ -124,39 +130,133 @@ def test_a_nightly_reading_lists_only_the_days_that_can_have_changed(sync: Any, 
     clock.now += timedelta(days=1)  # to Tuesday noon; forms of Sunday 23:00 may have been alive at the reading
     put(key("2026/03/02"), PDF)
     put(key("2026/03/03"), PDF)
-    assert sync() == Synced(listed=3, appeared=2, changed=0, vanished=0, examined=2, full=False)
+    # Besides the days, the next key in the round over all keys: the first one, and then the second.
+    assert sync() == Synced(listed=4, appeared=2, changed=0, vanished=0, examined=2, full=False)
     clock.now += timedelta(hours=1)
-    assert sync() == Synced(listed=2, appeared=0, changed=0, vanished=0, examined=0, full=False)
+    assert sync() == Synced(listed=3, appeared=0, changed=0, vanished=0, examined=0, full=False)
+
+
+FOREIGN = "sales/S-1/voice.mp3"
 
 
 @pytest.mark.usefixtures("_large_bucket")
-def test_an_older_object_that_vanished_is_noticed_by_the_next_full_reading(
-    sync: Any, put: Any, clock: Any, s3: Any, bucket: Bucket
+@pytest.mark.parametrize("key_of_file", [None, FOREIGN])
+def test_a_file_of_an_open_sale_that_vanished_is_noticed_by_the_next_reading(
+    sync: Any, put: Any, clock: Any, s3: Any, bucket: Bucket, database: Database, key_of_file: str | None
 ) -> None:
-    put(key("2026/01/01"), PDF)
-    put(key("2026/03/02"), PDF)
+    add_sale(database)
+    requested_at = clock.now - timedelta(days=11)
+    _, own = add_record(database, evidence_type=EvidenceType.POV, requested_at=requested_at, key=key_of_file)
+    for each in (own, *(key("2026/01/01", number) for number in range(3))):
+        put(each, MP3)
+    assert sync().examined == 4
+    clock.now += timedelta(days=1)
+    s3.delete_object(Bucket=bucket.name, Key=own)
+    seen = sync()
+    assert (seen.vanished, seen.full) == (1, False)
+    found = run_audit(database, clock=clock)
+    assert found.rows["reasons"].tolist() == ["VANISHED|NEVER_REQUESTED"]
+
+
+@pytest.mark.usefixtures("_large_bucket")
+def test_an_object_of_no_open_sale_is_looked_at_in_its_turn_within_the_days_that_are_set(
+    sync: Any, put: Any, clock: Any, s3: Any, bucket: Bucket, database: Database
+) -> None:
+    for number in range(14):
+        put(key("2026/01/01", number), PDF)
+    first = clock.now
+    assert sync().full
+    for number in range(14):
+        s3.delete_object(Bucket=bucket.name, Key=key("2026/01/01", number))
+    seen, oldest = [], []
+    for _ in range(8):
+        clock.now += timedelta(days=1)
+        seen.append(sync(tolerance=Tolerance(confirmed=True)))
+        with database.transaction() as connection:
+            oldest.append(clock.now - picture_since(connection))
+    assert sum(each.vanished for each in seen) == 14
+    assert [each.full for each in seen[:5]] == [False] * 5
+    assert seen[0].vanished < 14
+    assert max(oldest) < timedelta(days=7)
+    assert oldest[0] == clock.now - timedelta(days=7) - first
+
+
+@pytest.mark.usefixtures("_large_bucket")
+def test_many_keys_to_ask_for_are_read_by_a_full_listing(
+    sync: Any, put: Any, clock: Any, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scope, "KEYS_FOR_A_PAGE", 1)
+    add_sale(database)
+    for number in range(3):
+        add_record(database, requested_at=clock.now - timedelta(days=30 + number))
+    put("a", PDF)
+    put("b", PDF)
+    assert [sync().full for clock.now in (clock.now, clock.now + timedelta(hours=1))] == [True, True]
+
+
+def test_a_plain_text_under_a_foreign_key_is_examined_when_a_record_names_it(
+    sync: Any, put: Any, database: Database, clock: Any
+) -> None:
+    put(FOREIGN, b"not a voice")
+    put("backup/of/others.bin", b"x")
+    assert sync().examined == 0
+    add_sale(database)
+    add_record(database, evidence_type=EvidenceType.POV, key=FOREIGN)
+    clock.now += timedelta(hours=1)
+    assert sync().examined == 1
+    assert rows(database, "SELECT kind FROM audit.content_checks") == [("other",)]
+
+
+def test_only_the_area_is_listed_and_a_key_that_a_record_names_is_asked_for_anyway(
+    sync: Any, put: Any, database: Database, bucket: Bucket, s3: Any
+) -> None:
+    bucket.area = Area(prefixes=("evidences/", "sales/"), ignored=("sales/tmp/",))
+    add_sale(database)
+    _, outside = add_record(database, key="elsewhere/voice.mp3")
+    for each in (KEY, "sales/S-1/a.pdf", "sales/tmp/b.pdf", "logs/c.txt", outside):
+        put(each, PDF)
+    assert sync().listed == 3
+    s3.delete_object(Bucket=bucket.name, Key=outside)
+    assert sync().vanished == 1
+
+
+def test_another_bucket_is_refused_until_it_is_adopted(
+    sync: Any, put: Any, database: Database, bucket: Bucket, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(KEY, PDF)
     sync()
-    s3.delete_object(Bucket=bucket.name, Key=key("2026/01/01"))
-    s3.delete_object(Bucket=bucket.name, Key=key("2026/03/02"))
-    clock.now += timedelta(hours=1)
-    assert sync() == Synced(listed=0, appeared=0, changed=0, vanished=1, examined=0, full=False)
-    assert sync(full=True) == Synced(listed=0, appeared=0, changed=0, vanished=1, examined=0)
-
-
-@pytest.mark.usefixtures("_large_bucket")
-def test_a_reading_is_full_by_itself_once_a_week_and_after_another_bucket(
-    sync: Any, clock: Any, database: Database, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    start = clock.now
-    assert [sync().full for clock.now in (start + timedelta(days=day) for day in (0, 1, 6, 7, 8))] == [
-        True,
-        False,
-        False,
-        True,
-        False,
-    ]
     monkeypatch.setattr(bucket, "endpoint", "elsewhere")
-    assert [sync().full, sync().full] == [True, False]
+    with pytest.raises(WrongBucket, match=r"belongs to the bucket .* run: toolkit bucket adopt"):
+        sync()
+    assert rows(database, "SELECT count(*) FROM audit.bucket_syncs") == [(1,)]
+    adopt_bucket(database, bucket, clock)
+    assert sync().full
+    assert rows(database, "SELECT count(*) FROM audit.custody_events WHERE kind = 'BUCKET_ADOPTED'") == [(1,)]
+
+
+def test_a_mass_disappearance_of_objects_stops_before_anything_is_written(
+    sync: Any, put: Any, s3: Any, bucket: Bucket, database: Database
+) -> None:
+    for number in range(12):
+        put(key("2026/03/02", number), PDF)
+    sync()
+    for number in range(11):
+        s3.delete_object(Bucket=bucket.name, Key=key("2026/03/02", number))
+    with pytest.raises(MassDisappearance, match=r"11 of the 12 objects .* --confirm-disappearance"):
+        sync()
+    assert rows(database, "SELECT count(*) FROM audit.object_observations WHERE gone_at IS NOT NULL") == [(0,)]
+    assert sync(tolerance=Tolerance(confirmed=True)).vanished == 11
+
+
+def test_a_mass_disappearance_of_sales_stops_before_anything_is_written(sync: Any, database: Database) -> None:
+    for number in range(12):
+        add_sale(database, f"S-{number}")
+    sync()
+    with database.transaction() as connection:
+        connection.execute(sa.delete(sales))
+    with pytest.raises(MassDisappearance, match=r"12 of the 12 sales"):
+        sync()
+    assert rows(database, "SELECT count(*) FROM audit.sale_observations WHERE gone_at IS NOT NULL") == [(0,)]
 
 
 @pytest.mark.usefixtures("_large_bucket")
@@ -234,6 +334,8 @@ def test_the_command_tells_what_it_found(
         "changed": 0,
         "vanished": 0,
         "examined": 1,
+        "archived": 0,
+        "unreadable": 0,
     }
     assert main(["bucket", "sync", "--full"], embedded_environment) == 0
     assert capsys.readouterr().out == "1 objects: 0 new, 0 overwritten, 0 vanished; 0 examined\n"

@@ -182,12 +182,25 @@ def test_objects_that_belong_to_nothing(put: Any, look: Any) -> None:
     stray = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/a.pdf"
     for key in (stray, "evidences/a.pdf", "backup/2026.zip", stray + "/more"):
         put(key, pdf())
-    assert [(finding.problem, finding.keys[0]) for finding in look()] == [
-        (IntegrityProblem.OBJECT_WITHOUT_RECORD, stray),
-        (IntegrityProblem.KEY_OUTSIDE_LAYOUT, "backup/2026.zip"),
-        (IntegrityProblem.KEY_OUTSIDE_LAYOUT, stray + "/more"),
-        (IntegrityProblem.KEY_OUTSIDE_LAYOUT, "evidences/a.pdf"),
-    ]
+    without_record, outside = look()
+    assert without_record == IntegrityFinding(IntegrityProblem.OBJECT_WITHOUT_RECORD, (stray,))
+    assert outside == IntegrityFinding(
+        IntegrityProblem.KEY_OUTSIDE_LAYOUT,
+        ("backup/2026.zip", stray + "/more", "evidences/a.pdf"),
+        detail="3 objects",
+    )
+
+
+def test_any_number_of_foreign_objects_is_one_finding_and_those_of_records_are_none(
+    database: Database, put: Any, look: Any
+) -> None:
+    add_sale(database)
+    add_record(database, key="sales/S-1/contract.pdf", expires_at=NOW)
+    for key in ("sales/S-1/contract.pdf", *(f"backup/{number}" for number in range(7))):
+        put(key, pdf())
+    [finding] = look()
+    assert (finding.problem, len(finding.keys)) == (IntegrityProblem.KEY_OUTSIDE_LAYOUT, 5)
+    assert finding.detail == "7 objects, of which the first 5 are named"
 
 
 @pytest.mark.parametrize(

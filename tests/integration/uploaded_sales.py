@@ -47,10 +47,11 @@ def add_record(
     media_type: str | None = None,
     requested_at: datetime = MONDAY,
     expires_at: datetime | None = None,
+    key: str | None = None,
 ) -> tuple[UUID, str]:
     """A record as ``request_upload`` keeps it: its id, and the key of its object."""
     evidence_id = new_id()
-    key = object_key(evidence_id, file_name, requested_at)
+    key = key or object_key(evidence_id, file_name, requested_at)
     media_type = media_type or ("audio/mpeg" if KIND_OF[evidence_type] is FileKind.AUDIO else "application/pdf")
     with database.transaction() as connection:
         connection.execute(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -49,12 +49,13 @@ MOMENT = timedelta(microseconds=1)
 
 @dataclass(frozen=True)
 class Stored:
-    """What lies in the bucket."""
+    """What lies in the bucket, or lay there before."""
 
     size: int
     kind: FileKind | None
     damaged: bool
     coverage: Coverage = Coverage.FIRST_BYTES
+    gone: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,11 @@ class Record:
     def state(self) -> EvidenceState:
         return evidence_state(
             EvidenceType(self.evidence_type),
-            size=self.stored.size if self.stored else None,
+            size=self.stored.size if self.stored and not self.stored.gone else None,
             kind=self.stored.kind if self.stored else None,
             damaged=self.stored is not None and self.stored.damaged,
             expired=None if self.expires_in is None else self.expires_in <= timedelta(0),
+            vanished=self.stored is not None and self.stored.gone,
         )
 
 
@@ -115,6 +117,7 @@ stored = st.builds(
     kind=st.sampled_from([None, *FileKind]),
     damaged=st.sampled_from([False, False, False, True]),
     coverage=st.sampled_from(Coverage),
+    gone=st.sampled_from([False, False, False, True]),
 )
 good = st.sampled_from([Stored(5000, kind, False) for kind in (None, FileKind.PDF, FileKind.AUDIO)])
 records = st.builds(
@@ -144,10 +147,7 @@ def inputs(found: list[Case]) -> tuple[pa.Table, pa.Table, pa.Table]:
             expires_at = None if record.expires_in is None else AS_OF + record.expires_in
             evidences.append((f"s{number}", record.evidence_type, key, requested_at, expires_at))
             if record.stored:
-                found_there = record.stored
-                objects.append(
-                    (key, found_there.size, found_there.kind, found_there.damaged, found_there.coverage)
-                )
+                objects.append((key, *astuple(record.stored)))
     return table(SALES, sales), table(EVIDENCES, evidences), table(OBJECTS, objects)
 
 

@@ -18,7 +18,13 @@ GUIDES = "\n".join(
     path.read_text(encoding="utf-8") for path in (ROOT / "README.md", ROOT / "notebooks" / "README.md")
 )
 COMMANDS = re.findall(r"^\$ (toolkit .+?)(?:\s{2,}#.*)?$", GUIDES, flags=re.MULTILINE)
-SYSTEM_VARIABLES = {"DATABASE_URL", "EVIDENCE_BUCKET", "EVIDENCE_ROLE_ARN"}
+SYSTEM_VARIABLES = {
+    "DATABASE_URL",
+    "EVIDENCE_BUCKET",
+    "EVIDENCE_ROLE_ARN",
+    "EVIDENCE_PREFIX",
+    "EVIDENCE_IGNORE_PREFIXES",
+}
 
 
 @pytest.mark.parametrize("line", sorted(set(COMMANDS)))

@@ -18,7 +18,12 @@ SHORT = {
     "DR": EvidenceType.DOC_RESPONSAVEL_FINANCEIRO,
     "DCR": EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO,
 }
-MARKS = {"!": EvidenceState.UNUSABLE, "-": EvidenceState.VANISHED, "?": EvidenceState.NOT_UPLOADED, "~": EvidenceState.EXPIRED}
+MARKS = {
+    "!": EvidenceState.UNUSABLE,
+    "-": EvidenceState.VANISHED,
+    "?": EvidenceState.NOT_UPLOADED,
+    "~": EvidenceState.EXPIRED,
+}
 
 
 def evidences(text: str) -> list[Evidence]:
@@ -47,6 +52,8 @@ DC                | incomplete POV:NEVER_REQUESTED
 POV DR            | incomplete DC:NEVER_REQUESTED
 POV? DC~          | incomplete POV:NOT_UPLOADED DC:EXPIRED
 POV! POV? POV~ DC | incomplete POV:UNUSABLE
+POV! POV- POV? DC | incomplete POV:UNUSABLE
+POV- POV? POV~ DC | incomplete POV:VANISHED
 POV? POV~ DC      | incomplete POV:NOT_UPLOADED
 POV DC~ DCR?      | incomplete DC:NOT_UPLOADED
 POV DC~ DCR!      | incomplete DC:UNUSABLE
@@ -126,6 +133,16 @@ def test_the_state_of_a_record(
     size: int | None, kind: FileKind | None, damaged: bool, expired: bool | None, state: EvidenceState
 ) -> None:
     assert evidence_state(EvidenceType.POV, size=size, kind=kind, damaged=damaged, expired=expired) is state
+
+
+@pytest.mark.parametrize("expired", [True, False])
+def test_a_file_that_was_seen_and_is_gone_has_vanished(expired: bool) -> None:
+    def state(size: int | None) -> EvidenceState:
+        return evidence_state(
+            EvidenceType.POV, size=size, kind=None, damaged=False, expired=expired, vanished=True
+        )
+
+    assert (state(None), state(1)) == (EvidenceState.VANISHED, EvidenceState.COUNTED)
 
 
 evidence_sets = st.lists(

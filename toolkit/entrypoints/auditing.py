@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.masking import Unmasking
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.operations.judge.audit import AuditResult, run_audit
-from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.observe.service_history import observe_service
+from toolkit.operations.observe.bucket_sync import Synced, sync_bucket
+from toolkit.operations.observe.disappearance import Tolerance
 from toolkit.operations.progress import Progress
 from toolkit.operations.prove.custody_log import seal_events
 from toolkit.operations.verify.contents import Budget, verify_contents
@@ -20,6 +20,7 @@ def audit(
     *,
     as_of: datetime | None = None,
     sync: bool = True,
+    confirmed: bool = False,
     verify: bool = True,
     unmasking: Unmasking | None = None,
     with_file_findings: bool = False,
@@ -29,13 +30,13 @@ def audit(
 
     An audit of now looks at the sales and the bucket first, verifies contents within the budget of the settings
     unless ``verify`` is off, and seals the custody log; with ``sync`` off it does nothing of this;
-    an audit of the past takes what was seen then. ``with_file_findings`` also looks at the files themselves, as
-    ``toolkit evidence findings`` does. ``unmasking`` has CPFs shown whole.
+    an audit of the past takes what was seen then. ``confirmed`` takes a mass disappearance for true;
+    ``with_file_findings`` also looks at the files themselves, as ``toolkit evidence findings`` does. ``unmasking``
+    has CPFs shown whole.
     """
     verification = None
     if sync and as_of is None:
-        observe_service(application.database, application.clock)
-        sync_bucket(application.database, application.bucket, clock=application.clock, progress=progress)
+        sync_now(application, confirmed=confirmed, progress=progress)
         if verify:
             verification = verify_contents(
                 application.database,
@@ -60,3 +61,23 @@ def audit(
 def deadlines_of(application: ApplicationContext) -> Deadlines:
     """The deadlines of the settings, in their time zone."""
     return Deadlines(application.settings.timezone, application.settings.deadlines)
+
+
+def sync_now(
+    application: ApplicationContext,
+    *,
+    full: bool = False,
+    confirmed: bool = False,
+    progress: Progress | None = None,
+) -> Synced:
+    """Look at the sales, their records and the bucket, as the settings say."""
+    settings = application.settings
+    return sync_bucket(
+        application.database,
+        application.bucket,
+        clock=application.clock,
+        full=full,
+        every_key_within=timedelta(days=settings.picture_days),
+        tolerance=Tolerance(settings.disappearance_percent, confirmed),
+        progress=progress,
+    )

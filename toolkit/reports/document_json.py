@@ -14,7 +14,7 @@
     problems   [{problem, severity, sales}]
     fileFindings  [{problem, saleIds, evidenceIds, folders, detail}]      about the files themselves
     ages       [{ageDays, incomplete, conflict}]               open sales by days since their creation
-    source     {database, embedded, bucket, lastSync, toolkit, rules, seal, recordsAssumedAt}
+    source     {database, embedded, bucket, lastSync, toolkit, rules, seal, pictureSince, recordsAssumedAt}
     rows       [{saleId, ...}]   one a sale that is not compliant: the columns of the CSV, with real lists,
                                  ``missing`` as [{evidenceType, reason}]
 """
@@ -94,6 +94,7 @@ def summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
             "toolkit": source.toolkit,
             "rules": source.rules,
             "seal": source.seal,
+            "pictureSince": iso(source.picture_since, timezone) if source.picture_since else None,
             "recordsAssumedAt": iso(source.records_assumed_at, timezone) if source.records_assumed_at else None,
         },
     }

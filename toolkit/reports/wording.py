@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Final, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -158,6 +159,15 @@ def notices(result: AuditResult, language: Language = ENGLISH, timezone: ZoneInf
         )
     if result.source.last_sync is None and result.sales:
         found.append(say("The bucket had never been read at this moment, so no file could count."))
+    since = result.source.picture_since
+    if since is not None and result.as_of - since > timedelta(days=1):
+        found.append(
+            say(
+                "Files of completed sales are as they were last seen, some of them at %(moment)s; those of open "
+                "sales were looked at by the last reading of the bucket.",
+                moment=language.moment(since, timezone),
+            )
+        )
     assumed_at = result.source.records_assumed_at
     if assumed_at is not None and result.as_of < assumed_at:
         found.append(
@@ -236,6 +246,9 @@ def provenance(result: AuditResult, timezone: ZoneInfo, language: Language = ENG
         say("Database"): source.database,
         say("Bucket"): sync.bucket if sync else say("never read"),
         say("Bucket read"): language.moment(sync.finished_at, timezone) if sync else say("never"),
+        say("Oldest part of the picture"): (
+            language.moment(source.picture_since, timezone) if source.picture_since else say("never")
+        ),
         say("Files counted unexamined"): language.number(result.unexamined),
         say("Sales without a client"): language.number(result.without_client),
         say("Times"): say("in %(zone)s", zone=timezone.key),

@@ -27,7 +27,7 @@ from botocore.exceptions import (
 )
 from botocore.exceptions import ConnectionError as NoConnection
 
-from toolkit.errors import BucketError, BucketUnavailable
+from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived, ObjectDenied
 
 _CREDENTIALS: Final = "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
 
@@ -120,6 +120,10 @@ class Server:
             return BucketError(f"The {self.name} {_REFUSALS[code]}.")
         if code == "404" and operation == "HeadBucket":
             return BucketError(f"The {self.name} {_REFUSALS['NoSuchBucket']}.")
+        if code == "InvalidObjectState":
+            return ObjectArchived(f"The {self.name} holds the object in an archive; restore it before it is read.")
+        if status == 403 and operation in {"GetObject", "HeadObject"}:
+            return ObjectDenied(f"The {self.name} denied reading an object: the credentials lack s3:GetObject.")
         if status == 403:
             needed = _PERMISSIONS.get(operation, operation)
             return BucketError(f"The {self.name} denied access: the credentials are wrong, or lack {needed}.")

@@ -11,7 +11,8 @@ from typing import Final
 
 from botocore.exceptions import ClientError
 
-from toolkit.errors import BucketError
+from toolkit.domain.contents import GoneHow
+from toolkit.errors import BucketError, BucketUnavailable
 from toolkit.settings import AwsSettings, Settings
 from toolkit.storage import embedded as embedded_services
 from toolkit.storage.aws_errors import Server, shown_address, status_of
@@ -19,9 +20,30 @@ from toolkit.storage.aws_sessions import Access, SigningSessions
 from toolkit.storage.listing import Listing, ObjectSeen
 from toolkit.storage.post_policy import signed_fields
 
-__all__ = ["Bucket", "ObjectSeen", "UploadForm"]
+__all__ = ["Area", "Bucket", "ObjectSeen", "UploadForm"]
 
 _CHUNK: Final = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """The part of a bucket that listings show: keys under any of ``prefixes`` (none: all), not ``ignored``."""
+
+    prefixes: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+    def shows(self, key: str) -> bool:
+        """Tell whether a listing shows the key."""
+        return (not self.prefixes or key.startswith(self.prefixes)) and not key.startswith(self.ignored)
+
+    def within(self, prefix: str) -> list[str]:
+        """The prefixes to list for the keys with ``prefix``."""
+        wanted = self.prefixes or ("",)
+        return sorted({max(each, prefix, key=len) for each in wanted if _nested(each, prefix)})
+
+
+def _nested(one: str, other: str) -> bool:
+    return one.startswith(other) or other.startswith(one)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +63,16 @@ class Bucket:
     """
 
     def __init__(
-        self, name: str, aws: AwsSettings, *, role_arn: str | None = None, embedded: bool = False
+        self,
+        name: str,
+        aws: AwsSettings,
+        *,
+        role_arn: str | None = None,
+        embedded: bool = False,
+        area: Area | None = None,
     ) -> None:
         self.name = name
+        self.area = area or Area()
         self.embedded = embedded
         self._server = _server(name, aws.s3_endpoint, embedded)
         with self._server.translated():
@@ -61,8 +90,9 @@ class Bucket:
         Raises:
             EmbeddedServiceError: the embedded one cannot be started.
         """
+        area = Area(settings.evidence_prefixes, settings.ignored_prefixes)
         if settings.evidence_bucket is not None:
-            return cls(settings.evidence_bucket, settings.aws, role_arn=settings.evidence_role_arn)
+            return cls(settings.evidence_bucket, settings.aws, role_arn=settings.evidence_role_arn, area=area)
         access = embedded_services.bucket_access(settings.home)
         aws = AwsSettings(
             access_key_id=access.access_key,
@@ -71,7 +101,7 @@ class Bucket:
             s3_endpoint=access.endpoint_url,
             sts_endpoint=access.endpoint_url,
         )
-        return cls(access.bucket, aws, embedded=True)
+        return cls(access.bucket, aws, embedded=True, area=area)
 
     def presign_post(self, key: str, *, max_bytes: int, expires_at: datetime) -> UploadForm:
         """A form that uploads one file of 1 to ``max_bytes`` bytes to ``key``, and nothing else.
@@ -94,9 +124,11 @@ class Bucket:
         return UploadForm(self._form_url, fields, expires_at)
 
     def seen(self, prefix: str = "", *, after: str = "") -> Iterator[list[ObjectSeen]]:
-        """The objects whose keys start with ``prefix`` and sort after ``after`` (as UTF-8), page by page."""
+        """The objects of the area with ``prefix`` in their keys that sort after ``after`` (as UTF-8), in pages."""
         with self._server.translated():
-            yield from self._listing.pages(prefix, after)
+            for each in self.area.within(prefix):
+                for page in self._listing.pages(each, after):
+                    yield [item for item in page if self.area.shows(item.key)] if self.area.ignored else page
 
     def head(self, key: str) -> ObjectSeen | None:
         """The object under ``key`` as it is now, ``None`` where there is none."""
@@ -107,7 +139,31 @@ class Bucket:
                 if status_of(error) == 404:
                     return None
                 raise
-        return ObjectSeen(key, item["ContentLength"], item["ETag"].strip('"'), item["LastModified"])
+        etag, version = item["ETag"].strip('"'), item.get("VersionId")
+        return ObjectSeen(key, item["ContentLength"], etag, item["LastModified"], version)
+
+    def keeps_versions(self) -> bool:
+        """Tell whether the bucket keeps the versions of its objects, or may do so."""
+        try:
+            with self._server.translated():
+                return "Status" in self._client.get_bucket_versioning(Bucket=self.name)
+        except BucketUnavailable:
+            raise
+        except BucketError:
+            return True  # the answer to each object tells
+
+    def how_gone(self, key: str) -> GoneHow | None:
+        """How the object under ``key`` was deleted; ``None`` where there is one."""
+        with self._server.translated():
+            try:
+                self._client.head_object(Bucket=self.name, Key=key)
+            except ClientError as error:
+                if status_of(error) != 404:
+                    raise
+                headers = error.response["ResponseMetadata"].get("HTTPHeaders", {})
+                marked = headers.get("x-amz-delete-marker") == "true"
+                return GoneHow.DELETE_MARKER if marked else GoneHow.DELETED
+        return None
 
     def read(self, key: str, start: int, length: int) -> bytes:
         """``length`` bytes of the object from ``start``, fewer where it ends before.

@@ -73,7 +73,8 @@ def _history() -> Iterator[str]:
         if table in tables.APPEND_ONLY:
             yield f"INSERT ON {table.fullname}"
         elif table in tables.CLOSED_ONCE:
-            yield f"INSERT, UPDATE (gone_at) ON {table.fullname}"
+            ends = ", ".join(name for name in ("gone_at", "gone_how") if name in table.columns)
+            yield f"INSERT, UPDATE ({ends}) ON {table.fullname}"
         elif table is tables.partner_subjects:
             yield f"INSERT, UPDATE (revoked_at, revoked_by) ON {table.fullname}"
         else:

@@ -30,12 +30,16 @@ _CONNECTIONS: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class ObjectSeen:
-    """An object as the bucket lists it; ``size`` in bytes, ``etag`` without quotes."""
+    """An object as the bucket shows it; ``size`` in bytes, ``etag`` without quotes.
+
+    ``version_id`` is known where it was asked for by its key in a bucket that keeps versions.
+    """
 
     key: str
     size: int
     etag: str
     last_modified: datetime
+    version_id: str | None = None
 
 
 _Page = tuple[list[ObjectSeen], str | None]

@@ -146,6 +146,7 @@ evidence_observations = Table(
     Column("gone_at", _moment),
     Column("assumed_at", _moment),
     Index(None, "evidence_id"),
+    Index("evidence_observations_object_key_idx", "object_key", postgresql_where=text("gone_at IS NULL")),
     Index(
         "evidence_observations_current_idx", "evidence_id", unique=True, postgresql_where=text("gone_at IS NULL")
     ),
@@ -167,9 +168,14 @@ object_observations = Table(
     Column("seen_at", _moment, nullable=False),
     Column("gone_at", _moment),
     Index("object_observations_current_idx", "key", unique=True, postgresql_where=text("gone_at IS NULL")),
-    Index("object_observations_day_idx", text('"left"(key, 21)'), postgresql_where=text("gone_at IS NULL")),
+    Column("version_id", Text),
+    Column("gone_how", Text),
+    Index("object_observations_key_idx", text('key COLLATE "C"')),
 )
-"""What the toolkit saw under each key of the bucket; an overwritten object is a new row."""
+"""What the toolkit saw under each key of the bucket; an overwritten object is a new row.
+
+``version_id`` is known where the bucket is versioned; ``gone_how`` is a ``GoneHow``.
+"""
 
 content_checks = Table(
     "content_checks",
@@ -267,8 +273,25 @@ bucket_syncs = Table(
     Column("listed", sa.BigInteger, nullable=False),
     Column("appeared", sa.BigInteger, nullable=False),
     Column("vanished", sa.BigInteger, nullable=False),
+    Column("cycle", sa.BigInteger),
+    Column("read_to", Text),
+    Column("asked", sa.BigInteger),
+    Column("unreadable", sa.BigInteger),
 )
-"""Each finished reading of the bucket."""
+"""Each finished reading of the bucket.
+
+Readings go round all keys in cycles: one read those after the ``read_to`` of the one before, up to its own, or to
+the end where that is null. ``asked`` counts the keys that were asked for one by one.
+"""
+
+adopted_buckets = Table(
+    "adopted_buckets",
+    toolkit,
+    Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True),
+    Column("bucket", Text, nullable=False),
+    Column("adopted_at", _moment, nullable=False),
+)
+"""The bucket that this database belongs to is the last one here."""
 
 observation_clock = Table(
     "observation_clock",
@@ -376,6 +399,7 @@ APPEND_ONLY: Final = (
     evidence_requests,
     token_revocations,
     bucket_syncs,
+    adopted_buckets,
     audit_runs,
     waivers,
     waiver_revocations,

@@ -21,7 +21,7 @@ from toolkit.reports.wording import headline, notices
 @audit_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
-def audit(ctx: Context, as_of: str | None, no_sync: bool, no_verify: bool, as_json: bool) -> int:
+def audit(ctx: Context, as_of: str | None, no_sync: bool, no_verify: bool, confirmed: bool, as_json: bool) -> int:
     """Judge every sale by the evidence that lies in the bucket, and show the totals.
 
     \b
@@ -37,9 +37,10 @@ def audit(ctx: Context, as_of: str | None, no_sync: bool, no_verify: bool, as_js
       toolkit audit --as-of 2026-11-20
       toolkit audit --as-of "2026-11-20 18:00" --json
 
-    Exit status 3: some sale is not compliant.
+    Exit status 3: some sale is not compliant. Exit status 1: nothing was evaluated, because
+    no sale is there, or because most sales, records or objects are gone at once.
     """
-    result = asked_for(ctx, as_of, no_sync, no_verify)
+    result = asked_for(ctx, as_of, no_sync, no_verify, confirmed)
     if as_json:
         print_json(summary(result, ctx.settings.timezone))
     else:

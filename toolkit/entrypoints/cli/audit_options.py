@@ -17,13 +17,21 @@ from toolkit.operations.judge.audit import AuditResult
 
 
 def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--as-of``, ``--no-sync`` and ``--no-verify``."""
+    """Add ``--as-of``, ``--no-sync``, ``--no-verify`` and ``--confirm-disappearance``."""
     as_of = click.option("--as-of", metavar="TIME", help=f"A moment in the past: {EXAMPLES}. Now by default.")
     no_sync = click.option("--no-sync", is_flag=True, help="Do not look at the sales and the bucket first.")
     no_verify = click.option(
         "--no-verify", is_flag=True, help="Do not verify the contents of new files first; the report says so."
     )
-    return as_of(no_sync(no_verify(command)))
+    return as_of(no_sync(no_verify(confirm_disappearance(command))))
+
+
+confirm_disappearance = click.option(
+    "--confirm-disappearance",
+    "confirmed",
+    is_flag=True,
+    help="Go on although most sales, records or objects are gone at once.",
+)
 
 
 def asked_for(
@@ -31,6 +39,7 @@ def asked_for(
     as_of: str | None,
     no_sync: bool,
     no_verify: bool,
+    confirmed: bool,
     *,
     unmasking: Unmasking | None = None,
     with_file_findings: bool = False,
@@ -45,6 +54,7 @@ def asked_for(
         ctx.application,
         as_of=moment,
         sync=not no_sync,
+        confirmed=confirmed,
         verify=not no_verify,
         unmasking=unmasking,
         with_file_findings=with_file_findings,

@@ -32,6 +32,7 @@ def findings(
     as_of: str | None,
     no_sync: bool,
     no_verify: bool,
+    confirmed: bool,
     status: str | None,
     code: str | None,
     partner: str | None,
@@ -55,7 +56,7 @@ def findings(
 
     Exit status 3: some finding is open or reopened.
     """
-    result = asked_for(ctx, as_of, no_sync, no_verify, with_file_findings=True)
+    result = asked_for(ctx, as_of, no_sync, no_verify, confirmed, with_file_findings=True)
     if partner is not None:
         result = result.for_partner(partner)
     found = result.life.findings

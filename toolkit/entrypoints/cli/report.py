@@ -45,6 +45,7 @@ def report(
     as_of: str | None,
     no_sync: bool,
     no_verify: bool,
+    confirmed: bool,
     out: Path,
     formats: str,
     show_cpf: bool,
@@ -72,7 +73,7 @@ def report(
     except InvalidInput as error:
         raise click.BadParameter(str(error), param_hint="--format") from None
     unmasking = _unmasking(show_cpf, reason)
-    result = asked_for(ctx, as_of, no_sync, no_verify, unmasking=unmasking, with_file_findings=True)
+    result = asked_for(ctx, as_of, no_sync, no_verify, confirmed, unmasking=unmasking, with_file_findings=True)
     written = write_report(result, out, wanted, timezone=ctx.settings.timezone)
     note(f"{headline(result)}.")
     for text in notices(result):

@@ -70,6 +70,7 @@ def records_of(database: Database, sale_id: str, clock: Clock) -> list[EvidenceR
             seen.c.size,
             looked.c.kinds,
             looked.c.damaged,
+            seen_before(evidences.c.object_key).label("seen_before"),
         )
         .outerjoin(withdrawals, withdrawals.c.evidence_id == evidences.c.id)
         .outerjoin(evidence_requests, evidence_requests.c.evidence_id == evidences.c.id)
@@ -95,6 +96,7 @@ def records_of(database: Database, sale_id: str, clock: Clock) -> list[EvidenceR
                 kind=FileKind(row.kinds[-1]) if row.kinds else None,
                 damaged=bool(row.damaged),
                 expired=ran_out(row.expires_at, now),
+                vanished=row.seen_before,
             )
             if row.evidence_type in set(EvidenceType)
             else None,
@@ -106,3 +108,9 @@ def records_of(database: Database, sale_id: str, clock: Clock) -> list[EvidenceR
         )
         for row in rows
     ]
+
+
+def seen_before(key: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
+    """Tell whether an object was ever seen under the key."""
+    earlier = object_observations.alias("earlier")
+    return sa.exists().where(sa.collate(earlier.c.key, "C") == key)

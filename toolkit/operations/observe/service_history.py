@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.operations import Clock
+from toolkit.operations.observe.disappearance import FEW, Tolerance
 from toolkit.storage.database import Database
 from toolkit.storage.observation_clock import stamp
 from toolkit.storage.tables import evidence_observations, evidences, sale_observations, sales
@@ -58,11 +59,24 @@ class Observed:
     vanished: int
 
 
-def observe_service(database: Database, clock: Clock) -> tuple[Observed, Observed]:
-    """Note what changed in the sales, and in the evidence records, since the last look, whoever changed it."""
+def observe_service(
+    database: Database, clock: Clock, tolerance: Tolerance | None = None
+) -> tuple[Observed, Observed]:
+    """Note what changed in the sales, and in the evidence records, since the last look, whoever changed it.
+
+    Raises:
+        MassDisappearance: most of them are gone; nothing was written.
+    """
+    tolerance = tolerance or Tolerance()
     with database.transaction() as connection:
         now = stamp(connection, clock)
-        return _observe(connection, _SALES, now), _observe(connection, _RECORDS, now)
+        found = _observe(connection, _SALES, now), _observe(connection, _RECORDS, now)
+        for observed, history, what in zip(found, (_SALES, _RECORDS), ("sales", "evidence records"), strict=True):
+            if observed.vanished > FEW:
+                current = sa.select(sa.func.count()).where(history.observations.c.gone_at.is_(None))
+                left = connection.execute(current).scalar_one() - observed.appeared
+                tolerance.check(observed.vanished, left + observed.vanished, what)
+        return found
 
 
 def observe_sales(connection: Connection, clock: Clock, sale_id: str | None = None) -> Observed:

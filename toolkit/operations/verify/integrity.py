@@ -16,6 +16,9 @@ from sqlalchemy import Connection, Row
 from toolkit.domain.integrity import LAYOUT, IntegrityFinding, IntegrityProblem, same_type
 from toolkit.storage.database import Database
 
+EXAMPLES: Final = 5
+"""Objects outside the layout that are named."""
+
 LATE_BY: Final = timedelta(minutes=15)
 """How long after its credentials ran out a file may be written: an upload that began in time takes its time."""
 
@@ -83,8 +86,13 @@ def _without_record(connection: Connection) -> Iterator[IntegrityFinding]:
 
 
 def _outside_layout(connection: Connection) -> Iterator[IntegrityFinding]:
-    for row in connection.execute(sa.text(_OUTSIDE_LAYOUT), {"layout": _LAYOUT}):
-        yield IntegrityFinding(IntegrityProblem.KEY_OUTSIDE_LAYOUT, (row.key,))
+    """One finding for all of them: a bucket that others use too may hold any number."""
+    bound = {"layout": _LAYOUT, "examples": EXAMPLES}
+    row = connection.execute(sa.text(_OUTSIDE_LAYOUT), bound).one()
+    if row.objects:
+        detail = f"{row.objects:,} objects" if row.objects > 1 else ""
+        detail += f", of which the first {EXAMPLES} are named" if row.objects > EXAMPLES else ""
+        yield IntegrityFinding(IntegrityProblem.KEY_OUTSIDE_LAYOUT, tuple(row.keys), detail=detail)
 
 
 def _finding(problem: IntegrityProblem, row: Row[Any], detail: str) -> IntegrityFinding:
@@ -213,5 +221,13 @@ _WITHOUT_RECORD: Final = """
 """
 
 _OUTSIDE_LAYOUT: Final = """
-    SELECT key FROM audit.object_observations WHERE gone_at IS NULL AND key !~ :layout ORDER BY key
+    WITH outside AS (
+        SELECT key
+        FROM audit.object_observations AS seen
+        WHERE gone_at IS NULL
+          AND key !~ :layout
+          AND NOT EXISTS (SELECT FROM audit_service.evidences WHERE object_key = seen.key)
+    )
+    SELECT (SELECT count(*) FROM outside) AS objects,
+           ARRAY(SELECT key FROM outside ORDER BY key LIMIT :examples) AS keys
 """

@@ -58,9 +58,16 @@ EVIDENCES: Final = ibis.schema(
 """
 
 OBJECTS: Final = ibis.schema(
-    {"key": "!string", "size": "!int64", "kind": "string", "damaged": "!boolean", "coverage": "!string"}
+    {
+        "key": "!string",
+        "size": "!int64",
+        "kind": "string",
+        "damaged": "!boolean",
+        "coverage": "!string",
+        "gone": "!boolean",
+    }
 )
-"""One row an object that lies in the bucket, ``size`` in bytes.
+"""One row a key under which an object lies in the bucket, or lay before (``gone``); ``size`` in bytes.
 
 ``kind`` is a ``FileKind``, null where nobody has looked at the bytes yet; ``damaged`` stands for every fault
 that was found in them; ``coverage`` is a ``Coverage``.
@@ -109,10 +116,12 @@ def _attempts(evidences: Table, objects: Table, as_of: datetime) -> Table:
     known = evidences.filter(evidences.evidence_type.isin(list(EvidenceType)))
     found = known.left_join(objects, known.object_key == objects.key)
     absent = found.key.isnull()
+    gone = found.gone.fill_null(False)
     expired = found.expires_at <= ibis.literal(as_of)
     demanded = found.evidence_type.cases(*KIND_OF.items())
     usable = (found["size"] > 0) & (found.kind.isnull() | (found.kind == demanded)) & ~found.damaged
     rank = ibis.cases(
+        (gone, _ORDER.index(EvidenceState.VANISHED)),
         (absent & expired, _ORDER.index(EvidenceState.EXPIRED)),
         (absent & found.expires_at.isnull(), _ORDER.index(EvidenceState.EXPIRY_UNKNOWN)),
         (absent, _ORDER.index(EvidenceState.NOT_UPLOADED)),

@@ -52,7 +52,7 @@ def evidences_at(as_of: datetime) -> Table:
 
 
 def objects_at(as_of: datetime) -> Table:
-    """The objects that lay in the bucket, with what was known of their contents by then.
+    """The objects that lay in the bucket, with what was known of their contents by then, and those that were gone.
 
     The latest look says of what kind they are; a fault that any look found stays with that version.
     """
@@ -65,7 +65,8 @@ def objects_at(as_of: datetime) -> Table:
     )
     failures = unbound(tables.verification_failures, "observation_id", "failed_at")
     failed = failures.filter(failures.failed_at <= ibis.literal(as_of)).select(failed_id="observation_id")
-    seen = _seen(unbound(tables.object_observations, "id", "key", "size", *_HELD), as_of)
+    observed = unbound(tables.object_observations, "id", "key", "size", *_HELD)
+    seen = _seen(observed, as_of)
     found = seen.left_join(contents, seen.id == contents.observation_id)
     found = found.left_join(failed, found.id == failed.failed_id)
     coverage = ibis.cases(
@@ -74,7 +75,22 @@ def objects_at(as_of: datetime) -> Table:
         (found.kind.notnull(), Coverage.FIRST_BYTES),
         else_=Coverage.NEVER,
     )
-    return found.mutate(damaged=found.damaged.fill_null(False), coverage=coverage).select(*OBJECTS.names)
+    there = found.mutate(damaged=found.damaged.fill_null(False), coverage=coverage, gone=False)
+    return _as_objects(there).union(_as_objects(_vanished(observed, seen, as_of)))
+
+
+def _vanished(observed: Table, held: Table, as_of: datetime) -> Table:
+    """The keys under which an object was seen, and none any more."""
+    closed = observed.filter(observed.gone_at <= ibis.literal(as_of))
+    keys = closed.anti_join(held, "key").select("key").distinct()
+    return keys.mutate(
+        size=0, kind=ibis.null(str), damaged=False, coverage=ibis.literal(Coverage.NEVER), gone=True
+    )
+
+
+def _as_objects(found: Table) -> Table:
+    """The columns of ``OBJECTS``, with types that both parts of a union share."""
+    return found.select(**{name: found[name].cast(kind.copy(nullable=True)) for name, kind in OBJECTS.items()})
 
 
 def _seen(observations: Table, as_of: datetime) -> Table:

@@ -23,7 +23,7 @@ from toolkit.domain.findings import Problem, Status
 from toolkit.domain.integrity import IntegrityFinding
 from toolkit.domain.masking import Unmasking, mask_cpf
 from toolkit.domain.versions import rules_fingerprint, toolkit_version
-from toolkit.errors import InvalidInput
+from toolkit.errors import InvalidInput, NothingEvaluated
 from toolkit.operations import Clock
 from toolkit.operations.judge.audit.census import by_partner, census, to_act_on
 from toolkit.operations.judge.audit.details import faults_at, withdrawals_at
@@ -34,6 +34,7 @@ from toolkit.operations.judge.audit.present import present_file_findings, presen
 from toolkit.operations.judge.audit.result import ROW_COLUMNS, AuditResult
 from toolkit.operations.judge.audit.source import LastSync, Source
 from toolkit.operations.judge.findings.history import note_findings
+from toolkit.operations.observe.bucket_sync import picture_since
 from toolkit.operations.prove.custody_log import record_unmasking
 from toolkit.operations.verify.contents import Verified
 from toolkit.operations.verify.integrity import integrity_findings_seen
@@ -48,6 +49,12 @@ _AUDITED: Final = "audited_sales"
 _FIRST_YEAR: Final = 1970
 
 DEFAULT_DEADLINES: Final = Deadlines(ZoneInfo("America/Sao_Paulo"))
+
+_NO_SALES: Final = (
+    "Nothing was evaluated: there is no sale in the service's table, or none that this database user may see. "
+    "Check DATABASE_URL, row level security and the service map; sales come into an embedded database by: "
+    "toolkit sales load"
+)
 
 
 def run_audit(
@@ -76,6 +83,7 @@ def run_audit(
         verification: what the verification of contents before this audit did, if there was one.
 
     Raises:
+        NothingEvaluated: there is no sale now.
         InvalidInput: ``as_of`` lies in the future or carries no offset.
         DatabaseError: the database could not be asked.
     """
@@ -95,6 +103,7 @@ def run_audit(
         completions = _read(connection, by_partner(audited))
         last_sync, seal = _last_sync(connection, moment), _newest_seal(connection, moment)
         assumed_at = connection.scalar(sa.select(sa.func.max(tables.evidence_observations.c.assumed_at)))
+        picture = picture_since(connection, moment)
         with_files = with_file_findings and as_of is None
         file_findings = tuple(integrity_findings_seen(connection)) if with_files else ()
         of_files = present_file_findings(file_findings, _sales_of(connection, file_findings))
@@ -108,6 +117,7 @@ def run_audit(
         last_sync=last_sync,
         seal=seal,
         records_assumed_at=assumed_at,
+        picture_since=picture,
     )
     is_open = told["status"] != Status.COMPLIANT
     result = AuditResult(
@@ -128,6 +138,8 @@ def run_audit(
     )
     of_sales = present_findings(told)
     if as_of is None:
+        if not result.sales:
+            raise NothingEvaluated(_NO_SALES)
         with database.transaction() as connection:
             take(connection, Lock.FINDING_HISTORY)
             _note(connection, result, with_files)

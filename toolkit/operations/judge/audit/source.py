@@ -29,5 +29,7 @@ class Source:
     """``None`` where the bucket had never been read."""
     seal: str | None
     """The hash of the newest seal of the custody log then; kept here, it later proves an exported log."""
+    picture_since: datetime | None = None
+    """When that part of the bucket was looked at that had waited longest; objects of open sales never wait."""
     records_assumed_at: datetime | None = None
     """Until when evidence records were not observed: what is said of earlier moments is what they were then."""

@@ -1,10 +1,11 @@
-"""Read the bucket into the database: a listing, then the first bytes of objects not examined yet.
+"""Read the bucket into the database: its objects, then the first bytes of those not examined yet.
 
 ::
 
-    scope             the keys that a reading lists: all of them, or the days that can have changed
-    listing           those keys, several parts of the bucket side by side
-    object_history    the listing becomes ``audit.object_observations``, in one transaction
+    belonging         the one bucket that the database belongs to
+    scope             the keys that a reading looks at, so that the picture is known to be no older than stated
+    listing           the objects under those keys, several parts of the bucket side by side
+    object_history    they become ``audit.object_observations``, in one transaction
     type_detection    the kind of each new object, by its first bytes
 
 The row in ``audit.bucket_syncs`` comes last: a reading that was killed counts as not made, and the next one
@@ -14,28 +15,33 @@ does what it left undone.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 import sqlalchemy as sa
 
 from toolkit.operations import Clock
-from toolkit.operations.observe.bucket_sync.listing import listed_pages
-from toolkit.operations.observe.bucket_sync.object_history import Changes, observe_objects
-from toolkit.operations.observe.bucket_sync.scope import FULL_EVERY, address, next_scope
+from toolkit.operations.observe.bucket_sync.belonging import adopt_bucket, check_belonging
+from toolkit.operations.observe.bucket_sync.listing import pages_of
+from toolkit.operations.observe.bucket_sync.object_history import observe_objects
+from toolkit.operations.observe.bucket_sync.scope import EVERY_KEY_WITHIN, address, next_scope, picture_since
 from toolkit.operations.observe.bucket_sync.type_detection import examine
+from toolkit.operations.observe.disappearance import Tolerance
+from toolkit.operations.observe.service_history import observe_service
 from toolkit.operations.progress import Progress, Quiet
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.observation_clock import stamp
 from toolkit.storage.tables import bucket_syncs
 
-__all__ = ["FULL_EVERY", "Synced", "sync_bucket"]
+__all__ = ["Synced", "adopt_bucket", "picture_since", "sync_bucket"]
 
 
 @dataclass(frozen=True, slots=True)
 class Synced:
     """The result of one reading of the bucket, in objects; ``examined`` counts those whose bytes were read.
 
-    ``full`` tells whether every key was read.
+    ``full`` tells whether every key was read. ``archived`` and ``unreadable`` are the keys of objects that a
+    record names or that lie where upload forms lead, and whose bytes could not be read.
     """
 
     listed: int
@@ -44,6 +50,8 @@ class Synced:
     vanished: int
     examined: int
     full: bool = True
+    archived: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
 
 
 def sync_bucket(
@@ -52,24 +60,31 @@ def sync_bucket(
     *,
     clock: Clock,
     full: bool = False,
+    every_key_within: timedelta = EVERY_KEY_WITHIN,
+    tolerance: Tolerance | None = None,
     progress: Progress | None = None,
 ) -> Synced:
-    """Take over what lies in the bucket: everything, or only what can have changed since the last reading.
+    """Observe the sales and their records, then take over what lies in the bucket.
 
-    A reading that is not ``full`` lists the days on which an upload form that was alive since the last reading
-    can have been issued. It cannot see that an older object vanished, or was overwritten by other means than a
-    form. So a reading is full by itself when it is the first one, when the last full one is ``FULL_EVERY`` ago,
-    and while the bucket is small.
+    Afterwards the picture of every object that a record of an open sale names is of now, and that of any other
+    is not older than ``every_key_within``. A reading is ``full`` by itself when it is the first one, while the
+    bucket is small, and where reading every key is cheaper.
 
     Raises:
+        WrongBucket: the database belongs to another bucket; nothing was read.
+        MassDisappearance: most sales, records or objects are gone at once; nothing of them was taken over.
         BucketUnavailable: nothing was taken over, or the examination stopped half-way; run it again.
     """
-    progress = progress or Quiet()
+    progress, tolerance = progress or Quiet(), tolerance or Tolerance()
     started_at = clock()
-    scope = next_scope(database, bucket, started_at, full=full)
-    pages = listed_pages(database, bucket, scope)
-    changes = observe_objects(database, pages, scope, clock, progress)
-    examined = examine(database, bucket, scope, clock, progress)
+    with database.transaction() as connection:
+        check_belonging(connection, bucket)
+    observe_service(database, clock, tolerance)
+    with database.transaction() as connection:
+        scope = next_scope(connection, bucket, started_at, full=full, within=every_key_within)
+    pages = pages_of(database, bucket, scope)
+    changes = observe_objects(database, bucket, pages, scope, clock, progress, tolerance)
+    looked = examine(database, bucket, scope, clock, progress)
     with database.transaction() as connection:
         connection.execute(
             sa.insert(bucket_syncs),
@@ -81,10 +96,19 @@ def sync_bucket(
                 "listed": changes.listed,
                 "appeared": changes.appeared,
                 "vanished": changes.vanished,
+                "cycle": scope.cycle,
+                "read_to": scope.read_to,
+                "asked": len(scope.asked),
+                "unreadable": len(looked.archived) + len(looked.unreadable),
             },
         )
-    return _synced(changes, examined, scope.full)
-
-
-def _synced(changes: Changes, examined: int, full: bool) -> Synced:
-    return Synced(changes.listed, changes.appeared, changes.changed, changes.vanished, examined, full)
+    return Synced(
+        changes.listed,
+        changes.appeared,
+        changes.changed,
+        changes.vanished,
+        looked.examined,
+        scope.full,
+        looked.archived,
+        looked.unreadable,
+    )

@@ -1,43 +1,54 @@
-"""The keys of a scope, several parts of the bucket side by side.
+"""The objects of a scope, several parts of the bucket side by side.
 
 A page of a listing waits for the network most of the time, and the next one cannot be asked for before it is
 there. So a full reading cuts the bucket into parts that hold about as many evidence records each, whatever
-lies in them; one that is not full takes a day as a part.
+lies in them; otherwise each range is a part. Keys that no listing shows are asked for one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import pairwise
 from typing import Final
 
 import sqlalchemy as sa
 
-from toolkit.operations.observe.bucket_sync.scope import Scope, day_prefix
+from toolkit.operations.observe.bucket_sync.scope import Range, Scope, day_prefix
 from toolkit.storage.bucket import Bucket, ObjectSeen
 from toolkit.storage.database import Database
-from toolkit.storage.tables import evidences
+from toolkit.storage.tables import evidence_observations
 
 LISTERS: Final = 8
 """Parts of the bucket that are listed at the same time."""
 
+ASKERS: Final = 16
+"""Keys that are asked for at the same time."""
+
+_ASKED_AT_ONCE: Final = 1000
+
 Page = list[ObjectSeen]
 
 
-def listed_pages(database: Database, bucket: Bucket, scope: Scope) -> Iterator[Page]:
-    """Every object of the scope once, in pages, in no particular order; memory holds a page for each part."""
-    if scope.days is not None:
-        return _side_by_side(bucket.seen(day) for day in scope.days)
-    cuts = ["", *_cuts(database), None]
-    return _side_by_side(_part(bucket, after, last) for after, last in pairwise(cuts))
+def pages_of(database: Database, bucket: Bucket, scope: Scope) -> Iterator[Page]:
+    """Every object of the scope, in pages, in no particular order; memory holds a page for each part.
+
+    One that lies in two ranges comes twice.
+    """
+    ranges: Sequence[Range] = scope.ranges
+    if scope.full:
+        ranges = [Range(after or "", last) for after, last in pairwise(["", *_cuts(database), None])]
+    yield from _side_by_side(_range(bucket, each) for each in ranges)
+    yield from _one_by_one(bucket, scope.asked)
 
 
 def _cuts(database: Database) -> list[str]:
-    """The days at which the bucket is cut, so that the parts hold about as many evidence records each."""
-    day = sa.cast(sa.func.timezone("UTC", evidences.c.requested_at), sa.Date)
+    """Where to cut the bucket: at days, so that the parts hold about as many evidence records each."""
+    record = evidence_observations.c
+    day = sa.cast(sa.func.timezone("UTC", record.requested_at), sa.Date)
+    query = sa.select(day, sa.func.count()).where(record.gone_at.is_(None)).group_by(day).order_by(day)
     with database.transaction() as connection:
-        days = connection.execute(sa.select(day, sa.func.count()).group_by(day).order_by(day)).all()
+        days = connection.execute(query).all()
     cuts: list[str] = []
     total, before = sum(count for _, count in days), 0
     for requested_on, count in days:
@@ -47,13 +58,22 @@ def _cuts(database: Database) -> list[str]:
     return cuts
 
 
-def _part(bucket: Bucket, after: str | None, last: str | None) -> Iterator[Page]:
-    """The objects whose keys sort after ``after``, up to and including ``last`` (``None``: to the end)."""
-    for page in bucket.seen(after=after or ""):
-        if last is not None and page and page[-1].key > last:
-            yield [item for item in page if item.key <= last]
-            return
-        yield page
+def _range(bucket: Bucket, wanted: Range) -> Iterator[Page]:
+    for page in bucket.seen(wanted.prefix, after=wanted.after):
+        if wanted.last is not None and page and page[-1].key > wanted.last:
+            yield [item for item in page if item.key <= wanted.last]
+            # With several prefixes the next one may begin before the end of the range.
+            if len(bucket.area.prefixes) < 2:
+                return
+        else:
+            yield page
+
+
+def _one_by_one(bucket: Bucket, keys: Sequence[str]) -> Iterator[Page]:
+    with ThreadPoolExecutor(ASKERS, thread_name_prefix="asking") as threads:
+        for start in range(0, len(keys), _ASKED_AT_ONCE):
+            found = threads.map(bucket.head, keys[start : start + _ASKED_AT_ONCE])
+            yield [item for item in found if item is not None]
 
 
 def _side_by_side(parts: Iterable[Iterator[Page]]) -> Iterator[Page]:

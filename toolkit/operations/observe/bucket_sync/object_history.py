@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.operations import Clock
-from toolkit.operations.observe.bucket_sync.listing import Page
-from toolkit.operations.observe.bucket_sync.scope import Scope
+from toolkit.operations.observe.bucket_sync.listing import ASKERS, Page
+from toolkit.operations.observe.bucket_sync.scope import Condition, Scope, in_area, in_ranges
+from toolkit.operations.observe.disappearance import FEW, Tolerance
 from toolkit.operations.progress import Progress
+from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database, raw
 from toolkit.storage.locks import Lock, take
 from toolkit.storage.observation_clock import stamp
@@ -21,7 +23,7 @@ from toolkit.storage.observation_clock import stamp
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The differences between a listing and the known objects, counted."""
+    """The differences of a listing from what was known, in objects."""
 
     listed: int
     appeared: int
@@ -30,42 +32,72 @@ class Changes:
 
 
 def observe_objects(
-    database: Database, pages: Iterable[Page], scope: Scope, clock: Clock, progress: Progress
+    database: Database,
+    bucket: Bucket,
+    pages: Iterable[Page],
+    scope: Scope,
+    clock: Clock,
+    progress: Progress,
+    tolerance: Tolerance,
 ) -> Changes:
-    """Take over a listing of the scope's keys, all of it or nothing."""
+    """Take over the objects of the scope, all of them or nothing.
+
+    Raises:
+        MassDisappearance: most of them are gone; nothing was written.
+    """
     with database.transaction() as connection:
         take(connection, Lock.OBJECT_HISTORY)
         listed = _copy_listing(connection, pages, progress)
+        known = _known(bucket, scope)
+        connection.execute(sa.text(_CREATE_ENDED.format(known=known.text)), known.bound)
+        changed, vanished = connection.execute(sa.text(_COUNT_ENDED)).one()
+        if vanished > FEW:
+            count = sa.text(f"SELECT count(*) FROM ({known.text}) AS known")  # noqa: S608  # made of constants
+            tolerance.check(vanished, connection.execute(count, known.bound).scalar_one(), "objects")
+        _ask_for_versions(connection, bucket)
         now = stamp(connection, clock)
-        changed, vanished = _close_observations(connection, scope, now)
-        appeared = _insert_observations(connection, now) - changed
+        connection.execute(sa.text(_CLOSE), {"now": now})
+        appeared = connection.execute(sa.text(_INSERT), {"now": now}).rowcount - changed
     return Changes(listed, appeared, changed, vanished)
 
 
 def _copy_listing(connection: Connection, pages: Iterable[Page], progress: Progress) -> int:
     connection.execute(sa.text(_CREATE_LISTED))
     progress.begin("Listing the bucket", None, "objects")
-    count = 0
     with raw(connection).cursor() as cursor, cursor.copy(_COPY_LISTED) as copy:
         for page in pages:
             for item in page:
                 copy.write_row((item.key, item.size, item.etag, item.last_modified))
-            count += len(page)
             progress.advance(len(page))
     progress.end()
     connection.execute(sa.text("ANALYZE listed"))
+    count: int = connection.scalar(sa.text("SELECT count(DISTINCT key) FROM listed")) or 0
     return count
 
 
-def _close_observations(connection: Connection, scope: Scope, now: datetime) -> tuple[int, int]:
-    """Close what vanished or changed; how many changed, and how many vanished."""
-    close = sa.text(_CLOSE.format(scope=scope.of_known))
-    row = connection.execute(close, {"now": now, **scope.parameters}).one()
-    return row.changed, row.closed - row.changed
+def _known(bucket: Bucket, scope: Scope) -> Condition:
+    """The known objects of the scope, as a query."""
+    ranges, area = in_ranges("key", scope.ranges), in_area("key", bucket.area)
+    bound = {"asked": list(scope.asked), **ranges.bound, **area.bound}
+    return Condition(_KNOWN.format(ranges=ranges.text, area=area.text), bound)
 
 
-def _insert_observations(connection: Connection, now: datetime) -> int:
-    return connection.execute(sa.text(_INSERT), {"now": now}).rowcount
+def _ask_for_versions(connection: Connection, bucket: Bucket) -> None:
+    """Where the bucket keeps versions: the version of each new object, and how each vanished one was deleted."""
+    connection.execute(sa.text("CREATE TEMPORARY TABLE told (key text, version text, how text) ON COMMIT DROP"))
+    new = list(connection.scalars(sa.text(_NEW)))
+    vanished = list(connection.scalars(sa.text("SELECT key FROM ended WHERE NOT changed")))
+    if not (new or vanished) or not bucket.keeps_versions():
+        return
+    with ThreadPoolExecutor(ASKERS, thread_name_prefix="versions") as threads:
+        objects = [item for item in threads.map(bucket.head, new) if item is not None]
+        hows = list(zip(vanished, threads.map(bucket.how_gone, vanished), strict=True))
+    with raw(connection).cursor() as cursor, cursor.copy("COPY told (key, version, how) FROM STDIN") as copy:
+        for item in objects:
+            copy.write_row((item.key, item.version_id, None))
+        for key, how in hows:
+            copy.write_row((key, None, how))
+    connection.execute(sa.text("ANALYZE told"))
 
 
 _CREATE_LISTED: Final = """
@@ -75,32 +107,50 @@ _CREATE_LISTED: Final = """
 """
 _COPY_LISTED: Final = "COPY listed (key, size, etag, last_modified) FROM STDIN"
 
-_CLOSE: Final = """
-    WITH closed AS (
-        UPDATE audit.object_observations AS known
-        SET gone_at = :now
-        WHERE known.gone_at IS NULL
-          AND {scope}
-          AND NOT EXISTS (
-              SELECT FROM listed
-              WHERE listed.key = known.key
-                AND (listed.size, listed.etag, listed.last_modified)
-                    = (known.size, known.etag, known.last_modified)
-          )
-        RETURNING known.key
+_KNOWN: Final = """
+    SELECT id, key, size, etag, last_modified
+    FROM audit.object_observations
+    WHERE gone_at IS NULL AND (({ranges} AND {area}) OR key COLLATE "C" = ANY(CAST(:asked AS text[])))
+"""
+
+_CREATE_ENDED: Final = """
+    CREATE TEMPORARY TABLE ended ON COMMIT DROP AS
+    SELECT id, key, EXISTS (SELECT FROM listed WHERE listed.key = known.key) AS changed
+    FROM ({known}) AS known
+    WHERE NOT EXISTS (
+        SELECT FROM listed
+        WHERE listed.key = known.key
+          AND (listed.size, listed.etag, listed.last_modified) = (known.size, known.etag, known.last_modified)
     )
-    SELECT count(*) AS closed,
-           count(*) FILTER (WHERE EXISTS (SELECT FROM listed WHERE listed.key = closed.key)) AS changed
-    FROM closed
+"""
+
+_COUNT_ENDED: Final = "SELECT count(*) FILTER (WHERE changed), count(*) FILTER (WHERE NOT changed) FROM ended"
+
+_NEW: Final = """
+    SELECT DISTINCT key
+    FROM listed
+    WHERE EXISTS (SELECT FROM ended WHERE ended.key = listed.key)
+       OR NOT EXISTS (
+          SELECT FROM audit.object_observations AS seen WHERE seen.key = listed.key AND seen.gone_at IS NULL
+       )
+"""
+
+_CLOSE: Final = """
+    UPDATE audit.object_observations AS seen
+    SET gone_at = :now, gone_how = CASE WHEN ended.changed THEN 'OVERWRITTEN' ELSE coalesce(how, 'DELETED') END
+    FROM ended
+    LEFT JOIN (SELECT key, max(how) AS how FROM told GROUP BY key) AS told USING (key)
+    WHERE seen.id = ended.id AND seen.gone_at IS NULL
 """
 
 _INSERT: Final = """
-    INSERT INTO audit.object_observations (key, size, etag, last_modified, seen_at)
-    SELECT key, size, etag, last_modified, :now
+    INSERT INTO audit.object_observations (key, size, etag, last_modified, version_id, seen_at)
+    SELECT key, size, etag, last_modified, version, :now
     FROM listed
+    LEFT JOIN (SELECT key, max(version) AS version FROM told GROUP BY key) AS told USING (key)
     WHERE NOT EXISTS (
-        SELECT FROM audit.object_observations AS known
-        WHERE known.key = listed.key AND known.gone_at IS NULL
+        SELECT FROM audit.object_observations AS seen
+        WHERE seen.key = listed.key AND seen.gone_at IS NULL
     )
     ORDER BY key
     ON CONFLICT DO NOTHING

@@ -1,18 +1,29 @@
-"""The keys that a reading of the bucket has to list."""
+"""The keys that a reading of the bucket looks at, so that the picture is known to be no older than stated.
+
+A reading looks at
+- the days on which an upload form that was alive since the last reading can have been issued, and
+- every key that a record of an open sale, or a new record, names, and
+- the next part of all keys, so that readings have gone round the whole bucket within ``EVERY_KEY_WITHIN``.
+
+Where this costs more than reading every key, every key is read. A sale is open that is not completed; a record is
+new for as long as a round takes, and its key is asked for although its sale is completed.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection
 
 from toolkit.domain.evidence import KEY_PREFIX
 from toolkit.settings import LONGEST_UPLOAD_TTL
-from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import Database
+from toolkit.storage.bucket import Area, Bucket
+from toolkit.storage.listing import PAGE
 from toolkit.storage.tables import bucket_syncs, object_observations
 
 LONGEST_FORM: Final = timedelta(seconds=LONGEST_UPLOAD_TTL)
@@ -21,50 +32,94 @@ LONGEST_FORM: Final = timedelta(seconds=LONGEST_UPLOAD_TTL)
 CLOCKS_APART: Final = timedelta(hours=1)
 """How far the clocks of those who issue forms and of the one who reads the bucket may differ."""
 
-FULL_EVERY: Final = timedelta(days=7)
-"""The longest time between two full readings."""
+EVERY_KEY_WITHIN: Final = timedelta(days=7)
+"""How old the oldest part of the picture may become, where nothing else is set."""
 
 SMALL: Final = 5000
 """Objects that a bucket may have to be read whole each time: a few pages cost nothing."""
 
-DAY_LENGTH: Final = len(f"{KEY_PREFIX}YYYY/MM/DD/")
-"""Characters in the prefix of a key that names its day."""
+KEYS_FOR_A_PAGE: Final = 8
+"""Keys that can be asked for one by one in the time in which one page of a listing is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The keys with ``prefix`` that sort after ``after``, up to and including ``last`` (``None``: to the end)."""
+
+    after: str = ""
+    last: str | None = None
+    prefix: str = ""
+
+
+EVERYTHING: Final = (Range(),)
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The keys that a reading looks at: all, or those that start with one of ``days``."""
+    """The keys that a reading looks at: those in ``ranges`` by listing them, and ``asked`` one by one.
 
-    days: tuple[str, ...] | None = None
+    ``cycle`` counts the rounds over all keys, and ``read_to`` is the last key that this round has reached
+    (``None``: it ends here). ``since`` is when the last reading began, if there was one.
+    """
+
+    ranges: tuple[Range, ...] = EVERYTHING
+    asked: tuple[str, ...] = ()
+    cycle: int = 1
+    read_to: str | None = None
+    since: datetime | None = None
 
     @property
     def full(self) -> bool:
-        """Tell whether every key is listed."""
-        return self.days is None
-
-    @property
-    def of_known(self) -> str:
-        """The scope as a condition on ``known.key``, with the bound parameter ``days``."""
-        return "TRUE" if self.full else f"left(known.key, {DAY_LENGTH}) = ANY(:days)"
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The values of what ``of_known`` binds."""
-        return {} if self.days is None else {"days": list(self.days)}
+        """Tells whether every key is looked at."""
+        return self.ranges == EVERYTHING
 
 
-def next_scope(database: Database, bucket: Bucket, now: datetime, *, full: bool) -> Scope:
-    """The scope of the next reading, derived from the times of the readings before."""
-    with database.transaction() as connection:
-        last = connection.execute(_newest()).one_or_none()
-        last_full = connection.execute(_newest().where(bucket_syncs.c.full_listing)).one_or_none()
-        full = full or _few_known(connection)
-    if full or last is None or last_full is None or not _fresh(last_full, now):
-        return Scope()
-    if {last.bucket, last_full.bucket} != {address(bucket)}:
-        return Scope()
-    first = last.started_at - LONGEST_FORM - CLOCKS_APART
-    return Scope(tuple(day_prefix(day) for day in _days(first, now + CLOCKS_APART)))
+def next_scope(
+    connection: Connection, bucket: Bucket, now: datetime, *, full: bool, within: timedelta = EVERY_KEY_WITHIN
+) -> Scope:
+    """What the next reading has to look at, by when the bucket was read before."""
+    last = connection.execute(_newest()).one_or_none()
+    cycle = 1 + (last.cycle or 0) if last is not None else 1
+    everything = Scope(
+        asked=_asked(connection, bucket, EVERYTHING, within, now),
+        cycle=cycle,
+        since=last.started_at if last is not None else None,
+    )
+    known = _known(connection)
+    if full or last is None or last.cycle is None or known <= SMALL:
+        return everything
+    oldest = picture_since(connection)
+    if last.bucket != address(bucket) or oldest is None or now - oldest >= within:
+        return everything
+    days = _days(last.started_at - LONGEST_FORM - CLOCKS_APART, now + CLOCKS_APART)
+    turn = _next_part(connection, last.read_to or "", known, (now - last.started_at) / within)
+    ranges = (*(_day(day) for day in days), turn)
+    asked = _asked(connection, bucket, ranges, within, now)
+    if len(asked) > KEYS_FOR_A_PAGE * math.ceil(known / PAGE):
+        return everything
+    return Scope(ranges, asked, last.cycle if last.read_to is not None else cycle, turn.last, last.started_at)
+
+
+def picture_since(connection: Connection, moment: datetime | None = None) -> datetime | None:
+    """When that part of the bucket was read that has waited longest, by ``moment``; ``None`` where one never was.
+
+    Records of open sales are asked for at every reading, so this is about all other objects.
+    """
+    syncs = bucket_syncs
+    until = sa.true() if moment is None else syncs.c.finished_at <= moment
+    last = connection.execute(_newest().where(until)).one_or_none()
+    if last is None:
+        return None
+    first = sa.select(sa.func.min(syncs.c.started_at)).where(until)
+    found: datetime | None
+    if last.cycle is None:
+        found = connection.scalar(sa.select(sa.func.max(syncs.c.started_at)).where(until, syncs.c.full_listing))
+    elif last.read_to is None:
+        found = connection.scalar(first.where(syncs.c.cycle == last.cycle))
+    else:
+        later = sa.or_(syncs.c.read_to.is_(None), sa.collate(syncs.c.read_to, "C") > last.read_to)
+        found = connection.scalar(first.where(syncs.c.cycle == last.cycle - 1, later))
+    return found
 
 
 def address(bucket: Bucket) -> str:
@@ -73,23 +128,92 @@ def address(bucket: Bucket) -> str:
 
 
 def day_prefix(day: date) -> str:
-    """The prefix of the keys of evidence requested on this day (UTC)."""
+    """What the keys of the evidence that was requested on this day (UTC) start with."""
     return f"{KEY_PREFIX}{day:%Y/%m/%d}/"
+
+
+def _day(day: date) -> Range:
+    prefix = day_prefix(day)
+    return Range(prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1), prefix)
 
 
 def _newest() -> sa.Select[Any]:
     return sa.select(bucket_syncs).order_by(bucket_syncs.c.id.desc()).limit(1)
 
 
-def _few_known(connection: Connection) -> bool:
+def _known(connection: Connection) -> int:
     known = object_observations
-    some = sa.select(known.c.id).where(known.c.gone_at.is_(None)).limit(SMALL + 1).subquery()
-    count: int = connection.execute(sa.select(sa.func.count()).select_from(some)).scalar_one()
-    return count <= SMALL
+    count: int = connection.scalar(sa.select(sa.func.count()).where(known.c.gone_at.is_(None))) or 0
+    return count
 
 
-def _fresh(last_full: Row[Any], now: datetime) -> bool:
-    return bool(now - last_full.started_at < FULL_EVERY)
+def _next_part(connection: Connection, after: str, known: int, share: float) -> Range:
+    """The keys after the last part: as many as are due, at least a page of them."""
+    due = max(PAGE, math.ceil(known * min(share, 1)))
+    key = sa.collate(object_observations.c.key, "C")
+    query = (
+        sa.select(object_observations.c.key)
+        .where(object_observations.c.gone_at.is_(None), key > after)
+        .order_by(key)
+        .offset(due - 1)
+        .limit(1)
+    )
+    return Range(after, connection.scalar(query))
+
+
+def _asked(
+    connection: Connection, bucket: Bucket, ranges: Sequence[Range], within: timedelta, now: datetime
+) -> tuple[str, ...]:
+    """The keys to ask for one by one: of open sales outside the ranges, and of any that a listing leaves out."""
+    in_turn, listed = in_ranges("record.object_key", ranges), in_area("record.object_key", bucket.area)
+    query = _ASKED.format(in_turn=in_turn.text, listed=listed.text)
+    bound = {"new_since": now - within, **in_turn.bound, **listed.bound}
+    return tuple(connection.scalars(sa.text(query), bound))
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition in SQL, and the values that it binds."""
+
+    text: str
+    bound: dict[str, Any]
+
+
+def in_ranges(key: str, ranges: Sequence[Range]) -> Condition:
+    """The condition that a key lies in one of the ranges."""
+    if tuple(ranges) == EVERYTHING:
+        return Condition("TRUE", {})
+    texts: list[str] = []
+    bound: dict[str, Any] = {}
+    for place, each in enumerate(ranges):
+        text = f'{key} COLLATE "C" > :after{place} AND starts_with({key}, :within{place})'
+        bound |= {f"after{place}": each.after, f"within{place}": each.prefix}
+        if each.last is not None:
+            text += f' AND {key} COLLATE "C" <= :last{place}'
+            bound[f"last{place}"] = each.last
+        texts.append(f"({text})")
+    return Condition(f"({' OR '.join(texts)})", bound)
+
+
+def in_area(key: str, area: Area) -> Condition:
+    """The condition that a listing of the area shows a key."""
+    bound = {f"wanted{place}": each for place, each in enumerate(area.prefixes)}
+    ignored = {f"ignored{place}": each for place, each in enumerate(area.ignored)}
+    wanted = " OR ".join(f"starts_with({key}, :{name})" for name in bound) or "TRUE"
+    left_out = " OR ".join(f"starts_with({key}, :{name})" for name in ignored) or "FALSE"
+    return Condition(f"(({wanted}) AND NOT ({left_out}))", bound | ignored)
+
+
+_ASKED: Final = """
+    SELECT DISTINCT record.object_key
+    FROM audit.evidence_observations AS record
+    JOIN audit.sale_observations AS sale ON sale.sale_id = record.sale_id AND sale.gone_at IS NULL
+    CROSS JOIN LATERAL (SELECT sale.completed_at IS NULL OR record.seen_at > :new_since AS open) AS state
+    WHERE record.gone_at IS NULL
+      AND record.object_key IS NOT NULL
+      AND ((open AND NOT {in_turn}) OR ((open OR {in_turn}) AND NOT {listed}))
+    ORDER BY record.object_key
+"""
 
 
 def _days(first: datetime, last: datetime) -> list[date]:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from toolkit.domain.contents import ContentProblem
 from toolkit.domain.evidence import KEY_PREFIX, kind_of_media_type
 from toolkit.domain.signatures import SIGNATURE_BYTES, UNKNOWN, media_type_of_bytes
-from toolkit.errors import BucketError, BucketUnavailable
+from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived
 from toolkit.operations import Clock
 from toolkit.operations.observe.bucket_sync.scope import Scope
 from toolkit.operations.progress import Progress
@@ -27,50 +27,67 @@ _BATCH: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
+class Examined:
+    """How many objects were looked into, and the keys of those that could not be read."""
+
+    examined: int
+    archived: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class _Unexamined:
     observation_id: int
     key: str
     size: int
 
 
-def examine(database: Database, bucket: Bucket, scope: Scope, clock: Clock, progress: Progress) -> int:
-    """Look into the first bytes of every object that nobody looked into; how many could be read."""
+def examine(database: Database, bucket: Bucket, scope: Scope, clock: Clock, progress: Progress) -> Examined:
+    """Look into the first bytes of every new object that a record names, or that lies where upload forms lead."""
     progress.begin("Examining objects", None, "objects")
     examined = 0
+    refusals: dict[str, BucketError] = {}
     with ThreadPoolExecutor(READERS) as readers:
         for batch in _unexamined(database, scope):
-            kinds = readers.map(lambda item: _first_look(bucket, item), batch)
-            checks = [check for check in kinds if check is not None]
+            looks = list(readers.map(lambda item: _first_look(bucket, item), batch))
+            checks = [look for look in looks if isinstance(look, dict)]
+            refusals |= {
+                item.key: look for item, look in zip(batch, looks, strict=True) if isinstance(look, BucketError)
+            }
             _keep_checks(database, checks, clock)
             examined += len(checks)
             progress.advance(len(batch))
     progress.end()
-    return examined
+    return Examined(
+        examined,
+        archived=tuple(key for key, error in refusals.items() if isinstance(error, ObjectArchived)),
+        unreadable=tuple(key for key, error in refusals.items() if not isinstance(error, ObjectArchived)),
+    )
 
 
 def _unexamined(database: Database, scope: Scope) -> Iterator[list[_Unexamined]]:
     last = 0
+    condition = "TRUE" if scope.full else _NEW
     while True:
         with database.transaction() as connection:
-            query = sa.text(_UNEXAMINED.format(scope=scope.of_known))
-            bound = {"last": last, "prefix": KEY_PREFIX, "batch": _BATCH, **scope.parameters}
-            rows = connection.execute(query, bound).all()
+            bound = {"last": last, "prefix": KEY_PREFIX, "batch": _BATCH, "since": scope.since}
+            rows = connection.execute(sa.text(_UNEXAMINED.format(condition=condition)), bound).all()
         if not rows:
             return
         last = rows[-1].id
         yield [_Unexamined(row.id, row.key, row.size) for row in rows]
 
 
-def _first_look(bucket: Bucket, item: _Unexamined) -> dict[str, Any] | None:
-    """What the first bytes say, or ``None`` where they cannot be read: it stays unexamined, for the next time."""
+def _first_look(bucket: Bucket, item: _Unexamined) -> dict[str, Any] | BucketError:
+    """What the first bytes say, or why they cannot be read: it stays unexamined, for the next time."""
     if item.size == 0:
         return _check(item, UNKNOWN, ContentProblem.EMPTY)
     try:
         head = bucket.read(item.key, 0, SIGNATURE_BYTES)
     except BucketUnavailable:
         raise
-    except BucketError:
-        return None
+    except BucketError as error:
+        return error
     return _check(item, media_type_of_bytes(head))
 
 
@@ -95,12 +112,22 @@ _UNEXAMINED: Final = """
     SELECT id, key, size
     FROM audit.object_observations AS known
     WHERE gone_at IS NULL
-      AND {scope}
-      AND starts_with(key, :prefix)
       AND id > :last
       AND NOT EXISTS (SELECT FROM audit.content_checks WHERE observation_id = known.id)
+      AND {condition}
+      AND (starts_with(key, :prefix) OR EXISTS (
+          SELECT FROM audit.evidence_observations AS record
+          WHERE record.object_key = known.key AND record.gone_at IS NULL
+      ))
     ORDER BY id
     LIMIT :batch
+"""
+
+_NEW: Final = """
+    (seen_at >= :since OR EXISTS (
+        SELECT FROM audit.evidence_observations AS record
+        WHERE record.object_key = known.key AND record.gone_at IS NULL AND record.seen_at >= :since
+    ))
 """
 
 _KEEP_CHECK: Final = """

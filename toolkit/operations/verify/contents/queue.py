@@ -98,7 +98,7 @@ def waiting(database: Database) -> list[int]:
         .where(
             seen.c.gone_at.is_(None),
             seen.c.size > 0,
-            seen.c.key.startswith(KEY_PREFIX, autoescape=True),
+            sa.or_(seen.c.key.startswith(KEY_PREFIX, autoescape=True), evidences.c.id.is_not(None)),
             ~sa.exists().where(content_checks.c.observation_id == seen.c.id, content_checks.c.sha256.is_not(None)),
         )
         .order_by(failed, sa.func.coalesce(decisive, False).desc(), seen.c.last_modified.desc(), seen.c.id.desc())
