@@ -1,33 +1,156 @@
-"""A stray cell in the last corner of a sheet must not take all memory."""
+"""No workbook and no text file takes more memory or time than stated, whoever made it."""
 
+from __future__ import annotations
+
+import gzip
+import resource
+import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-import xlsxwriter
 
 from toolkit.errors import UnreadableFile
-from toolkit.operations.spreadsheets import read_table
-from toolkit.operations.spreadsheets.workbook_bounds import is_too_wide_apart
+from toolkit.operations import spreadsheets
+from toolkit.operations.spreadsheets import encodings, read_table, workbook
+
+RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+FIRST = '<row r="1"><c r="A1" t="inlineStr"><is><t>a</t></is></c></row>'
+BLANKS = b" " * 1_000_000
 
 
-def workbook(path: Path, *cells: str) -> Path:
-    with xlsxwriter.Workbook(path) as book:
-        sheet = book.add_worksheet()
-        for cell in cells:
-            sheet.write_string(cell, "x")
+def cell(place: str = "") -> str:
+    return f'<c {place} t="inlineStr"><is><t>x</t></is></c>'
+
+
+def book(path: Path, rows: Iterable[str | bytes], strings: Iterable[bytes] = ()) -> Path:
+    """A workbook with these parts between the tags of its sheet and of its shared strings."""
+    relation = f'<Relationship Id="{{}}" Type="{RELATIONS}/{{}}" Target="{{}}"/>'
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, root, inside in (
+            ("_rels/.rels", f'Relationships xmlns="{PACKAGE}"', [("r1", "officeDocument", "xl/workbook.xml")]),
+            (
+                "xl/_rels/workbook.xml.rels",
+                f'Relationships xmlns="{PACKAGE}"',
+                [("r1", "worksheet", "worksheets/sheet1.xml"), ("r2", "sharedStrings", "sharedStrings.xml")],
+            ),
+        ):
+            written = "".join(relation.format(*each) for each in inside)
+            archive.writestr(name, f"<{root}>{written}</Relationships>")
+        sheets = '<sheets><sheet name="clientes" sheetId="1" r:id="r1"/></sheets>'
+        archive.writestr("xl/workbook.xml", f'<workbook xmlns="{MAIN}" xmlns:r="{RELATIONS}">{sheets}</workbook>')
+        for name, start, parts, end in (
+            (
+                "xl/worksheets/sheet1.xml",
+                f'<worksheet xmlns="{MAIN}"><sheetData>',
+                rows,
+                "</sheetData></worksheet>",
+            ),
+            ("xl/sharedStrings.xml", f'<sst xmlns="{MAIN}">', strings, "</sst>"),
+        ):
+            with archive.open(name, "w") as part:
+                for text in (start, *parts, end):
+                    part.write(text if isinstance(text, bytes) else text.encode())
     return path
 
 
-@pytest.mark.parametrize("far", ["XFD1048576", "BZ1048576", "XFD5000"])
-def test_cells_that_lie_too_far_apart_are_refused(far: str, tmp_path: Path) -> None:
-    with pytest.raises(UnreadableFile, match=r"far\.xlsx: its cells lie too far apart"):
-        read_table(workbook(tmp_path / "far.xlsx", "A1", far))
+FAR = '<row r="1048576">' + cell('r="XFD1048576"') + "</row>"
+FAR_APART = {
+    "the last corner": [FIRST, FAR],
+    "a row that no sheet has": [FIRST, '<row r="4294967295">' + cell('r="B4294967295"') + "</row>"],
+    "cells without a place": [FIRST, '<row r="1048576">' + "<c/>" * 16_000 + cell() + "</row>"],
+    "far behind blanks": [FIRST, *[BLANKS] * 65, FAR],
+}
 
 
-@pytest.mark.parametrize("far", ["Z1048576", "XFD3000", "AZ900000", "B2"])
-def test_a_large_sheet_is_no_reason(far: str, tmp_path: Path) -> None:
-    assert not is_too_wide_apart(workbook(tmp_path / "large.xlsx", "A1", far).read_bytes())
+@pytest.mark.parametrize("rows", [pytest.param(rows, id=name) for name, rows in FAR_APART.items()])
+def test_cells_far_apart_end_in_a_sentence(rows: list[str], tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile, match=r"far\.xlsx: takes more than 3 GiB of memory .* lie too far apart"):
+        read_table(book(tmp_path / "far.xlsx", rows))
 
 
-def test_what_is_no_workbook_is_left_to_the_reader() -> None:
-    assert not is_too_wide_apart(b"PK\x03\x04 and nothing more")
+def test_so_do_cells_with_a_namespace_prefix(tmp_path: Path) -> None:
+    path = book(tmp_path / "far.xlsx", [FIRST, FAR])
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    sheet = parts["xl/worksheets/sheet1.xml"].replace(b"xmlns=", b"xmlns:x=")
+    parts["xl/worksheets/sheet1.xml"] = (
+        sheet.replace(b"</", b"<\0").replace(b"<", b"<x:").replace(b"<x:\0", b"</x:")
+    )
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    with pytest.raises(UnreadableFile, match="lie too far apart"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("rows", "strings"),
+    [
+        pytest.param([FIRST, *[BLANKS] * 300], [], id="padding"),
+        pytest.param([FIRST], [b"<si><t>x</t></si>" * 50_000] * 100, id="shared strings"),
+        pytest.param(
+            [FIRST, *(f'<row r="{row}"><c r="A{row}" t="s"><v>0</v></c></row>' for row in range(2, 2_000))],
+            [b"<si><t>", b"y" * 1_000_000, b"</t></si>"],
+            id="a long text that many cells share",
+        ),
+    ],
+)
+def test_what_a_workbook_unpacks_to_is_bounded(
+    rows: list[str], strings: list[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workbook, "MEMORY_BYTES", 256 * 1024**2)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(UnreadableFile, match=r"packed\.xlsx: takes more than .* GiB of memory"):
+        read_table(book(tmp_path / "packed.xlsx", rows, strings))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024
+
+
+def test_the_time_for_a_workbook_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workbook, "SECONDS", 1)
+    rows = (f"<row>{cell() * 8}</row>" for _ in range(300_000))
+    with pytest.raises(UnreadableFile, match=r"slow\.xlsx: takes more than 1 seconds to read"):
+        read_table(book(tmp_path / "slow.xlsx", rows))
+
+
+def test_a_packed_workbook_is_unpacked_so_far_and_no_further(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workbook, "FILE_BYTES", 8 * 1024**2)
+    path = tmp_path / "bomb.xlsx.gz"
+    path.write_bytes(gzip.compress(book(tmp_path / "a.xlsx", [FIRST]).read_bytes() + bytes(20 * 1024**2)))
+    with pytest.raises(UnreadableFile, match=r"bomb\.xlsx\.gz: holds more than 8 MiB"):
+        read_table(path)
+
+
+def test_a_large_sheet_is_read(tmp_path: Path) -> None:
+    rows = [FIRST, '<row r="50000">' + cell('r="Z50000"') + "</row>"]
+    assert read_table(book(tmp_path / "large.xlsx", rows)).lines.tolist() == [50_000]
+
+
+@pytest.mark.parametrize(
+    ("contents", "sentence"),
+    [
+        (b"a" + b";" * 200_000 + b"\n1;2\n", "has more than 16,384 columns"),
+        (b"a;b\n" + b";" * 3_000_000 + b"x\n", "line 2: More cells than headings|line 2: The quotation"),
+        (b"a;b\n1;" + b"x" * 300_000 + b"\n" + b"1;2\n" * 1000, "holds more than 0 MiB of text"),
+    ],
+)
+def test_a_text_file_is_bounded_by_columns_and_text(
+    contents: bytes, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spreadsheets, "WHOLE_BYTES", 300_000)
+    path = tmp_path / "wide.csv"
+    path.write_bytes(contents)
+    with pytest.raises(UnreadableFile, match=rf"wide\.csv.*({sentence})"):
+        read_table(path)
+
+
+def test_a_packed_text_is_unpacked_so_far_and_no_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encodings, "TEXT_BYTES", 1024**2)
+    path = tmp_path / "bomb.csv.gz"
+    path.write_bytes(gzip.compress(b"a;b\n" + b"1;2\n" * 1024**2))
+    with pytest.raises(UnreadableFile, match=r"bomb\.csv\.gz: holds more than 0 GiB of text"):
+        read_table(path)

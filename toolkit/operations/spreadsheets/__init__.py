@@ -6,17 +6,19 @@ file. ``read_table`` is for files that fit into memory; ``open_table`` reads in 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from toolkit.errors import UnreadableFile
-from toolkit.operations.spreadsheets.chunks import CellKind, Chunk, Layout, Lines, Reading
+from toolkit.operations.spreadsheets.chunks import Chunk, Layout, Lines, Reading
 from toolkit.operations.spreadsheets.delimited import DelimitedText
 from toolkit.operations.spreadsheets.sources import TableSource, find_sources
 from toolkit.operations.spreadsheets.workbook import Workbook
+from toolkit.operations.spreadsheets.workbook_process import CellKind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +35,10 @@ __all__ = [
     "open_table",
     "read_table",
 ]
+
+
+WHOLE_BYTES: Final = 256 * 1024**2
+"""Text in the cells of a table that is read into memory as a whole, at most."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,7 @@ def read_table(path: Path, reading: Reading | None = None) -> Table:
     if len(sources) > 1:
         raise UnreadableFile(f"{path}: holds {len(sources)} tables; name one file.")
     table = open_table(sources[0], reading)
-    chunks = list(table.chunks())
+    chunks = list(_bounded(table))
     headings = table.layout.headings
     named = {heading: position for position, heading in enumerate(headings) if heading}
     if len(named) < sum(1 for heading in headings if heading):
@@ -78,11 +84,27 @@ def read_table(path: Path, reading: Reading | None = None) -> Table:
         for row, reason in chunk.faults.items():
             raise UnreadableFile(f"{path}, line {chunk.lines[row]}: {reason}.")
     cells = {
-        heading: np.concatenate([[], *(_texts(chunk, position) for chunk in chunks)]).tolist()
+        heading: [cell for chunk in chunks for cell in _texts(chunk, position)]
         for heading, position in named.items()
     }
     lines = np.concatenate([np.empty(0, np.int64), *(chunk.lines for chunk in chunks)])
     return Table(pd.DataFrame(cells, columns=list(named), dtype="str"), lines, table.layout)
+
+
+def _bounded(table: SpreadsheetTable) -> Iterator[Chunk]:
+    """The chunks of a table that fits into memory.
+
+    Raises:
+        UnreadableFile: it does not.
+    """
+    size = 0
+    for chunk in table.chunks():
+        size += sum(column.nbytes for column in chunk.columns)
+        if size > WHOLE_BYTES:
+            raise UnreadableFile(
+                f"{table.source.name}: holds more than {WHOLE_BYTES >> 20} MiB of text; split it."
+            )
+        yield chunk
 
 
 def _texts(chunk: Chunk, position: int) -> list[str]:

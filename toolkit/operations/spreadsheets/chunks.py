@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import Final
 
 import numpy as np
@@ -12,19 +11,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 Lines = npt.NDArray[np.int64]
-
-
-class CellKind(IntEnum):
-    """The type of a cell in a workbook; in a text file every cell is ``TEXT``."""
-
-    TEXT = 0
-    NUMBER = 1
-    NUMBER_1904 = 2
-    """A number in a workbook that counts its days from 1904 on, as Excel for the Mac once did."""
-    DATE = 3
-    OTHER = 4
-    ERROR = 5
-    """What a formula has instead of a value, such as #N/A."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ from toolkit.operations.spreadsheets.text_bytes import blank_rows
 
 DELIMITERS: Final = (b";", b",", b"\t", b"|")
 LONGEST_LINE: Final = 64 * 1024 * 1024
+MOST_COLUMNS: Final = 16_384
+"""As many as a sheet of Excel has."""
 _SAMPLE: Final = 256 * 1024
 _SAMPLE_ROWS: Final = 200
 _SEPARATOR_LINE: Final = re.compile(rb"sep=(.)\r?\n", re.IGNORECASE)
@@ -126,7 +128,12 @@ def _find_headings(source: TableSource, sample: bytes, reading: Reading) -> _Hea
         ]
         found = [candidate for candidate in candidates if candidate is not None]
         if found:
-            return min(found, key=lambda candidate: (candidate.line, -len(candidate.headings)))
+            headings = min(found, key=lambda candidate: (candidate.line, -len(candidate.headings)))
+            if len(headings.headings) > MOST_COLUMNS:
+                raise UnreadableFile(
+                    f"{source.name}: has more than {MOST_COLUMNS:,} columns; is this the table that was meant?"
+                )
+            return headings
     raise UnreadableFile(f"{source.name}: no headings in the first {HEADING_ROWS} rows.")
 
 
@@ -147,7 +154,7 @@ def _headings(sample: bytes, start: int, delimiter: bytes, recognises: Recognise
                 for _, _, row in rows[index + 1 :]
                 if any(row.cells[:width]) and not any(cell.strip(TRIMMED) for cell in row.cells[width:])
             )
-            usual = widths.most_common(1)[0][0] if widths else width
+            usual = min(widths.most_common(1)[0][0] if widths else width, max(width, MOST_COLUMNS))
             return _Headings(
                 delimiter, tuple(cell.strip(TRIMMED) for cell in record.cells), line, next_line, usual
             )

@@ -22,6 +22,9 @@ BLOCK: Final = 6 * 1024 * 1024
 FIRST_BLOCK: Final = 512 * 1024
 """Bytes read first, so that whoever waits for the first rows can begin soon."""
 
+TEXT_BYTES: Final = 4 * 1024**3
+"""The longest text that is read, as it is outside of any archive: some 20 million clients."""
+
 _BOMS: Final = (
     (codecs.BOM_UTF8, "UTF-8 with BOM"),
     (codecs.BOM_UTF32_LE, "UTF-32"),  # before UTF-16, whose mark it starts with
@@ -46,13 +49,19 @@ class Contents:
 
 
 def examine(source: TableSource) -> Contents:
-    """Read the whole source once: its digest, its size, and whether it is valid UTF-8."""
+    """Read the whole source once: its digest, its size, and whether it is valid UTF-8.
+
+    Raises:
+        UnreadableFile: it is too long.
+    """
     digest, size, head, is_utf8, rest = hashlib.sha256(), 0, b"", True, b""
     with source.open() as stream, ThreadPoolExecutor(1) as hashing:
         for block in _read(stream):
             hashed = hashing.submit(digest.update, block)
             head = head or block[:4096]
             size += len(block)
+            if size > TEXT_BYTES:
+                raise UnreadableFile(f"{source.name}: holds more than {TEXT_BYTES >> 30} GiB of text; split it.")
             if is_utf8:
                 first, last = block.find(b"\n") + 1, block.rfind(b"\n") + 1
                 rest += block[:first] if last else block
