@@ -43,8 +43,9 @@ def record_at(text: bytes, start: int, delimiter: bytes, width: int | None = Non
     """
     whole, cell = _patterns(delimiter)
     end_of_line = text.find(b"\n", start) + 1 or len(text)
-    found = whole.match(text, start, min(len(text), start + LONGEST_RECORD))
-    if found is None:
+    limit = min(len(text), start + LONGEST_RECORD)
+    found = whole.match(text, start, limit)
+    if found is None or (found.end() == limit < len(text) and not text.endswith(b"\n", start, limit)):
         return Record(end_of_line, _split(text[start:end_of_line], delimiter), UNCLOSED)
     cells = [_unquoted(part) for part in cell.findall(found.group(1).removesuffix(b"\r"))]
     if width is not None and any(value.strip() for value in cells[width:]):
