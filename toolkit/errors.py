@@ -20,7 +20,8 @@
     │   └── ServiceUnavailable    it does not answer; trying again later may help
     ├── DatabaseError             the database refused or failed
     │   ├── DatabaseUnavailable   nobody answers at the address; trying again later may help
-    │   └── SchemaMismatch        the schema is older or newer than this version, or not ours
+    │   ├── SchemaMismatch        the schema is older or newer than this version, or not ours
+    │   └── WriteRefused          the service's tables cannot be written as the mapping describes them
     ├── MassDisappearance         most of the objects, sales or records are gone at once; nothing was written
     ├── NothingEvaluated          an audit of now found no sale at all
     ├── BucketError               the bucket refused or failed
@@ -155,6 +156,10 @@ class DatabaseUnavailable(DatabaseError):
 
 class SchemaMismatch(DatabaseError):
     """The database schema does not fit this version of the toolkit."""
+
+
+class WriteRefused(DatabaseError):
+    """The service's tables cannot be written."""
 
 
 class MassDisappearance(ToolkitError):

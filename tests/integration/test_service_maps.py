@@ -6,6 +6,7 @@ import csv
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,16 @@ import sqlalchemy as sa
 
 from tests.integration.evidence_bytes import pdf, tone
 from toolkit.entrypoints.cli import main
+from toolkit.errors import DatabaseError, WriteRefused
+from toolkit.operations.judge.completion import complete_sale
+from toolkit.operations.register.registration import register_client
+from toolkit.operations.request import UploadLimits, request_upload
+from toolkit.storage import schema
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database, raw
+from toolkit.storage.service_map import load_map
 from toolkit.storage.service_map.draft import draft_map
+from toolkit.storage.service_map.writing import require_writable
 
 MAPS = Path(__file__).parents[1] / "data" / "service_maps"
 KINDS = ("typescript", "rails", "cadastro", "documents")
@@ -39,8 +47,11 @@ def load(database: Database, kind: str, *, owner: str = "service_owner") -> None
 
 _GIVE_AWAY = """
     DO $$ BEGIN CREATE ROLE :owner NOLOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;
-    DO $$ DECLARE place regclass; BEGIN
-        FOR place IN SELECT relid FROM pg_stat_user_tables LOOP
+    DO $$ DECLARE place text; BEGIN
+        FOR place IN SELECT DISTINCT schemaname FROM pg_stat_user_tables LOOP
+            EXECUTE format('ALTER SCHEMA %I OWNER TO :owner', place);
+        END LOOP;
+        FOR place IN SELECT relid::regclass::text FROM pg_stat_user_tables LOOP
             EXECUTE format('ALTER TABLE %s OWNER TO :owner', place);
         END LOOP;
     END $$
@@ -51,8 +62,10 @@ _GIVE_AWAY = """
 def mapped(database: Database) -> Iterator[Database]:
     """The same database, read through the views."""
     opened = Database(database.engine.url.render_as_string(hide_password=False), mapped=True)
-    yield opened
-    opened.dispose()
+    try:
+        yield opened
+    finally:
+        opened.dispose()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -103,3 +116,114 @@ def reported(path: Path) -> dict[str, tuple[str, ...]]:
             row["saleId"]: (row["utilityGroup"], row["status"], row["missing"], row["problems"])
             for row in csv.DictReader(file)
         }
+
+
+CLIENT = {
+    "cpf": "111.444.777-35",
+    "numberOnDealership": "88",
+    "enrollment": "2",
+    "firstName": "Bia",
+    "lastName": "Lima",
+    "birthdate": "1980-01-02",
+    "address": {
+        "neighborhood": "Centro",
+        "installationNumber": "5000002",
+        "address": "Rua B",
+        "addressNumber": "2",
+        "city": "Recife",
+        "zipCode": "50000-000",
+    },
+}
+NOW = datetime(2026, 10, 4, 12, 0, tzinfo=UTC)
+LIMITS = UploadLimits(3600, 1_000_000)
+BODY = {
+    "fileName": "pov.mp3",
+    "fileFormat": "audio/mpeg",
+    "type": "audio/mpeg",
+    "evidenceType": "POV",
+}
+
+
+@contextmanager
+def upgraded(database: Database, kind: str, **changes: Any) -> Iterator[Database]:
+    load(database, kind)
+    mapping = load_map(MAPS / f"{kind}.toml").model_copy(update=changes)
+    with mapped(database) as through_views:
+        schema.upgrade(through_views, service_map=mapping)
+        yield through_views
+
+
+def one_row(database: Database, query: str) -> tuple[Any, ...]:
+    with database.transaction() as connection:
+        return tuple(connection.execute(sa.text(query)).one())
+
+
+def test_clients_are_written_where_the_mapping_can_be_turned_round(empty_database: Database) -> None:
+    with upgraded(empty_database, "typescript") as database:
+        registered = register_client(database, CLIENT, lambda: NOW)
+        assert one_row(
+            database,
+            """
+            SELECT cpf, "dealershipNumber", "createdAt", "updatedAt" IS NOT NULL, "installationNumber"
+            FROM "Customer" JOIN "InstallationAddress" ON "customerId" = "Customer".id WHERE cpf = '11144477735'
+            """,
+        ) == ("11144477735", "88", datetime(2026, 10, 4, 12, 0), True, "5000002")  # noqa: DTZ001  # as it stands there
+        known = "SELECT id FROM audit_service.clients WHERE cpf = '11144477735'"
+        assert one_row(database, known) == (registered.client_id,)
+
+
+def test_an_evidence_record_takes_its_key_from_the_sequence_of_the_service(
+    empty_database: Database, bucket: Bucket
+) -> None:
+    with upgraded(empty_database, "rails") as database:
+        raised = one_row(database, "SELECT setval('backoffice.attachments_id_seq', 4000)")
+        issued = request_upload(
+            database, bucket, "S-7", BODY, requested_by="ana", limits=LIMITS, clock=lambda: NOW
+        )
+        assert raised == (4000,)
+        assert str(issued.id) == "00000000-0000-0000-0000-000000004001"
+        assert one_row(
+            database,
+            "SELECT order_id, category, uploaded_by, created_at, storage_key LIKE '%/pov.mp3' "
+            "FROM backoffice.attachments WHERE id = 4001",
+        ) == (7, "pov", "ana", datetime(2026, 10, 4, 12, 0), True)  # noqa: DTZ001
+
+
+def test_a_sale_is_completed_in_the_columns_that_the_service_has(
+    empty_database: Database, bucket: Bucket, s3: Any
+) -> None:
+    with upgraded(empty_database, "cadastro") as database:
+        s3.put_object(Bucket=bucket.name, Key="docs/2026-10/S-3/kyc.pdf", Body=pdf())
+        assert complete_sale(database, bucket, "S-3", lambda: NOW).completed_at == NOW
+        completed = one_row(
+            database,
+            """SELECT "DT_CONCLUSAO"::text, "HR_CONCLUSAO"::text FROM "TB_VENDA" WHERE "NR_VENDA" = 'S-3'""",
+        )
+        assert completed == ("2026-10-04", "09:00:00")
+
+
+@pytest.mark.parametrize(
+    ("kind", "work", "reason"),
+    [
+        ("cadastro", "clients.insert", "id is CD_CLIENTE, a number that no sequence gives"),
+        ("rails", "clients.insert", "first_name is an SQL expression, which cannot be turned round"),
+        ("documents", "evidences.insert", "file_name is an SQL expression"),
+        ("documents", "clients.insert", "number_on_dealership stands inside a JSON column"),
+    ],
+)
+def test_what_cannot_be_turned_round_is_refused_with_the_column(
+    empty_database: Database, kind: str, work: str, reason: str
+) -> None:
+    with upgraded(empty_database, kind) as database, pytest.raises(WriteRefused, match=reason):
+        require_writable(database, work)
+
+
+def test_a_service_that_is_only_read_is_never_written(empty_database: Database, bucket: Bucket) -> None:
+    with upgraded(empty_database, "typescript", read_only=True) as database:
+        for write in (
+            lambda: register_client(database, CLIENT, lambda: NOW),
+            lambda: complete_sale(database, bucket, "S-3", lambda: NOW),
+            lambda: one_row(database, "UPDATE audit_service.sales SET partner = 'other' RETURNING id"),
+        ):
+            with pytest.raises(DatabaseError, match="read only: so says read_only in the mapping"):
+                write()

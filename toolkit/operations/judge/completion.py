@@ -19,6 +19,7 @@ from toolkit.operations import Clock
 from toolkit.operations.observe.service_history import observe_sales
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
+from toolkit.storage.service_map.writing import require_writable
 from toolkit.storage.tables import content_checks, evidences, object_observations, sales, withdrawals
 
 
@@ -55,6 +56,7 @@ def complete_sale(database: Database, bucket: Bucket, sale_id: str, clock: Clock
         SaleNotFound: no sale has this id.
         BucketError: the bucket could not be asked; nothing was changed.
     """
+    require_writable(database, "sales.complete")
     if not is_possible_sale_id(sale_id):
         raise SaleNotFound(sale_id)
     while True:

@@ -15,6 +15,7 @@ from toolkit.errors import EvidenceNotFound, WithdrawalRefused
 from toolkit.operations import Clock
 from toolkit.storage.database import Database
 from toolkit.storage.observation_clock import stamp
+from toolkit.storage.service_map.writing import can_write
 from toolkit.storage.tables import evidences, sales, withdrawals
 
 
@@ -52,7 +53,8 @@ def withdraw(
     reason, withdrawn_by, approved_by = (text.strip(TRIMMED) for text in (reason, withdrawn_by, approved_by))
     _check_people(reason, withdrawn_by, approved_by)
     with database.transaction() as connection:
-        sale_id = _lock_sale(connection, evidence_id)
+        # Where no sale can be completed here, nobody has to be kept from doing so meanwhile.
+        sale_id = _sale_of(connection, evidence_id, locked=can_write(database, "sales.complete"))
         _check_first_time(connection, evidence_id)
         withdrawn_at = stamp(connection, clock)
         connection.execute(
@@ -82,13 +84,14 @@ def _check_people(reason: str, withdrawn_by: str, approved_by: str) -> None:
         )
 
 
-def _lock_sale(connection: Connection, evidence_id: UUID) -> str:
+def _sale_of(connection: Connection, evidence_id: UUID, *, locked: bool) -> str:
     query = (
         sa.select(sales.c.id)
         .join(evidences, evidences.c.sale_id == sales.c.id)
         .where(evidences.c.id == evidence_id)
-        .with_for_update(of=sales)
     )
+    if locked:
+        query = query.with_for_update(of=sales)
     sale_id: str | None = connection.execute(query).scalar_one_or_none()
     if sale_id is None:
         raise EvidenceNotFound(f"There is no evidence record with the id {evidence_id}.")

@@ -13,7 +13,8 @@ from toolkit.domain.clients import Client
 from toolkit.domain.requests import parse
 from toolkit.operations import Clock
 from toolkit.storage.database import Database
-from toolkit.storage.identifiers import new_id
+from toolkit.storage.service_map.keys import next_id
+from toolkit.storage.service_map.writing import require_writable
 from toolkit.storage.tables import addresses, clients
 
 MESSAGE: Final = "Client created"
@@ -35,7 +36,8 @@ def register_client(database: Database, body: Mapping[str, Any], clock: Clock) -
         InvalidFields: every invalid field at once; nothing was stored.
     """
     client = parse(Client, body)
-    client_id, address_id = new_id(), new_id()
+    require_writable(database, "clients.insert", "addresses.insert")
+    client_id, address_id = next_id(database, "clients"), next_id(database, "addresses")
     stored = {"id": client_id, "created_at": clock(), **client.model_dump(exclude={"address"})}
     address = {"address_id": address_id, "client_id": client_id, **client.address.model_dump()}
     with database.statement() as connection:
@@ -62,8 +64,11 @@ def _values(table: sa.Table, **renamed: str) -> dict[str, sa.BindParameter[Any]]
 
 
 _INSERT: Final = (
-    sa.insert(addresses)
-    .values(_values(addresses, id="address_id"))
-    .add_cte(sa.insert(clients).values(_values(clients)).cte("client"))
+    sa.insert(clients)
+    .values(_values(clients))
+    .add_cte(sa.insert(addresses).values(_values(addresses, id="address_id")).cte("address"))
 )
-"""Client and address in one statement: both or neither, and half the way of two statements and a commit."""
+"""Client and address in one statement: both or neither, and half the way of two statements and a commit.
+
+What stands in front runs last: the address finds its client there.
+"""

@@ -24,8 +24,9 @@ from toolkit.operations.request.manifest import Manifest, ManifestRow, RejectedR
 from toolkit.operations.request.single import UploadLimits
 from toolkit.storage.bucket import Bucket, UploadForm
 from toolkit.storage.database import Database, raw
-from toolkit.storage.identifiers import new_ids
 from toolkit.storage.locks import Lock, take
+from toolkit.storage.service_map.keys import next_ids
+from toolkit.storage.service_map.writing import require_writable
 from toolkit.storage.tables import evidence_requests
 
 _STEP: Final = 500
@@ -124,6 +125,7 @@ def issue(
     progress: Progress | None = None,
 ) -> ManifestResult:
     """Issue credentials for rows that were read before; see ``request_manifest``."""
+    require_writable(database, "evidences.insert")
     wanted, rows = manifest.wanted, len(manifest.wanted) + len(manifest.rejected)
     # The database commits before the file appears: there is no form without a record.
     with atomic_file(out) as draft, database.transaction() as connection:
@@ -134,7 +136,7 @@ def issue(
             return ManifestResult(rows, rejected=tuple(rejected))
         now = clock()
         known = known_records(connection, bucket, now)
-        batch = _Batch(bucket, limits, requested_by, account or requested_by, now)
+        batch = _Batch(database, bucket, limits, requested_by, account or requested_by, now)
         issued = batch.write(connection, wanted, known, draft.file, progress or Quiet())
         draft.finish()
         # What a former file's uploads noted says nothing about this one: its lines are not in the bucket.
@@ -155,6 +157,7 @@ def _skipped(item: Wanted, record: KnownRecord) -> AlreadyUploaded:
 class _Batch:
     """The values that all forms of one call share."""
 
+    database: Database
     bucket: Bucket
     limits: UploadLimits
     requested_by: str
@@ -172,13 +175,13 @@ class _Batch:
         """Write a line for each row that is not uploaded, and store a record for each that has none; how many."""
         issued: list[UUID] = []
         reissued: list[UUID] = []
-        ids = new_ids(len(wanted))
+        ids = next_ids(self.database, "evidences", len(wanted) - len(known))
         progress.begin("Signing", len(wanted), "forms")
         with raw(connection).cursor().copy(_COPY_RECORDS) as copy:
             for position, item in enumerate(wanted):
                 record = known.get(position)
                 if record is None:
-                    evidence_id = UUID(bytes=ids[position].tobytes())
+                    evidence_id = UUID(bytes=ids[len(issued)].tobytes())
                     form = self._new_form(item.row, evidence_id)
                     copy.write_row(self._record(item.row, evidence_id, form))
                     file.write(_line(item.row, evidence_id, form))
@@ -192,7 +195,7 @@ class _Batch:
                     progress.advance(_STEP)
         progress.advance(len(wanted) % _STEP)
         if issued:
-            tell_issued(connection, min(issued), max(issued))
+            tell_issued(connection, issued)
             connection.execute(_ASKED_BY_OPERATOR, {"ids": issued, "account": self.account})
         tell_reissued(connection, reissued, self.requested_at)
         progress.end()

@@ -21,7 +21,8 @@ from toolkit.operations.access.own_sales import OWN_SALE, own_sale_parameters
 from toolkit.operations.prove.custody_log import TELL_ISSUED
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
-from toolkit.storage.identifiers import new_id
+from toolkit.storage.service_map.keys import next_id
+from toolkit.storage.service_map.writing import require_writable
 from toolkit.storage.tables import evidence_requests, evidences
 
 EVIDENCE_TYPE: Final = "evidenceType"
@@ -73,11 +74,12 @@ def request_upload(
         TooManyForms: the sale has as many valid credentials for this type as ``access`` allows.
         BucketError: the form cannot be signed. In all these cases nothing was stored.
     """
+    require_writable(database, "evidences.insert")
     asked = own_sale_parameters(access, requested_by, sale_id)
     request = _parsed(database, body, asked)
     if not is_possible_sale_id(sale_id):
         raise SaleNotFound
-    evidence_id, requested_at = new_id(), clock()
+    evidence_id, requested_at = next_id(database, "evidences"), clock()
     form = bucket.presign_post(
         object_key(evidence_id, request.file_name, requested_at),
         max_bytes=limits.max_bytes,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import sqlalchemy as sa
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
 from toolkit.errors import SettingsError
@@ -174,9 +175,7 @@ def understood(document: dict[str, Any], named: str) -> ServiceMap:
     relations: dict[str, Any] = {}
     mistakes: list[str] = []
     for name, table in NEEDED.items():
-        given = document.get(
-            name, {"from": f"{OWN_TABLES}.{name}", "columns": {c.name: c.name for c in table.columns}}
-        )
+        given = document.get(name) or _own(table)
         relations[name] = {("from_" if key == "from" else key): value for key, value in given.items()}
         mistakes += [] if given.get("absent") is True else _unmatched(name, given)
     mistakes += [f"{place} is still to be filled in" for place in _to_fill_in(document)]
@@ -187,6 +186,18 @@ def understood(document: dict[str, Any], named: str) -> ServiceMap:
     if mistakes:
         raise SettingsError(f"{named} is no mapping: " + "; ".join(mistakes))
     return found
+
+
+def own_tables() -> ServiceMap:
+    """The mapping of the contract's own tables, which says nothing new."""
+    return understood({"timezone": "UTC"}, "the contract's own tables")
+
+
+def _own(table: sa.Table) -> dict[str, Any]:
+    return {
+        "from": f"{OWN_TABLES}.{table.name}",
+        "columns": {column.name: column.name for column in table.columns},
+    }
 
 
 def _unmatched(relation: str, given: dict[str, Any]) -> list[str]:

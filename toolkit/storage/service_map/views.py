@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from toolkit.errors import SchemaMismatch, SettingsError
 from toolkit.storage.service_map.expressions import FUNCTIONS, THIS, literal, select
 from toolkit.storage.service_map.model import NEEDED, ServiceMap
+from toolkit.storage.service_map.writing import make_writable
 from toolkit.storage.tables import SERVICE
 
 _OURS: Final = "evidence toolkit: views made from mapping "
@@ -50,6 +51,7 @@ def make_views(connection: Connection, mapping: ServiceMap) -> None:
                 _execute(connection, f"CREATE OR REPLACE VIEW {SERVICE}.{name} AS {select(mapping, name)}")
         except DBAPIError as error:
             raise SettingsError("; ".join(_faults(connection, mapping, name)) or _words(error, name)) from None
+    make_writable(connection, mapping)
     _execute(connection, f"COMMENT ON SCHEMA {SERVICE} IS {literal(_OURS + mapping.fingerprint)}")
 
 

@@ -14,9 +14,9 @@ from toolkit.domain.masking import Unmasking
 from toolkit.storage.tables import custody_events
 
 
-def tell_issued(connection: Connection, first: UUID, last: UUID) -> None:
-    """Tell of the records with ids from ``first`` to ``last`` that this very transaction has stored."""
-    connection.execute(_ISSUED, {"first": first, "last": last})
+def tell_issued(connection: Connection, evidence_ids: Sequence[UUID]) -> None:
+    """Tell of records that this very transaction has stored."""
+    connection.execute(_ISSUED, {"ids": list(evidence_ids)})
 
 
 def tell_reissued(connection: Connection, evidence_ids: Sequence[UUID], now: datetime) -> None:
@@ -51,12 +51,9 @@ _TELL: Final = """
 TELL_ISSUED: Final = _TELL.format(records="record", condition="TRUE")
 """Tells of the rows that a statement stores in ``evidences`` and calls ``record``, in that same statement."""
 
-_ISSUED: Final = sa.text(
-    _TELL.format(
-        records="public.evidences",
-        condition="id BETWEEN :first AND :last AND xmin = pg_current_xact_id()::xid",
-    )
-).bindparams(sa.bindparam("first", type_=sa.Uuid), sa.bindparam("last", type_=sa.Uuid))
+_ISSUED: Final = sa.text(_TELL.format(records="audit_service.evidences", condition="id = ANY(:ids)")).bindparams(
+    sa.bindparam("ids", type_=sa.ARRAY(sa.Uuid))
+)
 
 _REISSUED: Final = sa.text(
     """

@@ -21,6 +21,7 @@ from toolkit.operations.register.bulk_load.plans import Plan
 from toolkit.operations.register.bulk_load.results import Example, FileLoaded, LoadResult, Understood
 from toolkit.operations.spreadsheets import Reading, find_sources, open_table
 from toolkit.storage.database import Database
+from toolkit.storage.service_map.writing import require_writable
 
 __all__ = [
     "REPAIR_TEXTS",
@@ -56,8 +57,11 @@ def load_clients(
     Raises:
         UnreadableFile: a file cannot be read or lacks headings; then none of the files was loaded.
         InvalidInput: what comes back cannot be written; files before the one at work are in, that one is not.
+        WriteRefused: the service's clients cannot be written as they are mapped; nothing was read.
         DatabaseError: the database failed; likewise.
     """
+    if not dry_run:
+        require_writable(database, "clients.insert", "addresses.insert")
     options = options or LoadOptions()
     headings = Headings(options.headings)
     reading = Reading(options.encoding, options.delimiter, options.sheet, headings.recognise)

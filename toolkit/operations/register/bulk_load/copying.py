@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -18,13 +18,16 @@ from psycopg import sql
 
 from toolkit.operations.register.bulk_load.shapes import column_of
 from toolkit.operations.spreadsheets.text_bytes import Bytes, values
-from toolkit.storage.identifiers import new_ids
 from toolkit.storage.tables import addresses, clients
 
 _CLIENT_COLUMNS: Final = tuple(clients.columns.keys())
 _ADDRESS_COLUMNS: Final = tuple(addresses.columns.keys())
 _AHEAD: Final = 1
 """Batches that wait for the database; each is some fifteen megabytes."""
+
+
+NewIds = Callable[[str, int], Bytes]
+"""Gives ids for so many new rows of a relation, each of 16 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +38,10 @@ class Rows:
     addresses: Bytes
 
 
-def rows_of(settled: Mapping[str, pa.StringArray], created_at: datetime) -> Rows:
+def rows_of(settled: Mapping[str, pa.StringArray], created_at: datetime, ids: NewIds) -> Rows:
     """Give each row its two ids, and write it down for COPY."""
     count = len(settled["cpf"])
-    client_ids = new_ids(count)
+    client_ids = ids("clients", count)
     columns = {
         **settled,
         "id": id_column(client_ids),
@@ -46,7 +49,7 @@ def rows_of(settled: Mapping[str, pa.StringArray], created_at: datetime) -> Rows
         "created_at": pa.repeat(pa.scalar(created_at.isoformat(" "), pa.string()), count),
     }
     client_rows = _as_text(columns, _CLIENT_COLUMNS)
-    columns["id"] = id_column(new_ids(count))
+    columns["id"] = id_column(ids("addresses", count))
     return Rows(client_rows, _as_text(columns, _ADDRESS_COLUMNS))
 
 

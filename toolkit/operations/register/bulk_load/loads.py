@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -23,6 +24,7 @@ from toolkit.operations.register.bulk_load.verdicts import ROW, ChunkVerdict, de
 from toolkit.operations.spreadsheets import Chunk
 from toolkit.operations.spreadsheets.text_bytes import Mask
 from toolkit.storage.database import Database, raw
+from toolkit.storage.service_map.keys import next_ids
 
 _THERE: Final = "Registered already"
 
@@ -70,7 +72,14 @@ class Load:
             with lookup(database) as reading:
                 writing = raw(connection) if writes else None
                 self._pass(
-                    ChunkRegistration(writing, reading, self._on_duplicate, self._moment, seen=self._counted)
+                    ChunkRegistration(
+                        writing,
+                        reading,
+                        self._on_duplicate,
+                        self._moment,
+                        ids=partial(next_ids, database),
+                        seen=self._counted,
+                    )
                 )
             if already is not None:
                 self._tally.all_there()

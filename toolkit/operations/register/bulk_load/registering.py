@@ -15,7 +15,7 @@ import psycopg
 import pyarrow as pa
 import sqlalchemy as sa
 
-from toolkit.operations.register.bulk_load.copying import Copying, rows_of
+from toolkit.operations.register.bulk_load.copying import Copying, NewIds, rows_of
 from toolkit.operations.register.bulk_load.duplicates import KEY, Key, SeenKeys, hash_keys, keys_of, registered
 from toolkit.operations.register.bulk_load.options import OnDuplicate
 from toolkit.operations.register.bulk_load.verdicts import ChunkVerdict
@@ -59,12 +59,14 @@ class ChunkRegistration:
         on_duplicate: OnDuplicate,
         created_at: datetime,
         *,
+        ids: NewIds,
         seen: SeenKeys | None = None,
     ) -> None:
         self._copying = None if writing is None else Copying(writing)
         self._writing, self._reading = writing, reading
         self._all_are_new = on_duplicate is OnDuplicate.REGISTER
         self._created_at = created_at
+        self._ids = ids
         self._seen = seen or SeenKeys()
         self._later: list[tuple[Chunk, Settled]] = []
         self._waiting = 0
@@ -107,7 +109,7 @@ class ChunkRegistration:
 
     def _register(self, settled: Settled, rows: Positions) -> Accepted:
         if len(rows) and self._copying is not None:
-            self._copying.write(rows_of(_taken(settled, rows), self._created_at))
+            self._copying.write(rows_of(_taken(settled, rows), self._created_at, self._ids))
         return Accepted(len(rows))
 
     def _in_database(self, keys: Settled) -> tuple[Mask, list[UUID | None]]:

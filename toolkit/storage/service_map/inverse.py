@@ -1,0 +1,112 @@
+"""A column of the mapping turned round: the SQL that gives the table's columns from a row of the contract's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from toolkit.storage.service_map.catalog import CatalogTable, Column
+from toolkit.storage.service_map.expressions import literal, quoted
+from toolkit.storage.service_map.model import Source
+
+NOTHING_TO_WRITE: Final = ("absent", "value", "media_type_of")
+"""Forms that no column of the table stands behind."""
+
+Tables = Callable[[str], CatalogTable | None]
+"""Finds a table by the name that the mapping gives it."""
+
+
+class NotInvertible(Exception):
+    """The column cannot be turned round; the text says why, as the end of a sentence."""
+
+
+def assignments(source: Source, new: str, table: CatalogTable, timezone: str, tables: Tables) -> dict[str, str]:
+    """The columns of the table with their values, where ``new`` is the value of the contract's column.
+
+    Raises:
+        NotInvertible: there is no way back.
+    """
+    if any(getattr(source, form) not in (None, False) for form in NOTHING_TO_WRITE):
+        return {}
+    if source.sql is not None:
+        raise NotInvertible("is an SQL expression")
+    if source.json_path:
+        raise NotInvertible("stands inside a JSON column")
+    if source.strip is not None:
+        raise NotInvertible("is read without its beginning")
+    if source.date is not None and source.time is not None:
+        local = f"({new} AT TIME ZONE {literal(source.zone or timezone)})"
+        return {source.date: f"{local}::date", source.time: f"{local}::time"}
+    if source.folder is not None and source.name is not None:
+        folder = f"coalesce(substring({new} FROM '^(.*)/[^/]*$'), '')"
+        return {source.folder: folder, source.name: f"substring({new} FROM '[^/]*$')"}
+    if source.table is not None:
+        return {source.by or "": _looked_up(source, new, timezone, tables)}
+    column = _known(table, source.column or "")
+    return {column.name: _value(source, new, column, timezone)}
+
+
+def _known(table: CatalogTable, name: str) -> Column:
+    if name not in table.columns:
+        raise NotInvertible(f"names {name}, which {table.name} does not have")
+    return table.columns[name]
+
+
+def _looked_up(source: Source, new: str, timezone: str, tables: Tables) -> str:
+    other = tables(source.table or "")
+    if other is None:
+        raise NotInvertible("is looked up in a query")
+    wanted = _known(other, source.column or "")
+    value = _value(source, new, wanted, timezone)
+    return (
+        f"(SELECT {quoted(source.key or '')} FROM {source.table} "  # noqa: S608  # the mapping is the operator's own
+        f"WHERE {quoted(wanted.name)} = {value})"
+    )
+
+
+def _value(source: Source, new: str, column: Column, timezone: str) -> str:
+    """The value as the column takes it; a text that is too long for it is refused, not cut."""
+    if source.codes:
+        new = _encoded(new, source.codes)
+    elif source.mask:
+        new = _masked(new, source.mask)
+    elif new.endswith("_at"):
+        return _moment(new, column, source.zone or timezone)
+    elif new.endswith("id") and column.family in {"integer", "number"} and not new.endswith("external_id"):
+        # Only ids are UUIDs made of a number; a sale's id is a text.
+        return f"trim(leading '0' FROM replace({new}::text, '-', ''))::{column.cast}"
+    return (
+        f"({new})::text::{column.cast}"
+        if column.family in {"enum", "integer", "uuid"}
+        else f"({new})::{column.cast}"
+    )
+
+
+def _moment(new: str, column: Column, zone: str) -> str:
+    if column.family == "timestamptz":
+        return new
+    if column.family == "timestamp":
+        return f"({new} AT TIME ZONE {literal(zone)})"
+    raise NotInvertible(f"is kept as {column.type}, which is no full time")
+
+
+def _encoded(new: str, codes: Mapping[str, str | bool]) -> str:
+    first = {meaning: code for code, meaning in reversed(list(codes.items()))}
+    cases = " ".join(
+        f"WHEN {literal(str(meaning).lower() if isinstance(meaning, bool) else meaning)} THEN {literal(code)}"
+        for meaning, code in first.items()
+    )
+    return f"CASE {new}::text {cases} ELSE {new}::text END"
+
+
+def _masked(new: str, mask: str) -> str:
+    """The digits with the characters of the mask between them, where there are as many as it has places."""
+    places = mask.count("#")
+    parts, number = [], 0
+    for character in mask:
+        if character == "#":
+            number += 1
+            parts.append(f"substr({new}, {number}, 1)")
+        else:
+            parts.append(literal(character))
+    return f"CASE WHEN length({new}) = {places} THEN {' || '.join(parts)} ELSE {new} END"

@@ -1,0 +1,30 @@
+"""Ids for new rows of the service: our own where its keys are UUIDs, its sequence's where they are numbers."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+import sqlalchemy as sa
+
+from toolkit.storage.database import Database
+from toolkit.storage.identifiers import new_ids
+from toolkit.storage.service_map.writing import numbered
+from toolkit.storage.tables import SERVICE
+
+
+def next_ids(database: Database, name: str, count: int) -> npt.NDArray[np.uint8]:
+    """``count`` ids for new rows of the relation, ascending, as a ``(count, 16)`` array of bytes."""
+    if not count or name not in numbered(database):
+        return new_ids(count)
+    with database.statement() as connection:
+        query = sa.text(f"SELECT {SERVICE}.next_{name}(:count)")  # the name of a relation
+        numbers = connection.execute(query, {"count": count}).scalars().all()
+    written = b"".join(bytes.fromhex(f"{number:032d}") for number in numbers)
+    return np.frombuffer(written, dtype=np.uint8).reshape(count, 16)
+
+
+def next_id(database: Database, name: str) -> UUID:
+    """One such id."""
+    return UUID(bytes=next_ids(database, name, 1).tobytes())

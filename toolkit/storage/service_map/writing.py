@@ -1,0 +1,260 @@
+"""Which relations can be written, and the triggers that do it through their views.
+
+What stands in the way is found when the views are made, and kept as the comment of each view: a command that
+writes asks for it before it reads or writes anything.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+from weakref import WeakKeyDictionary
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolkit.errors import WriteRefused
+from toolkit.storage.database import Database
+from toolkit.storage.service_map.catalog import CatalogTable, read_catalog
+from toolkit.storage.service_map.expressions import literal, quoted
+from toolkit.storage.service_map.inverse import NotInvertible, Tables, assignments
+from toolkit.storage.service_map.model import NEEDED, ServiceMap, own_tables
+from toolkit.storage.tables import OWN_TABLES, SERVICE
+
+INSERT: Final = "insert"
+UPDATE: Final = "update"
+COMPLETE: Final = "complete"
+"""Setting ``completed_at`` alone."""
+
+_NUMBERED: Final = "numbered"
+
+_known: WeakKeyDictionary[Database, dict[str, str]] = WeakKeyDictionary()
+
+
+def require_writable(database: Database, *works: str) -> None:
+    """Make sure that the service's relations can be written; each work is as ``clients.insert``.
+
+    Raises:
+        WriteRefused: naming the column that stands in the way.
+    """
+    known = _obstacles(database)
+    for work in works:
+        if reason := known.get(work):
+            raise WriteRefused(reason)
+
+
+def can_write(database: Database, work: str) -> bool:
+    """Tell whether ``require_writable`` would let this work pass."""
+    return work not in _obstacles(database)
+
+
+def _obstacles(database: Database) -> dict[str, str]:
+    if database.embedded and not database.mapped:
+        return {}
+    if database not in _known:
+        with database.transaction() as connection:
+            _known[database] = _kept(connection) if database.mapped else _found(connection)
+    return _known[database]
+
+
+_NEXT: Final = """
+    CREATE OR REPLACE FUNCTION {schema}.next_{name}(count bigint) RETURNS SETOF bigint
+    LANGUAGE sql SECURITY DEFINER SET search_path FROM CURRENT
+    AS 'SELECT nextval({sequence}) FROM generate_series(1, count)'
+"""
+
+
+def numbered(database: Database) -> set[str]:
+    """The relations whose ids are numbers of a sequence."""
+    if not database.mapped:
+        return set()
+    known = _obstacles(database)
+    return {name for name in NEEDED if f"{name}.{_NUMBERED}" in known}
+
+
+def make_writable(connection: Connection, mapping: ServiceMap) -> None:
+    """Make the triggers of all views, and keep what stands in the way of writing as their comments."""
+    catalog = read_catalog(connection)
+    tables = _resolver(connection, catalog)
+    for name in mapping.relations:
+        found = obstacles(mapping, name, tables)
+        for work in (INSERT, UPDATE):
+            body = _body(mapping, name, work, tables, found)
+            _execute(
+                connection,
+                f"CREATE OR REPLACE FUNCTION {SERVICE}.{work}_{name}() RETURNS trigger LANGUAGE plpgsql "
+                f"SECURITY DEFINER SET search_path FROM CURRENT AS {literal(body)}",
+            )
+            _execute(
+                connection,
+                f"CREATE OR REPLACE TRIGGER {work}_row INSTEAD OF {work.upper()} ON {SERVICE}.{name} "
+                f"FOR EACH ROW EXECUTE FUNCTION {SERVICE}.{work}_{name}()",
+            )
+        sequence = _sequence(mapping, name, tables)
+        if INSERT not in found and sequence is not None:
+            found[_NUMBERED] = sequence
+            _execute(
+                connection, _NEXT.format(schema=SERVICE, name=name, sequence=literal(literal(sequence))[1:-1])
+            )
+        _execute(connection, f"COMMENT ON VIEW {SERVICE}.{name} IS {literal(json.dumps(found))}")
+
+
+def obstacles(mapping: ServiceMap, name: str, tables: Tables) -> dict[str, str]:
+    """What stands in the way of each kind of writing, as sentences; nothing where it can be done."""
+    relation, works = mapping.relations[name], (INSERT, UPDATE, COMPLETE)
+    if mapping.read_only:
+        return dict.fromkeys(
+            works, f"The service's data are read only: so says read_only in the mapping ({name})."
+        )
+    table = None if relation.is_query or relation.absent else tables(relation.from_)
+    if table is None or table.kind not in "rpf":
+        what = "is absent from the service" if relation.absent else f"is read from {relation.from_ or 'nothing'}"
+        return dict.fromkeys(works, f"{name} cannot be written: it {what}, which is no table.")
+    sharing = [
+        other for other, each in mapping.relations.items() if other != name and each.from_ == relation.from_
+    ]
+    given, refused = _given(mapping, name, table, tables)
+    found = {}
+    lacking = [
+        column.name
+        for column in table.columns.values()
+        if column.required and not column.filled and column.name not in {**given, **relation.insert}
+    ]
+    key = table.columns.get(relation.columns["id"].column or "")
+    if key is not None and key.family == "integer" and key.sequence is None and name != "sales":
+        refused = {**refused, "id": f"is {key.name}, a number that no sequence gives"}
+    if refused:
+        column, why = next(iter(refused.items()))
+        found[INSERT] = found[UPDATE] = f"{name} cannot be written: {column} {why}, which cannot be turned round."
+        if "completed_at" in refused:
+            found[COMPLETE] = f"{name} cannot be written: completed_at {refused['completed_at']}."
+    if sharing and INSERT not in found:
+        first = lacking[0] if lacking else "id"
+        found[INSERT] = (
+            f"{name} cannot be written: one row of {table.name} holds {' and '.join([name, *sharing])}, "
+            f"{first} among them, and they are written one after the other."
+        )
+    elif lacking and INSERT not in found:
+        found[INSERT] = (
+            f"{name} cannot be written: {table.name}.{lacking[0]} must have a value, and the mapping gives none; "
+            f"add it to insert of [{name}]."
+        )
+    if name == "sales" and relation.columns["completed_at"].absent:
+        found[COMPLETE] = "sales cannot be completed: completed_at is absent from the service."
+    return found
+
+
+def _sequence(mapping: ServiceMap, name: str, tables: Tables) -> str | None:
+    """The sequence that the ids of the relation come from, where they are numbers."""
+    relation = mapping.relations[name]
+    table = tables(relation.from_)
+    key = None if table is None else table.columns.get(relation.columns["id"].column or "")
+    return key.sequence if key is not None and key.family == "integer" and name != "sales" else None
+
+
+def _given(
+    mapping: ServiceMap, name: str, table: CatalogTable, tables: Tables
+) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
+    """For each column of the table its value and the contract's column behind it; and what has no way back."""
+    given: dict[str, tuple[str, str]] = {}
+    refused: dict[str, str] = {}
+    for column, source in mapping.relations[name].columns.items():
+        try:
+            for target, value in assignments(source, f"NEW.{column}", table, mapping.timezone, tables).items():
+                if target not in given or column == "type":
+                    given[target] = (column, value)
+        except NotInvertible as reason:
+            refused[column] = str(reason)
+    return given, refused
+
+
+def _body(mapping: ServiceMap, name: str, work: str, tables: Tables, found: dict[str, str]) -> str:
+    """The body of the trigger's function."""
+    relation = mapping.relations[name]
+    allowed = work not in found or (work == UPDATE and name == "sales" and COMPLETE not in found)
+    table = None if relation.is_query or relation.absent else tables(relation.from_)
+    if not allowed or table is None:
+        return f"BEGIN RAISE EXCEPTION USING MESSAGE = {literal(found.get(work, ''))}; END"
+    given, refused = _given(mapping, name, table, tables)
+    if work == INSERT:
+        values = {column: value for column, (_, value) in given.items()} | relation.insert
+        columns, items = ", ".join(map(quoted, values)), ", ".join(values.values())
+        statement = f"INSERT INTO {relation.from_} ({columns}) OVERRIDING SYSTEM VALUE VALUES ({items})"  # noqa: S608
+        return f"BEGIN {statement}; RETURN NEW; END"
+    fixed = [column for column in refused if column != "id"]
+    checks = " ".join(
+        f"IF NEW.{column} IS DISTINCT FROM OLD.{column} THEN RAISE EXCEPTION USING MESSAGE = "
+        f"{literal(f'{name} cannot be written: {column} {refused[column]}.')}; END IF;"
+        for column in fixed
+    )
+    changes = [
+        f"{quoted(target)} = CASE WHEN NEW.{column} IS DISTINCT FROM OLD.{column} THEN {value} "
+        f"ELSE {quoted(target)} END"
+        for target, (column, value) in given.items()
+        if column != "id"
+    ]
+    changes += [f"{quoted(column)} = {value}" for column, value in relation.update.items()]
+    own = [
+        f"{quoted(target)} = {value.replace('NEW.', 'OLD.')}"
+        for target, (column, value) in given.items()
+        if column == "id"
+    ]
+    if not changes or not own:
+        return f"BEGIN RAISE EXCEPTION USING MESSAGE = {literal(f'{name} cannot be written.')}; END"
+    statement = f"UPDATE {relation.from_} SET {', '.join(changes)} WHERE {' AND '.join(own)}"  # noqa: S608
+    return f"BEGIN {checks} {statement}; RETURN NEW; END"
+
+
+def _kept(connection: Connection) -> dict[str, str]:
+    """What the comments of the views say."""
+    found = {}
+    for name in NEEDED:
+        comment = connection.scalar(
+            sa.text("SELECT obj_description(to_regclass(:view), 'pg_class')"), {"view": f"{SERVICE}.{name}"}
+        )
+        for work, reason in json.loads(comment or "{}").items():
+            found[f"{name}.{work}"] = reason
+    return found
+
+
+def _found(connection: Connection) -> dict[str, str]:
+    """What stands in the way of writing the contract's own tables: views, and columns that it does not know."""
+    catalog = read_catalog(connection)
+    found = {}
+    for name in NEEDED:
+        table = catalog.get(f"{OWN_TABLES}.{name}")
+        if table is not None and table.kind == "v" and _is_writable_view(connection, name):
+            continue
+        for work, reason in obstacles(own_tables(), name, catalog.get).items():
+            found[f"{name}.{work}"] = reason
+    return found
+
+
+def _is_writable_view(connection: Connection, name: str) -> bool:
+    found: bool = connection.execute(
+        sa.text("SELECT pg_relation_is_updatable(to_regclass(:name), true) & 12 = 12"),
+        {"name": f"{OWN_TABLES}.{name}"},
+    ).scalar_one()
+    return found
+
+
+def _resolver(connection: Connection, catalog: dict[str, CatalogTable]) -> Tables:
+    by_place = {(table.schema, table.plain_name): table for table in catalog.values()}
+
+    def resolve(name: str) -> CatalogTable | None:
+        if name.startswith("("):
+            return None
+        place = connection.execute(
+            sa.text(
+                "SELECT nspname, relname FROM pg_class JOIN pg_namespace AS space ON space.oid = relnamespace "
+                "WHERE pg_class.oid = to_regclass(:name)"
+            ),
+            {"name": name},
+        ).one_or_none()
+        return None if place is None else by_place.get((place.nspname, place.relname))
+
+    return resolve
+
+
+def _execute(connection: Connection, statement: str) -> None:
+    connection.exec_driver_sql(statement.replace("%", "%%"))
