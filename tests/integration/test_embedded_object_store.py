@@ -6,6 +6,9 @@ import signal
 import socket
 import stat
 import time
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +169,9 @@ def test_a_form_signed_with_a_guess_is_refused(shared: BucketAccess, key: str) -
         ("GET", "/evidence/a?AWSAccessKeyId=test&Signature=x", {}),
         ("POST", "/?Action=GetSessionToken&Version=2011-06-15", {}),
         ("POST", "/evidence?delete", {"Content-Type": "multipart/form-data; boundary=x"}),
+        ("GET", "/health", {"Authorization": "AWS4-HMAC-SHA256 Credential=x/"}),
+        ("GET", "/health?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=x%2F", {}),
+        ("GET", "/restapis/a/b/_user_request_/", {"Authorization": "AWS4-HMAC-SHA256 Credential=x/"}),
         ("OPTIONS", "/evidence/a", {"Origin": "https://example.com"}),
     ],
 )
@@ -174,6 +180,64 @@ def test_what_is_not_signed_is_refused(
 ) -> None:
     answer = httpx.request(method, shared.endpoint_url + path, headers=headers)
     assert (answer.status_code, "This server speaks S3 and STS." in answer.text) == (403, True)
+
+
+def pieces(count: int) -> Iterator[bytes]:
+    for _ in range(count):
+        yield bytes(1024 * 1024)
+
+
+FORM = b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n'
+FILE = b'--x\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n'
+LARGE = 300
+
+
+@pytest.mark.parametrize(
+    "kind", ["form", "form of a guessed key", "form without its file", "put", "put of a known key"]
+)
+def test_a_large_body_costs_no_memory_before_its_key_is_known(shared: BucketAccess, home: Path, kind: str) -> None:
+    pid = embedded.statuses(home)[1].pid
+    assert pid is not None
+    before = psutil.Process(pid).memory_info().rss
+    head, headers = b"", {"Content-Type": "multipart/form-data; boundary=x", "Origin": "https://page.example"}
+    if kind == "form of a guessed key":
+        stranger = client(shared, aws_access_key_id=shared.access_key, aws_secret_access_key="guessed")
+        fields = stranger.generate_presigned_post(shared.bucket, "a")["fields"]
+        head = b"".join(FORM % (name.encode(), value.encode()) for name, value in fields.items()) + FILE
+    elif kind == "form":
+        head = FORM % (b"key", b"a") + FILE
+    elif kind.startswith("put"):
+        key = shared.access_key if kind == "put of a known key" else "AKIA0000000000000000"
+        headers = {"Authorization": f"AWS4-HMAC-SHA256 Credential={key}/20260101/us-east-1/s3/aws4_request"}
+    headers["Content-Length"] = str(len(head) + LARGE * 1024 * 1024)
+    method, path = ("PUT", "/evidence/a") if kind.startswith("put") else ("POST", "/evidence")
+
+    with suppress(httpx.TransportError):  # the server closes before all of it was sent
+        answer = httpx.request(
+            method, shared.endpoint_url + path, content=chain([head], pieces(LARGE)), headers=headers, timeout=60
+        )
+        assert answer.status_code in (400, 403)
+    assert psutil.Process(pid).memory_info().rss - before < 50_000_000
+
+
+def test_a_body_of_unknown_size_is_refused(shared: BucketAccess) -> None:
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    answer = httpx.post(f"{shared.endpoint_url}/evidence", content=pieces(1), headers=headers)
+    assert answer.status_code == 411
+
+
+def test_a_large_file_is_taken_with_a_form_that_allows_it(shared: BucketAccess) -> None:
+    def post(size: int) -> httpx.Response:
+        form = client(shared).generate_presigned_post(
+            shared.bucket, "large", Conditions=[["content-length-range", 1, 3_000_000]]
+        )
+        return httpx.post(form["url"], data=form["fields"], files={"file": bytes(size)})
+
+    assert post(3_000_000).status_code == 204
+    for size in (3_000_001, 3_200_000):
+        refused = post(size)
+        assert (refused.status_code, "EntityTooLarge" in refused.text) == (400, True)
+    client(shared).put_object(Bucket=shared.bucket, Key="large", Body=bytes(3_000_000))
 
 
 def test_a_name_that_a_web_page_made_up_is_refused(shared: BucketAccess) -> None:

@@ -2,12 +2,15 @@
 
 The toolkit imports only its constants, so that what serving takes is imported where it is used.
 
-ministack does the work. Around it: one server for a folder, only requests that S3 and STS know, temporary
-sessions that outlive a restart, a refusal before the disk is full, an end when the folder is gone.
+ministack does the work. Around it: one server for a folder, only requests that S3 and STS know, large bodies only
+from whoever holds a key, temporary sessions that outlive a restart, a refusal before the disk is full, an end when
+the folder is gone.
 """
 
 from __future__ import annotations
 
+import base64
+import hmac
 import json
 import logging
 import os
@@ -34,9 +37,22 @@ BUCKET: Final = "evidence"
 _SPARE_BYTES: Final = 32 * 1024 * 1024
 _WATCH_SECONDS: Final = 2
 _PLACE: Final = re.compile(r"/((?P<bucket>[a-z0-9][a-z0-9.-]{2,62})(/(?P<key>.*))?)?", re.DOTALL)
-_SIGNED: Final = re.compile(rb"AWS4-HMAC-SHA256 Credential=[^/,\s]+/")
+_SIGNED: Final = re.compile(rb"AWS4-HMAC-SHA256 Credential=(?P<key>[\w]+)/")
 _PRESIGNED: Final = re.compile(rb"(?=.*\bX-Amz-Algorithm=AWS4-HMAC-SHA256\b)(?=.*\bX-Amz-Credential=\w+%2F)")
 _SESSIONS: Final = "sessions"
+
+_UNCHECKED_BYTES: Final = 1024 * 1024
+"""Bytes of a body that are taken before its signature was checked: ministack checks it after it has read all."""
+
+_SIGNED_BYTES: Final = 128 * 1024 * 1024
+"""Bytes of a body that names a known key; a form may hold as many as its policy says."""
+
+_FIELDS_BYTES: Final = 64 * 1024
+"""Bytes of a form before its file."""
+
+_FIELD: Final = re.compile(rb'name="([\w-]+)"[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n(.*?)\r\n--', re.DOTALL)
+_OTHER_SERVICES: Final = frozenset({"health", "restapis"})
+"""First parts of paths that ministack does not take for the name of a bucket."""
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -136,10 +152,50 @@ class _Front:
             await _refuse(send, 403, "AccessDenied", "This server speaks S3 and STS.")
         elif scope["method"] in {"PUT", "POST"} and self._is_full(scope):
             await _refuse(send, 507, "InsufficientStorage", "The disk of the embedded bucket is full.")
+        elif (length := _declared(scope)) is None:
+            await _refuse(send, 411, "MissingContentLength", "The length of the body must be declared.")
+        elif length > _UNCHECKED_BYTES:
+            await self._large(length, scope, receive, send)
         elif scope["path"] == "/" and scope["method"] == "POST":
             await self._session_call(scope, receive, send)
         else:
             await self._application(scope, receive, send)
+
+    async def _large(self, length: int, scope: Message, receive: Receive, send: Send) -> None:
+        """Take a large body only from whoever holds a key, and no more of it than is allowed."""
+        authorization = dict(scope["headers"]).get(b"authorization")
+        if authorization is not None:
+            signed = _SIGNED.match(authorization)
+            limit = _SIGNED_BYTES if signed and self._secret(signed["key"].decode()) else None
+        else:
+            fields, receive = await _fields(receive)
+            limit = self._allowed(fields)
+        if limit is None:
+            await _refuse(send, 403, "AccessDenied", "A body of this size is taken from known keys only.")
+        elif length > limit + _FIELDS_BYTES:
+            await _refuse(send, 400, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size.")
+        else:
+            await self._application(scope, receive, send)
+
+    def _allowed(self, fields: dict[str, str]) -> int | None:
+        """The bytes that the policy of a form allows; ``None`` where no key of this server has signed it."""
+        key, *around = fields.get("x-amz-credential", "").split("/")
+        secret = self._secret(key)
+        if secret is None or not hmac.compare_digest(
+            _signature(secret, around, fields.get("policy", "")), fields.get("x-amz-signature", "").encode()
+        ):
+            return None
+        conditions = json.loads(base64.b64decode(fields["policy"]))["conditions"]
+        ranges = [
+            int(each[2]) for each in conditions if isinstance(each, list) and each[0] == "content-length-range"
+        ]
+        return min([*ranges, 5 * 1024**3]) if ranges else _SIGNED_BYTES
+
+    def _secret(self, key: str) -> str | None:
+        if key == os.environ["AWS_ACCESS_KEY_ID"]:
+            return os.environ["AWS_SECRET_ACCESS_KEY"]
+        secret: str | None = self._sessions.get(key, {}).get("SecretAccessKey")
+        return secret
 
     async def _session_call(self, scope: Message, receive: Receive, send: Send) -> None:
         """Keep new sessions before their keys are handed out, so that forms work after a restart."""
@@ -153,9 +209,45 @@ class _Front:
         await self._application(scope, receive, keep_then_send)
 
     def _is_full(self, scope: Message) -> bool:
-        length = dict(scope["headers"]).get(b"content-length", b"0")
-        coming = int(length) if length.isdigit() else 0
-        return shutil.disk_usage(self._folder).free < coming + _SPARE_BYTES
+        return shutil.disk_usage(self._folder).free < (_declared(scope) or 0) + _SPARE_BYTES
+
+
+def _declared(scope: Message) -> int | None:
+    """The declared length of the body; ``None`` for one whose end nobody knows."""
+    headers = dict(scope["headers"])
+    if b"transfer-encoding" in headers:
+        return None
+    length = headers.get(b"content-length", b"0")
+    return int(length) if length.isdigit() else None
+
+
+async def _fields(receive: Receive) -> tuple[dict[str, str], Receive]:
+    """The fields of a form that come before its file, and what receives the form from its beginning."""
+    messages: list[Message] = []
+    head = b""
+    while b'name="file"' not in head and len(head) < _FIELDS_BYTES:
+        message = await receive()
+        messages.append(message)
+        head += message.get("body", b"")
+        if not message.get("more_body", False):
+            break
+    found = _FIELD.findall(head[:_FIELDS_BYTES])
+    return {name.decode().lower(): value.decode("latin-1") for name, value in found}, _again(messages, receive)
+
+
+def _again(messages: list[Message], receive: Receive) -> Receive:
+    async def replay() -> Message:
+        return messages.pop(0) if messages else await receive()
+
+    return replay
+
+
+def _signature(secret: str, around: list[str], policy: str) -> bytes:
+    """The signature of a policy (AWS Signature Version 4) under the date, region and service of a credential."""
+    key = f"AWS4{secret}".encode()
+    for part in around:
+        key = hmac.digest(key, part.encode(), "sha256")
+    return hmac.digest(key, policy.encode(), "sha256").hex().encode()
 
 
 def _is_s3(scope: Message) -> bool:
@@ -168,7 +260,7 @@ def _is_s3(scope: Message) -> bool:
     if headers.get(b"host", b"").decode("latin-1").partition(":")[0] not in {HOST, "localhost"}:
         return False
     place = _PLACE.fullmatch(scope["path"])
-    if place is None:
+    if place is None or place["bucket"] in _OTHER_SERVICES:
         return False
     if b"authorization" in headers:
         return _SIGNED.match(headers[b"authorization"]) is not None
