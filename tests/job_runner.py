@@ -10,20 +10,28 @@ import os
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import sqlalchemy as sa
+
 from toolkit.domain.jobs.definitions import Job, read_jobs
+from toolkit.domain.jobs.outcomes import RunStatus
 from toolkit.entrypoints.jobs.database_access import DatabaseAccess
-from toolkit.entrypoints.jobs.folders import JobFolder
+from toolkit.entrypoints.jobs.finishing import Rounds
+from toolkit.entrypoints.jobs.folders import JobFolder, holds_all
 from toolkit.entrypoints.jobs.job_log import JobLog
+from toolkit.entrypoints.jobs.job_settings import JobSettings
 from toolkit.entrypoints.jobs.notices.notice_settings import NoticeSettings
 from toolkit.entrypoints.jobs.running import JobRun, Outcome
 from toolkit.entrypoints.jobs.steps import prepare
 from toolkit.entrypoints.jobs.telling import Tell
+from toolkit.operations.jobs.history import recent_runs, steps_of
+from toolkit.storage.database import Database
 
 SLOT = datetime(2026, 3, 2, 5, 0, tzinfo=UTC)
 ZONE = ZoneInfo("America/Sao_Paulo")
@@ -32,18 +40,23 @@ SECONDS = 0.15
 """How long a step takes."""
 
 
-def victim_job() -> Job:
-    """A job of three steps, patient where the database is away."""
-    steps = [{"name": name, "command": f"mark {name}", "parameters": {"out": "{out}"}} for name in STEPS]
-    table = {"schedule": "0 2 * * *", "late": "6h", "retries": 6, "backoff": "1s", "steps": steps}
-    return read_jobs({"jobs": {"victim": table}}, ZONE)["victim"]
+def victim_job(notebook: Path | None = None, keep_days: int = 90) -> Job:
+    """A job of three steps, patient where something is away; with a notebook, that is its second step."""
+    steps: list[dict[str, Any]] = [
+        {"name": name, "command": f"mark {name}", "parameters": {"out": "{out}"}} for name in STEPS
+    ]
+    if notebook is not None:
+        steps[1] = {"name": STEPS[1], "notebook": str(notebook)}
+    limits = {"late": "6h", "retries": 6, "backoff": "1s", "keep-days": keep_days}
+    return read_jobs({"jobs": {"victim": {"schedule": "0 2 * * *", **limits, "steps": steps}}}, ZONE)["victim"]
 
 
+@dataclass(frozen=True)
 class Marks:
     """Commands that leave a mark."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    folder: Path
+    seconds: float = SECONDS
 
     def arguments(self, words: tuple[str, ...], parameters: Mapping[str, Any]) -> list[str]:
         return [*words, str(parameters["out"])]
@@ -52,29 +65,40 @@ class Marks:
         _, name, out = arguments
         for part in ("a", "b"):
             (Path(out) / part).write_text(f"{name} by {os.getpid()}\n" * 1000)
-            time.sleep(SECONDS / 2)
-        with (self._folder / "effects").open("a") as file:
+            time.sleep(self.seconds / 2)
+        with (self.folder / "effects").open("a") as file:
             file.write(f"{name}\n")
         return {"marks": 2}
 
 
-def clock() -> datetime:
-    return SLOT + timedelta(minutes=5)
+def start(
+    folder: Path,
+    environ: Mapping[str, str],
+    *,
+    slot: datetime = SLOT,
+    job: Job | None = None,
+    seconds: float = SECONDS,
+    log: JobLog | None = None,
+) -> Outcome:
+    """One start, in this process; it waits for another one."""
+    job = job or victim_job()
+    commands, job_folder = Marks(folder, seconds), JobFolder(folder / "out", job.name, ZONE)
 
+    def clock() -> datetime:
+        return slot + timedelta(minutes=5)
 
-def start(folder: Path, environ: Mapping[str, str], *, wait: float = 60) -> Outcome:
-    """One start, in this process."""
-    job = victim_job()
-    commands, job_folder = Marks(folder), JobFolder(folder / "out", job.name, ZONE)
-    log = JobLog(clock, job=job.name, slot=SLOT)
-    steps = prepare(job, SLOT, folder, job_folder.final(SLOT), commands)
+    steps = prepare(job, slot, folder, job_folder.final(slot), commands)
     tell = Tell(NoticeSettings.from_environment(environ), ZONE)
+    log = log or JobLog(clock, job=job.name, slot=slot)
     access = DatabaseAccess(environ)
+    lease = timedelta(seconds=8)
     try:
-        run = JobRun(
-            job, SLOT, steps, access, job_folder, commands, environ, clock, log, tell, lease=timedelta(seconds=8)
-        )
-        return run.start(wait=wait).outcome
+        run = JobRun(job, slot, steps, access, job_folder, commands, environ, clock, log, tell, lease=lease)
+        ended = run.start(wait=120)
+        rounds = Rounds({job.name: job}, JobSettings(folder, folder / "out", None), tell, clock, log)
+        if ended.outcome is Outcome.DONE:
+            access.once(rounds.finish)
+        return ended.outcome
     finally:
         access.close()
 
@@ -84,12 +108,38 @@ _SERVER.set_forkserver_preload(["tests.job_runner"])  # loaded once, so that a s
 _STATUS = {Outcome.DONE: 0, Outcome.FAILED: 1, Outcome.DONE_BEFORE: 10}
 
 
-def start_process(folder: Path, environ: Mapping[str, str]) -> BaseProcess:
+def start_process(folder: Path, environ: Mapping[str, str], notebook: Path | None = None) -> BaseProcess:
     """One start, in a process of its own; its exit status tells the outcome."""
-    process = _SERVER.Process(target=_start_and_exit, args=(folder, {**os.environ, **environ}))
+    process = _SERVER.Process(target=_start_and_exit, args=(folder, {**os.environ, **environ}, notebook))
     process.start()
     return process
 
 
-def _start_and_exit(folder: Path, environ: dict[str, str]) -> None:
-    sys.exit(_STATUS[start(folder, environ)])
+def _start_and_exit(folder: Path, environ: dict[str, str], notebook: Path | None) -> None:
+    sys.exit(_STATUS[start(folder, environ, job=victim_job(notebook))])
+
+
+def check_done_once(database: Database, folder: Path) -> None:
+    """The history and the folder tell of one run that is done, and of nothing else."""
+    [run] = recent_runs(database)
+    assert (run.status, run.failure) == (RunStatus.DONE, None)
+    assert [step.name for step in steps_of(database, run.id)] == list(STEPS)
+    place = JobFolder(folder / "out", "victim", ZONE)
+    final = place.final(SLOT)
+    assert holds_all(final, run.files)
+    assert {file["name"].partition("/")[0] for file in run.files} == set(STEPS)
+    assert sorted(path.name for path in final.iterdir()) == sorted(STEPS)
+    assert not list(place.path.glob(".staged/*"))
+    assert (place.path / "latest").resolve() == final.resolve()
+
+
+def holder(database: Database) -> int:
+    """The process that holds the run, as soon as there is one."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with database.transaction() as connection:
+            pid = connection.scalar(sa.text("SELECT (held_by ->> 'pid')::int FROM audit.job_runs"))
+        if pid is not None:
+            return int(pid)
+        time.sleep(0.01)
+    raise AssertionError("nobody took the run")

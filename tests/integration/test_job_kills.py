@@ -10,27 +10,12 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
-from tests.job_runner import SECONDS, SLOT, STEPS, ZONE, start_process
+from tests.job_runner import SECONDS, SLOT, STEPS, ZONE, check_done_once, holder, start_process
 from toolkit.domain.jobs.outcomes import RunStatus
-from toolkit.entrypoints.jobs.folders import JobFolder, holds_all
+from toolkit.entrypoints.jobs.folders import JobFolder
 from toolkit.operations.jobs.history import recent_runs, steps_of
 from toolkit.storage.database import Database
-
-
-def check_done_once(database: Database, folder: Path) -> None:
-    """The history and the folder tell of one run that is done, and of nothing else."""
-    [run] = recent_runs(database)
-    assert (run.status, run.failure) == (RunStatus.DONE, None)
-    assert [step.name for step in steps_of(database, run.id)] == list(STEPS)
-    place = JobFolder(folder / "out", "victim", ZONE)
-    final = place.final(SLOT)
-    assert len(run.files) == 2 * len(STEPS)
-    assert holds_all(final, run.files)
-    assert sorted(path.name for path in final.iterdir()) == sorted(STEPS)
-    assert not list(place.path.glob(".staged/*"))
-    assert (place.path / "latest").resolve() == final.resolve()
 
 
 @pytest.fixture
@@ -41,18 +26,6 @@ def environ(database: Database) -> dict[str, str]:
 def ended(process: BaseProcess) -> int | None:
     process.join(120)
     return process.exitcode
-
-
-def holder(database: Database) -> int:
-    """The process that holds the run, as soon as there is one."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        with database.transaction() as connection:
-            pid = connection.scalar(sa.text("SELECT (held_by ->> 'pid')::int FROM audit.job_runs"))
-        if pid is not None:
-            return int(pid)
-        time.sleep(0.01)
-    raise AssertionError("nobody took the run")
 
 
 def test_of_two_starts_at_once_one_does_the_steps(

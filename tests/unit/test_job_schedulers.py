@@ -114,7 +114,8 @@ def test_airflow_gets_a_dag_for_each_job(tmp_path: Path) -> None:
         if isinstance(each, ast.Call) and hasattr(each.func, "id")
     ]
     assert {"DAG", "BashOperator", "PapermillOperator", "CronTriggerTimetable"} <= set(calls)
-    assert "{{ (dag_run.logical_date or dag_run.run_after).isoformat() }}" in text
+    assert '" --slot {{ (dag_run.logical_date or dag_run.run_after).isoformat() }}"' in text
+    assert 'report-{{ ts_nodash }}.ipynb"' in text
 
 
 @pytest.mark.skipif(importlib.util.find_spec("airflow") is None, reason="Airflow is not installed")
@@ -122,8 +123,8 @@ def test_airflow_takes_the_dags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "airflow"))
     for name, text in SCHEDULERS["airflow"](made()).items():
         (tmp_path / name).write_text(text)
-    models = importlib.import_module("airflow.models")
-    bag = models.DagBag(dag_folder=str(tmp_path), include_examples=False)
+    monkeypatch.setenv("AIRFLOW__CORE__LOAD_EXAMPLES", "False")
+    bag = importlib.import_module("airflow.dag_processing.dagbag").DagBag(dag_folder=str(tmp_path))
     assert bag.import_errors == {}
     assert set(bag.dags) == {"toolkit_nightly", "toolkit_notebook"}
 

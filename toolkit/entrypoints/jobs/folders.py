@@ -16,6 +16,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import file_digest
@@ -110,6 +111,12 @@ class JobFolder:
         """Delete every file of a slot."""
         for folder in (self.final(slot), self.failed(slot), self.staged(slot)):
             shutil.rmtree(folder, ignore_errors=True)
+
+    def forget(self, slot: datetime, holder: UUID | None) -> None:
+        """Delete what a start staged that lost its run to another one."""
+        shutil.rmtree(self.staged(slot) / str(holder), ignore_errors=True)
+        with suppress(OSError):  # the other one stages there, or nobody did
+            self.staged(slot).rmdir()
 
     def tidy(self, keep: Iterable[datetime]) -> None:
         """Delete what was staged for slots that nobody goes on with, and links that lead nowhere."""

@@ -257,7 +257,10 @@ class JobRun:
         try:
             self.access.once(lambda each: end_failure(each, claim, code, reason, notices, self.clock))
         except LeaseLost:
+            self.folder.forget(self.slot, claim.holder)
             code, reason = FailureCode.LEASE_LOST, FAILURE_TEXTS[FailureCode.LEASE_LOST]
+            self.log.say(f"{code}: {reason}", level="error")
+            return Ended(Outcome.FAILED, None, {}, code, reason)
         except ToolkitError:
             return self._unrecorded(code, reason, step, notebooks)
         return self._told(code, reason, step, notebooks)

@@ -165,7 +165,7 @@ with DAG(
         task_id="run",
         # A trigger timetable runs at the logical date, which is the slot.
         bash_command={shlex.join(made.command(job))!r}
-        " --slot {{{{{{{{ (dag_run.logical_date or dag_run.run_after).isoformat() }}}}}}}}",
+        " --slot {{{{ (dag_run.logical_date or dag_run.run_after).isoformat() }}}}",
         env={{"TOOLKIT_JOBS": {str(made.file)!r}, "TOOLKIT_TIMEZONE": {made.zone!r}}},
         append_env=True,
         retries=2,
@@ -195,7 +195,7 @@ with DAG(
     PapermillOperator(
         task_id="report",
         input_nb="/opt/toolkit/notebooks/03_missing_evidence_report.ipynb",
-        output_nb="/opt/toolkit/runs/report-{{{{{{{{ ts_nodash }}}}}}}}.ipynb",
+        output_nb="/opt/toolkit/runs/report-{{{{ ts_nodash }}}}.ipynb",
         parameters={{"out": "/opt/toolkit/reports"}},
     )
 '''
