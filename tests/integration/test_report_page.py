@@ -29,6 +29,7 @@ SALES = (
     Told("S-1", "POV", group="B", payer=False, days=100, completed=True, partner="Norte"),
     Told("<script>document.title = 'broken'</script>", "", group='"><b>', days=0, partner="=cmd|'/c calc'!A1"),
     Told("fine", "KYC"),
+    Told("warned", "POV DC DCR", partner="Norte"),
 )
 
 FILE_FINDINGS = tuple(
@@ -88,7 +89,7 @@ def test_headings_sort_both_ways(page: Any) -> None:
     assert shown(page)[:-1] == ["S-1", "S-9", "S-100", "S-10"]
     assert page.locator("[aria-sort]").all_inner_texts() == ["Age, days"]
     assert page.locator("[aria-sort]").get_attribute("aria-sort") == "descending"
-    page.get_by_role("button", name="Sale", exact=True).press("Enter")
+    page.get_by_role("grid").get_by_role("button", name="Sale", exact=True).press("Enter")
     assert shown(page)[1:] == ["S-1", "S-9", "S-10", "S-100"]  # as people count, not as letters
 
 
@@ -170,6 +171,12 @@ def test_the_address_holds_the_view(page: Any, browser: Any) -> None:
     assert shown(again) == ["S-1", "S-9"]
     assert again.url.endswith("#group=B&sort=-ageDays")
     again.close()
+
+
+def test_compliant_sales_with_a_warning_come_when_they_are_asked_for(page: Any) -> None:
+    assert "warned" not in shown(page)
+    page.locator(".chart-troubles li", has_text="redundant document").get_by_role("link").click()
+    assert shown(page) == ["warned"]
 
 
 def test_a_sale_is_explained_in_a_panel(page: Any) -> None:

@@ -163,7 +163,7 @@ def test_the_workbook_holds_the_same_sales_as_the_csv_in_words(result: AuditResu
 def test_a_workbook_fits_its_texts_and_its_pages(result: AuditResult, tmp_path: Path) -> None:
     result.rows.loc[0, "partner"] = "Comercializadora de Energia Elétrica do Norte e Nordeste Ltda. " * 3
     book = openpyxl.load_workbook(written(result, tmp_path, "xlsx") / "missing-evidence.xlsx")
-    for name in ("Sales", "Missing", "File findings"):
+    for name in ("Sales", "Missing", "Findings about files"):
         sheet = book[name]
         assert sheet.page_setup.orientation == "landscape"
         assert sheet.sheet_properties.pageSetUpPr.fitToPage
@@ -218,11 +218,11 @@ def test_nothing_that_a_sale_holds_becomes_a_formula_or_markup(tmp_path: Path) -
     document = json.loads((out / "missing-evidence.json").read_text(encoding="utf-8"))
     assert [row["saleId"] for row in document["rows"]] == list(NASTY)
     assert [finding["saleIds"] for finding in document["fileFindings"]] == [[text] for text in NASTY]
-    listed = openpyxl.load_workbook(out / "missing-evidence.xlsx")["File findings"]
-    assert [cell.value.replace("\n", " ") for cell in listed["C"][1:]] == [
+    listed = openpyxl.load_workbook(out / "missing-evidence.xlsx")["Findings about files"]
+    assert [cell.value.replace("\n", " ") for cell in listed["A"][1:]] == [
         text.replace("\n", " ") for text in NASTY
     ]
-    assert {cell.data_type for cell in listed["C"][1:]} == {"s"}
+    assert {cell.data_type for cell in listed["A"][1:]} == {"s"}
 
 
 def test_files_listed_are_told_without_their_names(result: AuditResult, tmp_path: Path) -> None:
@@ -231,9 +231,9 @@ def test_files_listed_are_told_without_their_names(result: AuditResult, tmp_path
         text = (out / name).read_text(encoding="utf-8")
         assert "evidences/2026/11/02/0199c2d4-0000-7000-8000-00000000000a/" in text
         assert "Ana Lima" not in text
-    assert [row[:3] for row in sheet_rows(out, "File findings")[1:]] == [
-        ("same file for several sales", "CONTENT_REUSED", "VND-1\nVND-7"),
-        ("lies outside the layout", "KEY_OUTSIDE_LAYOUT", None),
+    assert [row[:2] for row in sheet_rows(out, "Findings about files")[1:]] == [
+        ("VND-1, VND-7", "same file for several sales"),
+        ("none", "lies outside the layout"),
     ]
     assert (
         "There are findings about files: same file for several sales (1), lies outside the layout (1)."
@@ -342,8 +342,9 @@ def test_the_page_holds_every_sale_and_lists_the_first_ones(
     assert "VND-3" in page
     assert "VND-4" not in page
     columns = {column["name"]: column for column in packed_data(out)["columns"]}
-    assert list(columns) == list(csv_rows(out)[0])
-    assert columns["saleId"]["cells"] == [row["saleId"] for row in csv_rows(out)]
+    assert list(columns) == [*csv_rows(out)[0], "dueAt", "overdue"]
+    warned = ["VND-7"]  # compliant, with a redundant document
+    assert columns["saleId"]["cells"] == [row["saleId"] for row in csv_rows(out)] + warned
 
 
 COMPLETE = [Told("a", "KYC"), Told("b", "POV DC")]

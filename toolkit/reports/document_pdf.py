@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final
@@ -24,11 +24,13 @@ from toolkit.reports.document_json import fingerprint
 from toolkit.reports.language import Language
 from toolkit.reports.palette import COLOURS, STATUS_INK
 from toolkit.reports.report import Report, known, tuples
+from toolkit.reports.sections import Section, cell_text, sections
 
 SALES_SHOWN: Final = 5000
 """Sales in the document; the other formats hold all of them."""
 
-FILE_FINDINGS_SHOWN: Final = 1000
+ROWS_SHOWN: Final = 1000
+"""Rows of each other list."""
 
 _UNPRINTABLE: Final = re.compile(
     "[^\u0020-\u007e\u00a0-\u00ac\u00ae-\u024f\u0391-\u03a1\u03a3-\u03c9\u0400-\u045f\u200b\u2010-\u2015\u2018-\u201e\u2020-\u2022\u2026\u20ac\u2192]"
@@ -87,7 +89,7 @@ def _content(report: Report) -> dict[str, Any]:
         ],
         "cards": [{"figure": number(figure), "name": name} for name, figure in _figures(report).items()],
         "charts": [_chart(chart, language) for chart in (charts(result, language) if result.sales else ())],
-        "sections": [section for section in (_problems(report), _file_findings(report)) if section["rows"]],
+        "sections": [_problems(report), *(_section(each, report) for each in sections(report) if each)],
         "sales": list(_sales(report)),
         "sales_about": say(
             "The gravest and oldest first; %(shown)s of %(all)s.",
@@ -153,43 +155,30 @@ def _segment(segment: Segment, language: Language) -> dict[str, Any]:
 def _problems(report: Report) -> dict[str, Any]:
     say = report.language.text
     rows = [
-        (report.language.number(row.sales), say(CODES[row.problem].name), say(CODES[row.problem].meaning))
+        (int(row.sales), say(CODES[row.problem].name), say(CODES[row.problem].meaning))
         for row in tuples(report.result.problems)
         if row.sales
     ]
     about = say("Sales with each, the gravest first")
-    return _section(say("Problems"), about, {say("Sales"): 0.6, say("Problem"): 2, say("Meaning"): 5}, rows)
+    widths = {say("Sales"): 0.6, say("Problem"): 2.0, say("Meaning"): 5.0}
+    return _section(Section("problems", say("Problems"), about, widths, rows), report)
 
 
-def _file_findings(report: Report) -> dict[str, Any]:
-    language, found = report.language, report.result.file_findings
-    say = language.text
-    rows = [
-        (
-            ", ".join(each.sale_ids) or say("none"),
-            say(CODES[each.problem].name),
-            f"{say(CODES[each.problem].meaning)} {each.detail}",
-            ", ".join(map(_breakable, each.folders)),
+def _section(section: Section, report: Report) -> dict[str, Any]:
+    language = report.language
+    about = section.about
+    if len(section.rows) > ROWS_SHOWN:
+        about += " " + language.text(
+            "The first %(shown)s of %(all)s.",
+            shown=language.number(ROWS_SHOWN),
+            all=language.number(len(section.rows)),
         )
-        for each in found[:FILE_FINDINGS_SHOWN]
-    ]
-    about = say(
-        "What is odd about the files themselves, the gravest first; %(shown)s of %(all)s.",
-        shown=language.number(len(rows)),
-        all=language.number(len(found)),
-    )
-    widths = {say("Sales"): 1.5, say("Finding"): 1.6, say("Meaning"): 3, say("Where the files lie"): 3}
-    return _section(say("Findings about files"), about, widths, rows)
-
-
-def _section(title: str, about: str, widths: dict[str, float], rows: Sequence[tuple[str, ...]]) -> dict[str, Any]:
     return {
-        "title": title,
+        "title": section.title,
         "about": about,
-        "columns": list(widths),
-        "widths": list(widths.values()),
-        "rows": rows,
-        "none": "",
+        "columns": list(section.columns),
+        "widths": list(section.columns.values()),
+        "rows": [[_breaking(cell_text(cell, report)) for cell in row] for row in section.rows[:ROWS_SHOWN]],
     }
 
 
@@ -212,6 +201,11 @@ def _sales(report: Report) -> Iterator[dict[str, Any]]:
             "cpf": row.cpf or say("no client"),
             "days": language.number(row.ageDays),
         }
+
+
+def _breaking(text: str) -> str:
+    """The same for each long word of a text."""
+    return " ".join(_breakable(word) for word in text.split())
 
 
 def _breakable(text: str) -> str:

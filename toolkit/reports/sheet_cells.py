@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any, Final
 
 import pandas as pd
@@ -17,6 +18,7 @@ from toolkit.operations.spreadsheets.xlsx_parts import Style
 from toolkit.operations.spreadsheets.xlsx_writer import CELL_CHARACTERS, Cells, Form
 from toolkit.reports import wording
 from toolkit.reports.report import MOMENTS, Report
+from toolkit.reports.sections import Cell
 
 WIDEST: Final = 46.0
 """Characters that a column shows at most; longer texts are wrapped."""
@@ -27,6 +29,8 @@ _ROOM: Final = 4
 _DAY: Final = 86_400_000_000
 _EPOCH: Final = 25_569
 """The number that a workbook has for 1970-01-01."""
+_FIRST: Final = date(1899, 12, 30)
+"""The day that a workbook numbers 0."""
 _FIRST_DAY: Final = 61
 """The number of 1900-03-01: before it, workbooks count a day that never was."""
 
@@ -83,12 +87,29 @@ Table = Sequence[Heading]
 
 def width(heading: Heading, rows: pd.DataFrame, report: Report) -> float:
     """Characters that show the heading and the first cells, up to ``WIDEST``."""
-    if heading.column in MOMENTS:
+    return fitting(heading.name, heading.cells(rows.head(_SAMPLE), report))
+
+
+def fitting(name: str, cells: Cells) -> float:
+    """Characters that show a heading and these cells, up to ``WIDEST``."""
+    if cells.style is Style.MOMENT:
         return 18.0
-    sample = heading.cells(rows.head(_SAMPLE), report).texts
-    lines = pc.list_flatten(pc.split_pattern(sample.drop_null(), "\n"))
+    lines = pc.list_flatten(pc.split_pattern(cells.texts.slice(0, _SAMPLE).drop_null(), "\n"))
     longest = pc.max(pc.utf8_length(lines)).as_py() or 0
-    return min(max(float(longest) + 2, len(heading.name) + _ROOM), WIDEST)
+    return min(max(float(longest) + 2, len(name) + _ROOM), WIDEST)
+
+
+def values(column: Sequence[Cell], report: Report) -> Cells:
+    """A column of values of one kind, empty ones among them."""
+    some = next((cell for cell in column if cell is not None), "")
+    if isinstance(some, datetime):
+        return _times(pd.to_datetime(pd.Series(list(column), dtype=object), utc=True), report)
+    if isinstance(some, date):
+        days = [(cell - _FIRST).days if isinstance(cell, date) else None for cell in column]
+        return Cells(pa.array(days).cast(pa.string()), Form.NUMBER, Style.DAY)
+    if isinstance(some, int | float):
+        return Cells(pa.array(list(column)).cast(pa.string()), Form.NUMBER, Style.NUMBER)
+    return Cells(_texts(pd.Series(list(column), dtype=object)), style=Style.WRAPPED)
 
 
 def names(codes: Iterable[str]) -> dict[str, str]:

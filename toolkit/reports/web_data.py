@@ -23,8 +23,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.reports.report import MOMENTS
-
 _UUID: Final = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 _NO_UUID: Final = " " * 32
 _LEVEL: Final = 4
@@ -53,7 +51,7 @@ def _json(value: Any) -> bytes:
 
 
 def _column(column: pd.Series[Any], timezone: ZoneInfo) -> dict[str, Any]:
-    if column.name in MOMENTS:
+    if pd.api.types.is_datetime64_any_dtype(column):
         return _times(column, timezone)
     if pd.api.types.is_bool_dtype(column):
         column = column.map({True: "true", False: "false"})

@@ -8,7 +8,7 @@ hashes: nothing else runs and nothing is fetched, whatever the data hold. Jinja 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -22,6 +22,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from toolkit.domain.codes import CODES
+from toolkit.domain.finding_life import FindingStatus
 from toolkit.domain.findings import Problem, Reason, Status
 from toolkit.domain.integrity import IntegrityProblem
 from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
@@ -31,6 +32,7 @@ from toolkit.reports.charts import charts, shares
 from toolkit.reports.language import Language
 from toolkit.reports.language import language as language_of
 from toolkit.reports.report import STEM, Report, known, tuples
+from toolkit.reports.sections import Cell, Section, cell_text, sections
 from toolkit.reports.wording import told
 
 STATIC_ROWS: Final = 100
@@ -39,7 +41,8 @@ STATIC_ROWS: Final = 100
 PRINTED_ROWS: Final = 2000
 """Sales that the page prints; it says so where there are more."""
 
-FILE_FINDINGS_SHOWN: Final = 200
+SECTION_ROWS: Final = 200
+"""Rows of each list below the sales; the workbook has all of them."""
 
 _SCRIPTS: Final = ("page_data.js", "page_view.js", "page_grid.js", "page_sale.js", "page.js")
 
@@ -125,7 +128,7 @@ def _context(report: Report) -> dict[str, Any]:
         "lines": _lines(result.rows.head(STATIC_ROWS), report.timezone, language),
         "shown": min(len(result.rows), STATIC_ROWS),
         "filters": _filters(report),
-        "file_findings": result.file_findings[:FILE_FINDINGS_SHOWN],
+        "sections": [_section(each, report) for each in sections(report)],
         "files": [f"{STEM}.{each}" for each in report.formats if each != "html"],
         "words": _words(language),
         "glossary": {language.text(word): language.text(text) for word, text in wording.GLOSSARY.items()},
@@ -141,8 +144,58 @@ def _context(report: Report) -> dict[str, Any]:
     }
 
 
+def _section(section: Section, report: Report) -> dict[str, Any]:
+    """A list below the sales; sale ids and the figures of partners lead to the sales."""
+    return {
+        "name": section.name,
+        "title": section.title,
+        "about": section.about,
+        "headings": list(section.columns),
+        "rows": [_cells(section.name, row, report) for row in section.rows[:SECTION_ROWS]],
+        "total": len(section.rows),
+    }
+
+
+def _cells(name: str, row: Sequence[Cell], report: Report) -> list[dict[str, Any]]:
+    links = _links(name, row, report)
+    return [
+        {
+            "text": cell_text(cell, report),
+            "number": cell if isinstance(cell, int | float) else None,
+            "link": links.get(place) if cell else None,
+        }
+        for place, cell in enumerate(row)
+    ]
+
+
+def _links(name: str, row: Sequence[Cell], report: Report) -> dict[int, dict[str, Any]]:
+    """The filters that cells lead to, by their place."""
+    if name == "partners":
+        own = {"partner": row[0]} if row[0] != report.language.text("no partner") else {"only": "no-partner"}
+        return {
+            0: own if row[3] or row[4] else {},
+            3: own | {"status": str(Status.INCOMPLETE)},
+            4: own | {"status": str(Status.CONFLICT)},
+            6: own | {"only": "overdue"},
+        }
+    place = {"changes": 1, "overdue": 0, "unusable": 0}.get(name)
+    return {} if place is None else {place: {"sale": row[place]}}
+
+
+def _with_deadlines(report: Report) -> pd.DataFrame:
+    """The rows and the compliant ones with a warning, each with its next deadline and its overdue findings."""
+    findings = report.result.life.findings
+    warned = report.result.warned
+    rows = pd.concat([report.result.rows, warned], ignore_index=True) if len(warned) else report.result.rows
+    open_ones = findings[findings["status"].isin([str(FindingStatus.OPEN), str(FindingStatus.REOPENED)])]
+    by_sale = open_ones.groupby("saleId")
+    due = pd.to_datetime(rows["saleId"].map(by_sale["dueAt"].min()), utc=True).astype("datetime64[us, UTC]")
+    overdue = rows["saleId"].map(by_sale["overdue"].sum()).fillna(0).astype(int)
+    return rows.assign(dueAt=due, overdue=overdue)
+
+
 def _packed(report: Report) -> Markup:
-    text = web_data.packed(_data(report), report.result.rows, report.timezone)
+    text = web_data.packed(_data(report), _with_deadlines(report), report.timezone)
     return Markup(text)  # noqa: S704  # letters and digits of base64, too many to look through for others
 
 
@@ -156,7 +209,10 @@ def _data(report: Report) -> dict[str, Any]:
         "ages": [[band, last] for band, last in AGE_BANDS.items()],
         "older": OLDER,
         "unknownGroup": UNKNOWN_GROUP,
+        "open": len(result.rows),
+        "compliant": str(Status.COMPLIANT),
         "printed": PRINTED_ROWS,
+        "notInCsv": ["dueAt", "overdue"],
         "fileFindings": [
             {"problem": each.problem, "sales": each.sale_ids, "folders": each.folders, "detail": each.detail}
             for each in result.file_findings
@@ -173,12 +229,15 @@ def _filters(report: Report) -> list[dict[str, Any]]:
     }
     partners = sorted(set(result.rows["partner"].dropna()), key=str.casefold)
     types = {each: words["types"][each] for each in result.missing["evidenceType"]}
-    statuses = {each: name for each, name in words["statuses"].items() if each != Status.COMPLIANT}
+    statuses = dict(words["statuses"])
+    statuses[str(Status.COMPLIANT)] = say("compliant, with a warning")
     ages = {band: band for band in [*AGE_BANDS, OLDER]}
     only = {
         "unexamined": say("files not examined"),
         "no-client": say("no client"),
         "completed": say("completed"),
+        "overdue": say("an overdue finding"),
+        "no-partner": say("no partner"),
         "file-finding": say("a finding about a file"),
     }
     chosen = (

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from toolkit.domain.codes import CODES, Owner, Severity
 from toolkit.domain.contents import Coverage
 from toolkit.domain.evidence import EvidenceType
+from toolkit.domain.finding_life import FindingStatus
 from toolkit.domain.findings import Problem, Reason, Status
 from toolkit.domain.integrity import IntegrityProblem
 from toolkit.operations.judge.audit import AuditResult
@@ -53,6 +54,13 @@ OWNER_NAMES: Final = {
     Owner.PARTNER: "the partner",
     Owner.COMPLIANCE: "compliance",
     Owner.OPERATIONS: "operations",
+}
+
+FINDING_STATUS_NAMES: Final = {
+    FindingStatus.OPEN: "open",
+    FindingStatus.WAIVED: "waived",
+    FindingStatus.RESOLVED: "resolved",
+    FindingStatus.REOPENED: "back again",
 }
 
 COLUMN_NAMES: Final = {

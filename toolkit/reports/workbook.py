@@ -1,13 +1,15 @@
 """``missing-evidence.xlsx``: the report as a workbook in the reader's language, for those who sort and filter.
 
-*Summary* has the totals, *Sales* one row a sale that is not compliant, *Missing* one row a missing piece, *File
-findings* one row a finding about a file, *Notes* what the words mean and where the numbers come from. Texts are
+*Summary* has the totals, *Sales* one row a sale that is not compliant, *Missing* one row a missing piece,
+*Findings* one row a finding with its life; then come the lists of ``sections``, and *Notes*, which tells what the
+words mean and where the numbers come from. Texts are
 written as texts: nothing that a sale holds becomes a formula or a link.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import UTC
 from itertools import count
 from pathlib import Path
@@ -17,12 +19,14 @@ import pandas as pd
 
 from toolkit.domain.codes import CODES
 from toolkit.domain.findings import Reason, Status
+from toolkit.errors import ReportError
 from toolkit.operations.judge.audit.expression import items
 from toolkit.operations.spreadsheets.xlsx_parts import Looks, Style, column_name
-from toolkit.operations.spreadsheets.xlsx_writer import SHEET_ROWS, Cells, Workbook
+from toolkit.operations.spreadsheets.xlsx_writer import SHEET_NAME, SHEET_ROWS, Cells, Workbook
 from toolkit.reports import sheet_cells, wording
 from toolkit.reports.palette import COLOURS
 from toolkit.reports.report import Report, tuples
+from toolkit.reports.sections import Section, finding_columns, findings, sections
 from toolkit.reports.sheet_cells import Heading, Table
 from toolkit.reports.wording import told
 
@@ -33,16 +37,16 @@ _CHUNK: Final = 20_000
 def write(report: Report, path: Path) -> None:
     """Write the workbook."""
     created = report.result.as_of.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    book = Workbook(path, title=report.language.text(wording.TITLE), created=created)
     say = report.language.text
-    _write_summary(book, report)
-    _write_table(book, report, say("Sales"), report.result.rows, _sales(report))
-    _write_table(book, report, say("Missing"), _pieces(report.result.rows), _missing(report))
-    _write_table(book, report, say("File findings"), _file_findings(report), _about_files(report))
-    _write_notes(book, report)
-    book.close()
+    with closing(Workbook(path, title=say(wording.TITLE), created=created)) as book:
+        _write_summary(book, report)
+        _write_table(book, report, say("Sales"), report.result.rows, _sales(report))
+        _write_table(book, report, say("Missing"), _pieces(report.result.rows), _missing(report))
+        for section in (_findings(report), *sections(report)):
+            _write_section(book, report, section)
+        _write_notes(book, report)
     if book.problem:
-        raise OSError(0, book.problem)
+        raise ReportError(f"No workbook can hold this report: {book.problem}.")
 
 
 def _write_summary(book: Workbook, report: Report) -> None:
@@ -155,31 +159,26 @@ def _pieces(rows: pd.DataFrame) -> pd.DataFrame:
     return pieces[wanted].explode(["type", "reason"], ignore_index=True)
 
 
-def _about_files(report: Report) -> Table:
-    say, codes = report.language.text, told(sheet_cells.names([*CODES]), report.language)
-    return [
-        Heading(say("Finding"), "finding", sheet_cells.listed(codes)),
-        Heading(say("Finding (code)"), "finding"),
-        Heading(say("Sales"), "saleIds"),
-        Heading(say("Evidence records"), "evidenceIds"),
-        Heading(say("Where the files lie"), "folders"),
-        Heading(say("Detail"), "detail"),
-    ]
+def _write_section(book: Workbook, report: Report, section: Section) -> None:
+    """Write one of the lists beside the sales."""
+    rows = section.rows[: SHEET_ROWS - 1]
+    columns = [sheet_cells.values(column, report) for column in zip(*rows, strict=True)]
+    headings = list(section.columns)
+    looks = Looks(
+        [sheet_cells.fitting(name, cells) for name, cells in zip(headings, columns, strict=True)]
+        if rows
+        else [16],
+        frozen_columns=1,
+    )
+    book.begin_sheet(section.title[:SHEET_NAME], looks)
+    book.add_row(*headings, style=Style.HEADING)
+    book.add(columns)
 
 
-def _file_findings(report: Report) -> pd.DataFrame:
-    """One row a finding about files."""
-    found = [
-        (
-            str(each.problem),
-            "\n".join(each.sale_ids),
-            "\n".join(map(str, each.evidence_ids)),
-            "\n".join(each.folders),
-            each.detail,
-        )
-        for each in report.result.file_findings
-    ]
-    return pd.DataFrame(found, columns=["finding", "saleIds", "evidenceIds", "folders", "detail"], dtype=object)
+def _findings(report: Report) -> Section:
+    """All findings with their lives."""
+    say = report.language.text
+    return Section("findings", say("Findings"), "", finding_columns(report), list(findings(report)))
 
 
 def _write_notes(book: Workbook, report: Report) -> None:

@@ -27,6 +27,8 @@ from toolkit.operations.spreadsheets.xlsx_parts import HEAD, Looks, Style, after
 
 SHEET_ROWS: Final = 1_048_576
 """Rows that a sheet has room for."""
+SHEET_NAME: Final = 31
+"""Characters that the name of a sheet has room for."""
 CELL_CHARACTERS: Final = 32_767
 """Characters that a cell has room for."""
 SHEET_BYTES: Final = 2_000_000_000

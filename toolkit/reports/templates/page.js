@@ -10,8 +10,10 @@
       const descending = heading.ariaSort === "ascending";
       for (const other of headings) other.removeAttribute("aria-sort");
       heading.ariaSort = descending ? "descending" : "ascending";
-      const keyed = rows.map((row, order) => ({ row, order, key: row.cells[place].textContent.trim() }));
-      keyed.sort((one, other) => (descending ? -1 : 1) * collator.compare(one.key, other.key) || one.order - other.order);
+      const key = (cell) => cell.dataset.value ?? cell.textContent.trim();
+      const keyed = rows.map((row, order) => ({ row, order, key: key(row.cells[place]) }));
+      const compare = (one, other) => one - other || collator.compare(one, other);
+      keyed.sort((one, other) => (descending ? -1 : 1) * compare(one.key, other.key) || one.order - other.order);
       table.tBodies[0].append(...keyed.map(({ row }) => row));
     };
     headings.forEach((heading, place) => {
@@ -77,8 +79,9 @@
       rows = finder.find(view);
       rows.shown = true;
       grid.show(rows, view.sort);
-      const counts = { shown: number(rows.length), all: number(sales.length) };
-      found.textContent = rows.length ? filled(rows.length === sales.length ? words.all : words.some, counts) : words.none;
+      const counts = { shown: number(rows.length), all: number(page.open) };
+      const unfiltered = !chosen() && rows.length === page.open;
+      found.textContent = rows.length ? filled(unfiltered ? words.all : words.some, counts) : words.none;
     }
 
     function showSale() {
@@ -95,7 +98,7 @@
     function chosen() {
       const told = [];
       for (const control of form.elements) {
-        if (!control.name || !control.value || control.name === "save") continue;
+        if (!control.name || !control.value || ["save", "sort"].includes(control.name)) continue;
         const value = control.selectedOptions ? control.selectedOptions[0].text : control.value;
         told.push(`${control.labels[0].firstChild.textContent.trim()}: ${value}`);
       }
@@ -106,7 +109,7 @@
       const shown = Array.from(rows.subarray(0, page.printed), (row) => writer.printedRow(row));
       table.tBodies[0].replaceChildren(...shown);
       const filters = chosen();
-      const counts = { filters, shown: number(rows.length), all: number(sales.length), printed: number(page.printed) };
+      const counts = { filters, shown: number(rows.length), all: number(page.open), printed: number(page.printed) };
       const told = [];
       if (filters) told.push(filled(words.printed, counts));
       if (rows.length > page.printed) told.push(filled(words.printedFirst, counts));

@@ -93,6 +93,7 @@ class Sales {
     const kinds = { named: NamedColumn, text: CellColumn, id: IdColumn, number: CellColumn, time: TimeColumn };
     this.columns = new Map(page.columns.map((column) => [column.name, new kinds[column.kind](column)]));
     this.length = this.columns.get("saleId").length;
+    this.notInCsv = page.notInCsv;
   }
 
   cell(name, row) {
@@ -111,7 +112,7 @@ class Sales {
 
   // The same cells as the report's CSV has.
   csv(rows) {
-    const names = [...this.columns.keys()];
+    const names = [...this.columns.keys()].filter((name) => !this.notInCsv.includes(name));
     const lines = [names.join(",")];
     for (const row of rows) lines.push(names.map((name) => quoted(this.csvCell(name, row))).join(","));
     return `${lines.join("\n")}\n`;

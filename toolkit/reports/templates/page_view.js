@@ -37,6 +37,9 @@ class Finder {
     const { page } = this;
     const column = (name) => this.sales.columns.get(name);
     const tests = [];
+    if (!["status", "problem", "only"].some((name) => view[name])) {
+      tests.push(column("status").tester((status) => status !== page.compliant)); // those with a warning come when asked for
+    }
     if (view.status) tests.push(column("status").tester((status) => status === view.status));
     if (view.group) {
       const unknown = view.group === page.unknownGroup;
@@ -53,6 +56,8 @@ class Finder {
     }
     if (view.only === "unexamined") tests.push(column("unexamined").tester((files) => files > 0));
     if (view.only === "no-client") tests.push(column("clientId").tester((client) => client === ""));
+    if (view.only === "no-partner") tests.push(column("partner").tester((partner) => partner === ""));
+    if (view.only === "overdue") tests.push(column("overdue").tester((findings) => findings > 0));
     if (view.only === "completed") tests.push(column("completedAt").tester((moment) => moment !== ""));
     if (view.only === "file-finding") tests.push(column("saleId").tester((sale) => this.withFinding.has(sale)));
     return [...tests, ...fold(view.text).split(/\s+/).filter(Boolean).map((word) => this.wordTest(word))];
