@@ -24,6 +24,7 @@ from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database, raw
 from toolkit.storage.service_map import load_map
 from toolkit.storage.service_map.draft import draft_map
+from toolkit.storage.service_map.proof import prove
 from toolkit.storage.service_map.writing import require_writable
 
 MAPS = Path(__file__).parents[1] / "data" / "service_maps"
@@ -227,3 +228,64 @@ def test_a_service_that_is_only_read_is_never_written(empty_database: Database, 
         ):
             with pytest.raises(DatabaseError, match="read only: so says read_only in the mapping"):
                 write()
+
+
+def test_a_check_counts_and_names_what_deviates(empty_database: Database) -> None:
+    load(empty_database, "cadastro")
+    with empty_database.transaction() as connection:
+        for spoil in (
+            """UPDATE "TB_VENDA" SET "TP_GRUPO" = 99 WHERE "NR_VENDA" IN ('S-1', 'S-2')""",
+            """UPDATE "TB_VENDA" SET "FL_CLIENTE_RESPONSAVEL_FINANCEIRO" = 'X' WHERE "NR_VENDA" = 'S-3'""",
+            """UPDATE "TB_VENDA" SET "DT_VENDA" = 'infinity' WHERE "NR_VENDA" = 'S-4'""",
+            """UPDATE "TB_VENDA" SET "DT_VENDA" = '2999-01-01' WHERE "NR_VENDA" = 'S-6'""",
+            """UPDATE "TB_DOCUMENTO" SET "NR_VENDA" = 'S-8', "NM_ARQUIVO" = 'voz.mp3' WHERE "SQ_DOCUMENTO" = 1""",
+        ):
+            connection.exec_driver_sql(spoil)
+    mapping = load_map(MAPS / "cadastro.toml")
+    with mapped(empty_database) as database:
+        schema.upgrade(database, service_map=mapping)
+        proof = prove(database, mapping, holds=lambda key: key.startswith("/"))
+    assert proof.rows == {"clients": 1, "addresses": 1, "sales": 7, "evidences": 12}
+    assert [deviation.text for deviation in proof.deviations] == [
+        "sales.is_client_financial_responsible: 1 rows: no value, or a code that means none (S-3)",
+        "evidences.object_key: 1 rows: the same value stands in more than one row",
+        "sales.utility_group: 2 rows: the contract does not know '99'; codes can say what it means",
+        "sales.created_at: 1 rows: an infinite time (S-4)",
+        "sales.created_at: 1 rows: lies in the future: is its zone right? (S-6)",
+        "evidences.sale_id: 1 rows: names none of the sales that are read (00000000-0000-0000-0000-000000000001)",
+        "evidences.object_key: 12 rows: none of the 12 newest lies in the bucket "
+        "(00000000-0000-0000-0000-000000000001, 00000000-0000-0000-0000-000000000002, "
+        "00000000-0000-0000-0000-000000000003, ...)",
+    ]
+    assert any("clients cannot be written: id is CD_CLIENTE" in text for text in proof.notes)
+    assert any(
+        text.startswith("sales: a value that is longer than its column is refused:") for text in proof.notes
+    )
+
+
+def test_a_value_that_cannot_be_read_is_found_without_being_shown(empty_database: Database) -> None:
+    with upgraded(empty_database, "documents") as database:
+        with empty_database.transaction() as connection:
+            connection.exec_driver_sql(
+                """UPDATE shop.person SET profile = profile || '{"birthdate": "31/12/1990"}'"""
+            )
+        (found,) = prove(database, load_map(MAPS / "documents.toml")).deviations
+    assert found.text == "clients.birthdate: 2 rows: some value is no date [22008]"
+
+
+def test_another_mapping_than_the_views_are_made_from_is_named(
+    empty_database: Database,
+    bucket_environment: Mapping[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    load(empty_database, "rails")
+    environ = environment(empty_database, bucket_environment, "rails")
+    assert main(["db", "upgrade"], environ) == 0
+    changed = tmp_path / "map.toml"
+    changed.write_text((MAPS / "rails.toml").read_text().replace("1 = false, 0 = true", "1 = true, 0 = false"))
+    assert main(["audit"], environ | {"TOOLKIT_SERVICE_MAP": str(changed)}) == 1
+    assert "were made from another mapping" in capsys.readouterr().err
+    del environ["TOOLKIT_SERVICE_MAP"]
+    assert main(["audit"], environ) == 1
+    assert "set TOOLKIT_SERVICE_MAP to its file" in capsys.readouterr().err

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, note, pass_context, show
+from toolkit.entrypoints.cli.context import (
+    DONE,
+    NEEDS_ATTENTION,
+    Context,
+    Place,
+    note,
+    pass_context,
+    print_json,
+    show,
+)
 from toolkit.entrypoints.cli.grants import grants_command
 from toolkit.errors import BucketError, InvalidInput
 from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database
 from toolkit.storage.service_map.draft import draft_map
+from toolkit.storage.service_map.proof import prove
 
 
 @click.group()
@@ -29,6 +40,7 @@ def db() -> None:
       toolkit db map --out service.toml       a first draft; look through it, fill in TODO
       export TOOLKIT_SERVICE_MAP=service.toml
       toolkit db upgrade                      views in schema audit_service, and schema audit
+      toolkit db check                        what is odd about the data, read so
       toolkit report --out reports
     """
 
@@ -97,6 +109,39 @@ def map_(ctx: Context, out: Path | None, force: bool) -> int:
         if names:
             note(f"{words}: {', '.join(names)}")
     return NEEDS_ATTENTION if draft.to_fill_in else DONE
+
+
+@db.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def check(ctx: Context, as_json: bool) -> int:
+    """Prove the mapping on the data: what the audit could not read, would misread or leave out.
+
+    \b
+    Looked at: values that cannot be read, missing and repeated keys, codes that the contract
+    does not know, infinite times and wrong zones, rows that belong to nothing, and, where
+    EVIDENCE_BUCKET is set, whether the newest keys lie in the bucket. Rows are named by their
+    ids. Notes say which commands could not write, and why.
+
+    \b
+    Examples:
+      toolkit db check
+      toolkit db check --json
+
+    Exit status 3: something deviates.
+    """
+    described = ctx.application.service_map
+    proof = prove(ctx.application.database, described, _holds(ctx))
+    if as_json:
+        deviations = [asdict(deviation) for deviation in proof.deviations]
+        print_json({"rows": proof.rows, "deviations": deviations, "notes": list(proof.notes)})
+    else:
+        show(", ".join(f"{count} {name}" for name, count in proof.rows.items()))
+        for deviation in proof.deviations:
+            show(deviation.text)
+        for text in proof.notes:
+            note(f"note: {text}")
+    return NEEDS_ATTENTION if proof.deviations else DONE
 
 
 db.add_command(grants_command)

@@ -20,6 +20,8 @@ class Column:
     type: str
     cast: str
     family: str
+    length: int | None
+    """Characters that it takes, where its type limits them."""
     required: bool
     filled: bool
     """Whether a row that does not name it gets a value: a default, an identity or a generated column."""
@@ -73,6 +75,7 @@ def read_catalog(connection: Connection) -> dict[str, CatalogTable]:
             type=row.type,
             cast=row.cast,
             family=_FAMILIES.get(row.base, "enum" if row.labels else "other"),
+            length=row.length,
             required=row.required,
             filled=row.filled,
             generated=row.generated,
@@ -126,6 +129,7 @@ _COLUMNS: Final = """
     SELECT attrelid AS table, attname AS name, format_type(atttypid, atttypmod) AS type,
            format_type(atttypid, NULL) AS cast,
            coalesce(base.typname, type.typname) AS base,
+           CASE WHEN type.typname IN ('varchar', 'bpchar') AND atttypmod > 4 THEN atttypmod - 4 END AS length,
            attnotnull AS required,
            atthasdef OR attidentity <> '' AS filled,
            attgenerated <> '' OR attidentity = 'a' AS generated,

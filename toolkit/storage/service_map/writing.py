@@ -75,7 +75,7 @@ def numbered(database: Database) -> set[str]:
 def make_writable(connection: Connection, mapping: ServiceMap) -> None:
     """Make the triggers of all views, and keep what stands in the way of writing as their comments."""
     catalog = read_catalog(connection)
-    tables = _resolver(connection, catalog)
+    tables = resolver(connection, catalog)
     for name in mapping.relations:
         found = obstacles(mapping, name, tables)
         for work in (INSERT, UPDATE):
@@ -238,7 +238,17 @@ def _is_writable_view(connection: Connection, name: str) -> bool:
     return found
 
 
-def _resolver(connection: Connection, catalog: dict[str, CatalogTable]) -> Tables:
+def every_obstacle(mapping: ServiceMap, tables: Tables) -> dict[str, str]:
+    """The obstacles of all relations, by work as ``require_writable`` names it."""
+    return {
+        f"{name}.{work}": reason
+        for name in mapping.relations
+        for work, reason in obstacles(mapping, name, tables).items()
+    }
+
+
+def resolver(connection: Connection, catalog: dict[str, CatalogTable]) -> Tables:
+    """Find a table of the catalog by any name that SQL has for it."""
     by_place = {(table.schema, table.plain_name): table for table in catalog.values()}
 
     def resolve(name: str) -> CatalogTable | None:
