@@ -14,8 +14,13 @@ from toolkit.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+_GUIDES = [
+    ROOT / "README.md",
+    ROOT / "notebooks" / "README.md",
+    ROOT / "toolkit" / "entrypoints" / "jobs" / "README.md",
+]
 GUIDES = "\n".join(
-    path.read_text(encoding="utf-8") for path in (ROOT / "README.md", ROOT / "notebooks" / "README.md")
+    path.read_text(encoding="utf-8") for path in _GUIDES
 )
 COMMANDS = re.findall(r"^\$ (toolkit .+?)(?:\s{2,}#.*)?$", GUIDES, flags=re.MULTILINE)
 SYSTEM_VARIABLES = {
