@@ -19,9 +19,7 @@ _GUIDES = [
     ROOT / "notebooks" / "README.md",
     ROOT / "toolkit" / "entrypoints" / "jobs" / "README.md",
 ]
-GUIDES = "\n".join(
-    path.read_text(encoding="utf-8") for path in _GUIDES
-)
+GUIDES = "\n".join(path.read_text(encoding="utf-8") for path in _GUIDES)
 COMMANDS = re.findall(r"^\$ (toolkit .+?)(?:\s{2,}#.*)?$", GUIDES, flags=re.MULTILINE)
 SYSTEM_VARIABLES = {
     "DATABASE_URL",
