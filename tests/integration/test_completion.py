@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from hashlib import md5, sha256
 from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
@@ -12,11 +13,13 @@ import pytest
 import sqlalchemy as sa
 
 from tests.conftest import SettableClock
+from tests.integration.evidence_bytes import pdf, silence, tone
 from tests.waiting import someone_waits, wait_until
 from toolkit.domain.evidence import KIND_OF, EvidenceType, FileKind, object_key
 from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.cli.context import print_json
-from toolkit.errors import SaleNotFound
+from toolkit.errors import DatabaseUnavailable, SaleNotFound
+from toolkit.operations.judge import completion
 from toolkit.operations.judge.completion import complete_sale
 from toolkit.operations.judge.withdrawal import withdraw
 from toolkit.operations.observe.bucket_sync import sync_bucket
@@ -26,6 +29,7 @@ from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_id
 from toolkit.storage.tables import (
     content_checks,
+    custody_events,
     evidences,
     object_observations,
     sale_observations,
@@ -33,7 +37,7 @@ from toolkit.storage.tables import (
     withdrawals,
 )
 
-CONTENT = {FileKind.PDF: b"%PDF-1.7\n", FileKind.AUDIO: b"ID3\x04\x00\x00\x00\x00\x00\x00"}
+CONTENT = {FileKind.PDF: pdf(), FileKind.AUDIO: tone()}
 ISSUED = datetime(2026, 3, 2, 11, 0, tzinfo=UTC)
 
 
@@ -103,7 +107,7 @@ def test_a_record_without_its_object_does_not_count(
         assert connection.scalar(sa.select(sales.c.completed_at)) is None
 
 
-@pytest.mark.parametrize("content", [b"%PDF-1.7\n", b"\xff\xd8\xff\xe0 a picture"])
+@pytest.mark.parametrize("content", [pdf(), b"\xff\xd8\xff\xe0 a picture"])
 def test_a_file_of_another_kind_does_not_count(
     content: bytes, database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock
 ) -> None:
@@ -153,8 +157,8 @@ class Interrupted:
             self._meanwhile.pop()()
         return self._bucket.head(key)
 
-    def read(self, *range_of: Any) -> bytes:
-        return self._bucket.read(*range_of)
+    def chunks(self, key: str, *, etag: str) -> Any:
+        return self._bucket.chunks(key, etag=etag)
 
 
 def test_sales_are_loaded_while_one_of_them_is_completed(
@@ -194,6 +198,85 @@ def test_a_record_that_is_withdrawn_while_the_bucket_is_read_does_not_count(
         assert complete_sale(database, meanwhile, sale, clock).completed_at is None
 
 
+@pytest.mark.parametrize(
+    ("evidence_type", "content"),
+    [
+        (EvidenceType.KYC, b"%PDF-1.4 truncated rubbish"),
+        (EvidenceType.KYC, pdf()[:-40]),
+        (EvidenceType.KYC, pdf(password="secret")),
+        (EvidenceType.POV, b"ID3" + bytes(500)),
+        (EvidenceType.POV, silence()),
+    ],
+)
+def test_a_damaged_encrypted_or_silent_file_does_not_complete_a_sale(
+    evidence_type: EvidenceType,
+    content: bytes,
+    database: Database,
+    bucket: Bucket,
+    s3: Any,
+    sale: str,
+    clock: SettableClock,
+) -> None:
+    if evidence_type is EvidenceType.POV:
+        upload(s3, bucket, database, sale, EvidenceType.DOC_CONTRATANTE)
+    upload(s3, bucket, database, sale, evidence_type, content)
+    refused = complete_sale(database, bucket, sale, clock)
+    assert refused.completed_at is None
+    assert refused.verdict is not None
+    assert "UNUSABLE" in [piece.reason for piece in refused.verdict.missing] or evidence_type is EvidenceType.KYC
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+def test_a_file_that_is_deleted_or_replaced_after_it_was_read_does_not_complete_a_sale(
+    deleted: bool, database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock
+) -> None:
+    upload(s3, bucket, database, sale, EvidenceType.KYC)
+    [key] = [item.key for page in bucket.seen() for item in page]
+
+    class Changing(Interrupted):
+        def chunks(self, key: str, *, etag: str) -> Any:
+            yield from self._bucket.chunks(key, etag=etag)
+            if deleted:
+                s3.delete_object(Bucket=bucket.name, Key=key)
+            else:
+                s3.put_object(Bucket=bucket.name, Key=key, Body=b"%PDF-1.4 rubbish")
+
+    changing = cast("Bucket", Changing(bucket, lambda: None))
+    assert complete_sale(database, changing, sale, clock).completed_at is None
+    assert key
+
+
+def test_the_custody_log_keeps_the_versions_that_allowed_a_completion(
+    database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock
+) -> None:
+    evidence_id = upload(s3, bucket, database, sale, EvidenceType.KYC)
+    complete_sale(database, bucket, sale, clock)
+    query = sa.select(custody_events.c.detail).where(custody_events.c.kind == "COMPLETED")
+    with database.transaction() as connection:
+        detail = connection.execute(query).scalar_one()
+    content = CONTENT[FileKind.PDF]
+    assert detail["sale"] == sha256(sale.encode()).hexdigest()
+    assert detail["files"] == [
+        {
+            "evidence": str(evidence_id),
+            "sha256": sha256(content).hexdigest(),
+            "size": len(content),
+            "etag": md5(content, usedforsecurity=False).hexdigest(),
+        }
+    ]
+
+
+def test_a_sale_that_somebody_else_keeps_locked_is_not_waited_for_long(
+    database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(completion, "LOCK_SECONDS", 1)
+    upload(s3, bucket, database, sale, EvidenceType.KYC)
+    with database.transaction() as connection:
+        connection.execute(sa.update(sales).values(partner="Sol"))
+        with pytest.raises(DatabaseUnavailable, match="Somebody else keeps a row locked"):
+            complete_sale(database, bucket, sale, clock)
+
+
 @pytest.mark.parametrize("overwritten", [False, True])
 def test_damage_counts_against_the_version_that_it_was_found_in(
     overwritten: bool, database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock
@@ -211,7 +294,7 @@ def test_damage_counts_against_the_version_that_it_was_found_in(
         connection.execute(sa.insert(content_checks).values(observation_id=seen, **check))
     if overwritten:
         key = object_key(evidence_id, "file", ISSUED)
-        s3.put_object(Bucket=bucket.name, Key=key, Body=b"%PDF-1.7 sent again")
+        s3.put_object(Bucket=bucket.name, Key=key, Body=pdf(2))
     assert (complete_sale(database, bucket, sale, clock).completed_at == clock.now) is overwritten
 
 

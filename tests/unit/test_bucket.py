@@ -213,6 +213,17 @@ class TestSessions:
         assert (issued.fields["X-Amz-Security-Token"], issued.expires_at) == ("ambient", ends_at)
         assert server.requests == []
 
+    def test_a_form_of_a_session_of_unknown_end_lives_a_quarter_of_an_hour_with_a_warning(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        bucket = bucket_at("http://127.0.0.1:1", session_token="ambient")
+        before = datetime.now(UTC).replace(microsecond=0)
+        issued = [form(bucket, before + HOUR) for _ in range(2)][0]
+        after = datetime.now(UTC)
+        assert before + timedelta(minutes=15) <= issued.expires_at <= after + timedelta(minutes=15)
+        [warning] = [record.getMessage() for record in caplog.records]
+        assert "upload forms live at most 15 minutes" in warning
+
     def test_an_ambient_session_that_has_ended_signs_nothing(self) -> None:
         bucket = bucket_at("http://127.0.0.1:1", session_token="ambient", session_ends=NOW - HOUR)
         with pytest.raises(BucketError, match="has ended; sign in again"):

@@ -17,6 +17,7 @@ from toolkit.operations.judge.withdrawal import withdraw
 from toolkit.operations.register.registration import client_ids
 from toolkit.operations.request import UploadLimits, request_upload
 from toolkit.operations.request.existing_records import StoredRecord, stored_records
+from toolkit.operations.verify.contents.inspector import Inspector
 from toolkit.partner import post_file
 from toolkit.samples.dataset import SampleFile, Samples
 from toolkit.samples.folder import PARTNER_FILES, manifest_row
@@ -98,10 +99,11 @@ def withdraw_mistaken(database: Database, samples: Samples, clock: Clock) -> int
 def complete_what_may_be(database: Database, bucket: Bucket, samples: Samples, clock: Clock) -> int:
     """Somebody completes the sales whose scenario says so; how many became complete just now."""
     completed = 0
-    for sale in samples.sales:
-        if sale.scenario.completable:
-            done = complete_sale(database, bucket, sale.id, clock)
-            completed += done.completed_at is not None and not done.already
+    with Inspector() as inspector:
+        for sale in samples.sales:
+            if sale.scenario.completable:
+                done = complete_sale(database, bucket, sale.id, clock, inspector)
+                completed += done.completed_at is not None and not done.already
     return completed
 
 

@@ -6,7 +6,8 @@ else the session is a role's (AssumeRole), else the user's own (GetSessionToken)
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import logging
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from threading import Lock
 from typing import Any, Final
@@ -19,6 +20,8 @@ from botocore.exceptions import NoCredentialsError
 from toolkit.errors import BucketError, BucketUnavailable
 from toolkit.settings import AwsSettings
 from toolkit.storage.aws_errors import Server, shown_address
+
+_log = logging.getLogger(__name__)
 
 DEFAULT_REGION: Final = "us-east-1"
 
@@ -38,6 +41,9 @@ USER_SECONDS: Final = 12 * 3600
 
 RENEWAL_PAUSE: Final = timedelta(minutes=5)
 """How long a session serves before another is asked for, though a form would outlive it."""
+
+UNKNOWN_END: Final = timedelta(minutes=15)
+"""How long a form lives that is signed by a session of which nobody knows when it ends."""
 
 RETRY_PAUSE: Final = timedelta(seconds=30)
 """How long a session that is still good goes on serving after a renewal failed."""
@@ -116,6 +122,7 @@ class SigningSessions:
         self._role_arn = role_arn
         self._lock = Lock()
         self._issued: Session | None = None
+        self._warned = False
         self._renew_from = datetime.min.replace(tzinfo=UTC)
 
     def session(self, until: datetime) -> Session:
@@ -131,7 +138,19 @@ class SigningSessions:
             return self._issued_session(until)
         if ambient.ends_at is not None and ambient.ends_at <= datetime.now(UTC):
             raise BucketError("The AWS session of the environment has ended; sign in again.")
+        if ambient.ends_at is None:
+            return self._of_unknown_end(ambient)
         return ambient
+
+    def _of_unknown_end(self, ambient: Session) -> Session:
+        if not self._warned:
+            self._warned = True
+            _log.warning(
+                "The AWS session of the environment ends at an unknown time, so upload forms live at most %d "
+                "minutes. Set AWS_CREDENTIAL_EXPIRATION for longer ones.",
+                UNKNOWN_END.seconds // 60,
+            )
+        return replace(ambient, ends_at=datetime.now(UTC) + UNKNOWN_END)
 
     def _issued_session(self, until: datetime) -> Session:
         issued = self._issued

@@ -87,6 +87,11 @@ class ErrorTranslation:
                 f"The database at {self._address} lacks a table or column "
                 f"({_first_line(error)}); run: toolkit db upgrade"
             )
+        if state == "55P03":
+            return DatabaseUnavailable(
+                f"Somebody else keeps a row locked in the database at {self._address}. Nothing was changed; "
+                "try again later."
+            )
         if state in {"25P03", "57P05"}:
             return DatabaseUnavailable(
                 f"The database at {self._address} ended the session: {_first_line(error)}. "

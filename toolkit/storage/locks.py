@@ -2,8 +2,8 @@
 
 A transaction that needs several of them takes them in the order of ``Lock``, so that no two transactions wait for
 each other; rows of ``sales`` are locked after ``SALES_LOAD``, and the clock of observations is taken after
-everything else. PostgreSQL gives a lock back when the transaction ends. Nobody asks the bucket between locking
-rows of ``sales`` and the commit.
+everything else. PostgreSQL gives a lock back when the transaction ends. Only completion asks the bucket while
+it locks a row of ``sales``: once for each file, all at once, and for seconds at most.
 """
 
 from __future__ import annotations

@@ -92,13 +92,20 @@ def load(ctx: Context, file: Path, as_json: bool) -> int:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def complete(ctx: Context, sale_id: str, as_json: bool) -> int:
-    """Mark the sale SALE_ID as completed, if the files in the bucket right now satisfy the rules.
+    """Mark the sale SALE_ID as completed, if its files, read to their end, satisfy the rules.
+
+    \b
+    Guaranteed: every file that counts was read whole and found sound, and the very same
+    versions lay in the bucket while the sale was locked, a moment before it was marked.
+    Not guaranteed: that they stay; the next audit tells. The custody log keeps which
+    versions (ids, ETags, SHA-256) allowed it, as COMPLETED.
 
     \b
     Example:
       toolkit sales complete VND-2026-0001
 
-    Exit status 1: the evidence does not allow it; what is missing or in conflict is named.
+    Exit status 1: the evidence does not allow it (what is missing or in conflict is named), a
+    file cannot be read, or somebody else keeps the sale locked.
     """
     done = complete_sale(ctx.application.database, ctx.application.bucket, sale_id, ctx.application.clock)
     completed = done.completed_at is not None

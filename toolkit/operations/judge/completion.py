@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Row
 
-from toolkit.domain.evidence import EvidenceType, FileKind
+from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.findings import Status, Verdict
-from toolkit.domain.rules import Evidence, Sale, evaluate, evidence_state, ran_out
+from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate, evidence_state, ran_out
 from toolkit.domain.sales import is_possible_sale_id
-from toolkit.domain.signatures import SIGNATURE_BYTES, kind_of_bytes
-from toolkit.errors import SaleNotFound
+from toolkit.errors import BucketError, BucketUnavailable, SaleNotFound
 from toolkit.operations import Clock
+from toolkit.operations.judge.evidence_records import seen_before
 from toolkit.operations.observe.service_history import observe_sales
-from toolkit.storage.bucket import Bucket
+from toolkit.operations.prove.custody_log import tell_completed
+from toolkit.operations.verify.contents.fetching import fetch_and_inspect
+from toolkit.operations.verify.contents.inspection import Inspected
+from toolkit.operations.verify.contents.inspector import Inspector
+from toolkit.storage.bucket import Bucket, ObjectSeen
 from toolkit.storage.database import Database
 from toolkit.storage.service_map.writing import require_writable
 from toolkit.storage.tables import content_checks, evidences, object_observations, sales, withdrawals
+
+LOCK_SECONDS: Final = 5
+"""How long the row of the sale is waited for."""
+
+BUCKET_SECONDS: Final = 5
+"""How long the bucket may take to answer while the row of the sale is locked."""
+
+ATTEMPTS: Final = 5
+"""How often a sale is judged that changes while its files are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,35 +59,60 @@ class _Known:
     records: list[Row[Any]]
 
 
-def complete_sale(database: Database, bucket: Bucket, sale_id: str, clock: Clock) -> Completion:
-    """Mark a sale as completed if the files that lie in the bucket right now satisfy the rules.
+@dataclass(frozen=True, slots=True)
+class _File:
+    """What lies under the key of a record, read to its end; nothing where ``seen`` is ``None``."""
 
-    The bucket is read without any lock. Then the sale is locked, and marked only if neither it nor its records
-    changed since they were read; otherwise it is judged again. So of two callers at once one completes it and
-    the other finds it completed, and a withdrawal comes wholly before or wholly after.
+    seen: ObjectSeen | None
+    found: Inspected | None = None
+    sha256: str | None = None
+
+
+def complete_sale(
+    database: Database, bucket: Bucket, sale_id: str, clock: Clock, inspector: Inspector | None = None
+) -> Completion:
+    """Mark a sale as completed if its files, read to their end, satisfy the rules.
+
+    Guaranteed is: every file that counts was read whole and found sound, and the very same versions lay in the
+    bucket while the row of the sale was locked, a moment before it was marked. Nothing is guaranteed about what is
+    deleted or written after that; the next audit tells. The versions are kept in the custody log (``COMPLETED``).
+
+    The files are read without any lock. Then the sale is locked, for which ``LOCK_SECONDS`` are waited, and
+    neither it nor its records nor its files may have changed; otherwise it is judged again. So of two callers at
+    once one completes it and the other finds it completed, and a withdrawal comes wholly before or wholly after.
 
     Raises:
         SaleNotFound: no sale has this id.
-        BucketError: the bucket could not be asked; nothing was changed.
+        BucketError: the bucket could not be asked, or a file not be read; nothing was changed.
+        DatabaseUnavailable: somebody else keeps the sale locked; nothing was changed.
     """
     require_writable(database, "sales.complete")
     if not is_possible_sale_id(sale_id):
         raise SaleNotFound(sale_id)
-    while True:
+    if inspector is None:
+        with Inspector() as one:
+            return complete_sale(database, bucket, sale_id, clock, one)
+    for _ in range(ATTEMPTS):
         with database.transaction() as connection:
             known = _read(connection, sale_id)
         if known.sale.completed_at is not None:
             return Completion(sale_id, known.sale.completed_at, True, None)
-        verdict = _judged(bucket, known, clock())
+        files = [_read_whole(bucket, inspector, record.object_key) for record in known.records]
+        verdict = _judged(known, files, clock())
         if verdict.status is not Status.COMPLIANT:
             return Completion(sale_id, None, False, verdict)
         with database.transaction() as connection:
+            connection.execute(sa.text(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'"))
             connection.execute(sa.select(sales.c.id).where(sales.c.id == sale_id).with_for_update())
-            if _read(connection, sale_id) == known:
+            if _read(connection, sale_id) == known and _still_there(bucket, known, files):
                 completed_at = clock()
                 connection.execute(sa.update(sales).where(sales.c.id == sale_id).values(completed_at=completed_at))
                 observe_sales(connection, clock, sale_id)
+                tell_completed(connection, sale_id, completed_at, _versions(known, files, completed_at))
                 return Completion(sale_id, completed_at, False, verdict)
+    raise BucketError(
+        f"The sale {sale_id!r} or its files changed {ATTEMPTS} times while they were read; try again."
+    )
 
 
 def _read(connection: Connection, sale_id: str) -> _Known:
@@ -83,55 +122,92 @@ def _read(connection: Connection, sale_id: str) -> _Known:
     return _Known(sale, _records(connection, sale_id))
 
 
-def _judged(bucket: Bucket, known: _Known, now: datetime) -> Verdict:
-    sale = Sale(known.sale.utility_group, known.sale.is_client_financial_responsible)
-    return evaluate(sale, [_examined(bucket, record, now) for record in known.records])
-
-
 def _records(connection: Connection, sale_id: str) -> list[Row[Any]]:
-    """The evidence records of the sale that are not withdrawn, with what a verification found wrong, if any."""
-    faults = (
-        sa.select(
-            object_observations.c.key,
-            object_observations.c.etag,
-            object_observations.c.size,
-            sa.func.bool_or(content_checks.c.problem.is_not(None)).label("damaged"),
-        )
+    """The evidence records of the sale that are not withdrawn, with the version in which a fault was found."""
+    faulty = (
+        sa.select(object_observations.c.key, object_observations.c.etag, object_observations.c.size)
         .join(content_checks, content_checks.c.observation_id == object_observations.c.id)
-        .where(object_observations.c.gone_at.is_(None))
-        .group_by(object_observations.c.id)
-        .subquery("faults")
+        .where(object_observations.c.gone_at.is_(None), content_checks.c.problem.is_not(None))
+        .distinct()
+        .subquery("faulty")
     )
     withdrawn = sa.select(withdrawals.c.evidence_id).where(withdrawals.c.evidence_id == evidences.c.id).exists()
     query = (
         sa.select(
+            evidences.c.id,
             evidences.c.evidence_type,
             evidences.c.object_key,
             evidences.c.expires_at,
-            faults.c.etag,
-            faults.c.size,
-            faults.c.damaged,
+            faulty.c.etag.label("faulty_etag"),
+            faulty.c.size.label("faulty_size"),
+            seen_before(evidences.c.object_key).label("seen_before"),
         )
-        .outerjoin(faults, faults.c.key == evidences.c.object_key)
-        .where(evidences.c.sale_id == sale_id, evidences.c.evidence_type.in_(list(EvidenceType)), ~withdrawn)
+        .outerjoin(faulty, faulty.c.key == evidences.c.object_key)
+        .where(
+            evidences.c.sale_id == sale_id,
+            evidences.c.evidence_type.in_(list(EvidenceType)),
+            evidences.c.object_key.is_not(None),
+            ~withdrawn,
+        )
         .order_by(evidences.c.id)
     )
     return list(connection.execute(query))
 
 
-def _examined(bucket: Bucket, record: Row[Any], now: datetime) -> Evidence:
-    """The record by what lies in the bucket right now; a fault counts for the version that it was found in."""
+def _read_whole(bucket: Bucket, inspector: Inspector, key: str) -> _File:
+    seen = bucket.head(key)
+    if seen is None or not seen.size:
+        return _File(seen)
+    found, sha256 = fetch_and_inspect(bucket, key, seen.etag, inspector.inspect)
+    return _File(seen, found, sha256)
+
+
+def _judged(known: _Known, files: list[_File], now: datetime) -> Verdict:
+    sale = Sale(known.sale.utility_group, known.sale.is_client_financial_responsible)
+    pairs = zip(known.records, files, strict=True)
+    return evaluate(sale, [_evidence(record, file, now) for record, file in pairs])
+
+
+def _evidence(record: Row[Any], file: _File, now: datetime) -> Evidence:
     evidence_type = EvidenceType(record.evidence_type)
-    found = bucket.head(record.object_key)
-    kind: FileKind | None = None
-    if found is not None and found.size:
-        kind = kind_of_bytes(bucket.read(record.object_key, 0, SIGNATURE_BYTES))
-    same_version = found is not None and (found.etag, found.size) == (record.etag, record.size)
+    faulty = file.seen is not None and (file.seen.etag, file.seen.size) == (record.faulty_etag, record.faulty_size)
     state = evidence_state(
         evidence_type,
-        size=found.size if found is not None else None,
-        kind=kind,
-        damaged=same_version and bool(record.damaged),
+        size=file.seen.size if file.seen is not None else None,
+        kind=file.found.kind if file.found is not None else None,
+        damaged=faulty or (file.found is not None and file.found.problem is not None),
         expired=ran_out(record.expires_at, now),
+        vanished=record.seen_before,
     )
     return Evidence(evidence_type, state)
+
+
+def _still_there(bucket: Bucket, known: _Known, files: list[_File]) -> bool:
+    """Whether the same versions lie in the bucket now: one question for each file, all at once."""
+    threads = ThreadPoolExecutor(max(len(files), 1), thread_name_prefix="complete")
+    try:
+        asked = [threads.submit(bucket.head, record.object_key) for record in known.records]
+        answers = wait(asked, timeout=BUCKET_SECONDS)
+        if answers.not_done:
+            raise BucketUnavailable(
+                f"The bucket did not answer within {BUCKET_SECONDS} seconds while the sale was locked. Nothing "
+                "was changed; try again later."
+            )
+        return [answer.result() for answer in asked] == [file.seen for file in files]
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _versions(known: _Known, files: list[_File], now: datetime) -> list[dict[str, object]]:
+    """The versions that count, for the custody log."""
+    return [
+        {
+            "evidence": str(record.id),
+            "sha256": file.sha256,
+            "size": file.seen.size,
+            "etag": file.seen.etag,
+            **({"version": file.seen.version_id} if file.seen.version_id else {}),
+        }
+        for record, file in zip(known.records, files, strict=True)
+        if file.seen is not None and _evidence(record, file, now).state is EvidenceState.COUNTED
+    ]

@@ -10,7 +10,13 @@
 Events are written in the transaction of what they tell; sealing comes later, so nobody ever waits for the chain.
 """
 
-from toolkit.operations.prove.custody_log.events import TELL_ISSUED, record_unmasking, tell_issued, tell_reissued
+from toolkit.operations.prove.custody_log.events import (
+    TELL_ISSUED,
+    record_unmasking,
+    tell_completed,
+    tell_issued,
+    tell_reissued,
+)
 from toolkit.operations.prove.custody_log.export import export_log
 from toolkit.operations.prove.custody_log.sealing import newest_seal, seal_events
 from toolkit.operations.prove.custody_log.verification import LogVerdict, verify_log
@@ -22,6 +28,7 @@ __all__ = [
     "newest_seal",
     "record_unmasking",
     "seal_events",
+    "tell_completed",
     "tell_issued",
     "tell_reissued",
     "verify_log",

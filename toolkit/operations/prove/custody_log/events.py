@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from hashlib import sha256
 from typing import Final
 from uuid import UUID
 
@@ -29,6 +30,16 @@ def record_unmasking(connection: Connection, unmasking: Unmasking, what: str, no
     """Tell that somebody was shown personal data unmasked: the account, the reason, and what was shown."""
     detail = {"account": unmasking.account, "reason": unmasking.reason, "what": what}
     connection.execute(sa.insert(custody_events), {"kind": "UNMASKED", "happened_at": now, "detail": detail})
+
+
+def tell_completed(
+    connection: Connection, sale_id: str, completed_at: datetime, files: Sequence[Mapping[str, object]]
+) -> None:
+    """Tell that a sale was completed, and which versions of its files allowed it."""
+    detail = {"sale": sha256(sale_id.encode()).hexdigest(), "files": list(files)}
+    connection.execute(
+        sa.insert(custody_events), {"kind": "COMPLETED", "happened_at": completed_at, "detail": detail}
+    )
 
 
 _TELL: Final = """

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from queue import LifoQueue
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
 from toolkit.domain.contents import ContentProblem
-from toolkit.errors import BucketError, BucketUnavailable
+from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived, ObjectDenied
 from toolkit.operations import Clock
 from toolkit.operations.progress import Progress, Quiet
+from toolkit.operations.verify.contents.fetching import fetch_and_inspect
 from toolkit.operations.verify.contents.inspection import Inspected
 from toolkit.operations.verify.contents.inspector import Inspector
 from toolkit.operations.verify.contents.queue import Budget, Meter, Unverified, in_batches, waiting
@@ -44,6 +43,8 @@ class Failure(StrEnum):
     """The reason why a file could not be verified."""
 
     TOO_LARGE = "TOO_LARGE"
+    ARCHIVED = "ARCHIVED"
+    DENIED = "DENIED"
     UNREADABLE = "UNREADABLE"
 
 
@@ -64,6 +65,8 @@ class Verified:
     left: int
     wrong_kind: int = 0
     unreadable: int = 0
+    failures: Mapping[Failure, int] = field(default_factory=dict)
+    """Why the unreadable ones were not read."""
 
     @property
     def unusable(self) -> int:
@@ -91,7 +94,7 @@ def verify_contents(
         VerificationFailed: files cannot be looked at on this machine.
     """
     progress = progress or Quiet()
-    problems = Counter[ContentProblem]()
+    problems, reasons = Counter[ContentProblem](), Counter[Failure]()
     verified = wrong_kind = unreadable = 0
     ids = waiting(database)
     with _Verifier(bucket, max_bytes, Meter(budget)) as verifier:
@@ -107,11 +110,12 @@ def verify_contents(
             )
             verified += len(checks)
             unreadable += len(failures)
+            reasons.update(failures.values())
             progress.advance(len(batch))
             if any(found is None for _, found in looked):
                 break
         progress.end()
-    return Verified(verified, dict(problems), len(ids) - verified, wrong_kind, unreadable)
+    return Verified(verified, dict(problems), len(ids) - verified, wrong_kind, unreadable, dict(reasons))
 
 
 class _Verifier:
@@ -144,11 +148,13 @@ class _Verifier:
         if not self._meter.spend(item.size):
             return None
         try:
-            with tempfile.NamedTemporaryFile(prefix="evidence-") as file:
-                sha256 = self._fetch(item, file)
-                found = self._inspect(Path(file.name))
+            found, sha256 = fetch_and_inspect(self._bucket, item.key, item.etag, self._inspect)
         except BucketUnavailable:
             raise
+        except ObjectArchived:
+            return Failure.ARCHIVED
+        except ObjectDenied:
+            return Failure.DENIED
         except BucketError:
             return Failure.UNREADABLE
         return {
@@ -167,14 +173,6 @@ class _Verifier:
             return inspector.inspect(path)
         finally:
             self._inspectors.put(inspector)
-
-    def _fetch(self, item: Unverified, file: IO[bytes]) -> str:
-        digest = hashlib.sha256()
-        for chunk in self._bucket.chunks(item.key, etag=item.etag):
-            file.write(chunk)
-            digest.update(chunk)
-        file.flush()
-        return digest.hexdigest()
 
 
 def _keep(database: Database, checks: list[dict[str, Any]], failures: Mapping[int, Failure], clock: Clock) -> None:

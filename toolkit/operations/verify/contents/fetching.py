@@ -1,0 +1,29 @@
+"""Fetch one version of an object and look at all of its bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from toolkit.operations.verify.contents.inspection import Inspected
+from toolkit.storage.bucket import Bucket
+
+
+def fetch_and_inspect(
+    bucket: Bucket, key: str, etag: str, inspect: Callable[[Path], Inspected]
+) -> tuple[Inspected, str]:
+    """What the object is, and the SHA-256 of its bytes; it goes through a file that only its owner can read.
+
+    Raises:
+        BucketError: it cannot be read, or was overwritten since it had this ``etag``.
+        VerificationFailed: files cannot be looked at on this machine.
+    """
+    digest = hashlib.sha256()
+    with tempfile.NamedTemporaryFile(prefix="evidence-") as file:
+        for chunk in bucket.chunks(key, etag=etag):
+            file.write(chunk)
+            digest.update(chunk)
+        file.flush()
+        return inspect(Path(file.name)), digest.hexdigest()
