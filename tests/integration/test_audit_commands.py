@@ -50,15 +50,20 @@ def test_an_audit_of_a_past_day_shows_the_totals(
         "  D                      0           0         0",
         "",
         "What is missing, and why",
-        "  evidence type               file unusable  file vanished  not uploaded yet  credentials expired"
+        "  evidence type               file unusable  file vanished  not uploaded yet  "
+        "no file, expiry unknown  credentials expired"
         "  never requested",
-        "  POV                                     0              0                 0                    0"
+        "  POV                                     0              0                 0"
+        "                        0                    0"
         "                0",
-        "  AUT                                     0              0                 0                    0"
+        "  AUT                                     0              0                 0"
+        "                        0                    0"
         "                0",
-        "  DOC_CONTRATANTE                         0              0                 0                    0"
+        "  DOC_CONTRATANTE                         0              0                 0"
+        "                        0                    0"
         "                1",
-        "  DOC_RESPONSAVEL_FINANCEIRO              0              0                 0                    0"
+        "  DOC_RESPONSAVEL_FINANCEIRO              0              0                 0"
+        "                        0                    0"
         "                0",
         "",
         "Age of what is open, in days",

@@ -18,7 +18,7 @@ from botocore.config import Config
 from moto import mock_aws
 
 from tests.integration.scripted_server import HANG_UP, Answer, ScriptedServer, scripted
-from toolkit.errors import BucketError, BucketUnavailable, SettingsError
+from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived, ObjectDenied, SettingsError
 from toolkit.settings import AwsSettings, Settings
 from toolkit.storage import aws_sessions
 from toolkit.storage.bucket import Bucket, UploadForm
@@ -83,9 +83,10 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
         (refusal(404, "NoSuchBucket"), BucketError, "does not exist; check EVIDENCE_BUCKET"),
         (
             refusal(403, "AccessDenied"),
-            BucketError,
+            ObjectDenied,
             "denied access: the credentials are wrong, or lack s3:GetObject",
         ),
+        (refusal(403, "InvalidObjectState"), ObjectArchived, "restore it before it is read"),
         (refusal(403, "InvalidAccessKeyId"), BucketError, "does not know the access key; check AWS_ACCESS_KEY_ID"),
         (refusal(403, "SignatureDoesNotMatch"), BucketError, "refused the signature; check AWS_ACCESS_KEY_ID"),
         (refusal(400, "ExpiredToken"), BucketError, "the AWS session has ended; sign in again"),
@@ -218,7 +219,7 @@ class TestSessions:
     ) -> None:
         bucket = bucket_at("http://127.0.0.1:1", session_token="ambient")
         before = datetime.now(UTC).replace(microsecond=0)
-        issued = [form(bucket, before + HOUR) for _ in range(2)][0]
+        issued, _ = (form(bucket, before + HOUR) for _ in range(2))
         after = datetime.now(UTC)
         assert before + timedelta(minutes=15) <= issued.expires_at <= after + timedelta(minutes=15)
         [warning] = [record.getMessage() for record in caplog.records]
