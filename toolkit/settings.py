@@ -14,8 +14,6 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import platformdirs
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
 
 from toolkit.domain.codes import CODES
 from toolkit.domain.partners import UnassignedSales
@@ -214,6 +212,19 @@ def _addresses(name: str, text: str | None) -> frozenset[str]:
         raise SettingsError(f"{name} must list addresses, such as 127.0.0.1,10.0.0.7") from None
 
 
+def file_mode_of(environ: Mapping[str, str]) -> int:
+    """The mode of reports, executed notebooks and the history (``TOOLKIT_FILE_MODE``): owner and group by default.
+
+    Raises:
+        SettingsError: it is no mode of a file, or not even its owner may read and write it.
+    """
+    text = environ.get("TOOLKIT_FILE_MODE", "").strip() or "0640"
+    mode = int(text, 8) if re.fullmatch(r"0?[0-7]{3}", text) else 0
+    if mode & 0o600 != 0o600 or mode & 0o111:
+        raise SettingsError("TOOLKIT_FILE_MODE must be a mode of files such as 0640 (owner and group) or 0600")
+    return mode
+
+
 def _home(text: str | None) -> Path:
     if text is not None:
         return Path(text).expanduser().absolute()
@@ -231,6 +242,10 @@ _HOW_TO_ESCAPE: Final = (
 def _database_url(text: str | None) -> str | None:
     if text is None:
         return None
+    # Commands that need no database do not wait for SQLAlchemy to load.
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
     scheme, separator, rest = text.partition("://")
     if not separator or scheme not in {"postgres", "postgresql", "postgresql+psycopg"}:
         raise SettingsError(f"DATABASE_URL must look like {_DATABASE_EXAMPLE}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +173,29 @@ def test_a_report_fails_on_what_it_is_asked_to(
     command = ["report", "--no-sync", "--format", "csv", "--out", str(tmp_path), *wish]
     assert run(embedded_environment, *command) == status
     assert (tmp_path / "missing-evidence.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("setting", "file", "folder"), [(None, 0o640, 0o750), ("0600", 0o600, 0o700), ("644", 0o644, 0o755)], ids=str
+)
+def test_a_report_is_for_owner_and_group_unless_the_setting_says_otherwise(
+    embedded_environment: dict[str, str], story: Story, tmp_path: Path, setting: str | None, file: int, folder: int
+) -> None:
+    environ = embedded_environment | ({} if setting is None else {"TOOLKIT_FILE_MODE": setting})
+    out = tmp_path / "made" / "here"
+    before = os.umask(0o022)
+    try:
+        assert run(environ, "report", "--no-sync", "--out", str(out)) == 0
+        assert os.umask(0o022) == 0o022
+    finally:
+        os.umask(before)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in out.iterdir()} == {file}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (out, out.parent)} == {folder}
+
+
+def test_a_mode_that_is_none_is_refused(embedded_environment: dict[str, str]) -> None:
+    for mode in ("0440", "0755", "rw", "888", "-640"):
+        assert run(embedded_environment | {"TOOLKIT_FILE_MODE": mode}, "audit", "--no-sync") == 2
 
 
 def test_whole_cpfs_are_shown_on_request_only(

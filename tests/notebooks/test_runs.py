@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -48,6 +49,12 @@ def test_values_reach_the_notebook_as_they_were_written(folder):
     outputs = [cell.outputs[0].text for cell in nbformat.read(out, 4).cells if cell.get("outputs")]
     assert outputs == ["'00123456789' ['a.csv', 'b.csv']\n", "['x']\n"]
     assert (run.path, names(out.parent)) == (out, {"out.ipynb"})
+
+
+def test_an_executed_notebook_and_what_its_kernel_writes_are_for_owner_and_group(folder):
+    path = write(folder, f"open({str(folder / 'written')!r}, 'w').close()")
+    assert main(["run", str(path), "--out", str(folder / "out.ipynb")], {}) == 0
+    assert {stat.S_IMODE((folder / name).stat().st_mode) for name in ("out.ipynb", "written")} == {0o640}
 
 
 def test_what_a_notebook_found_can_decide_the_exit_status(folder, capsys):

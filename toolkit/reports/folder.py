@@ -61,7 +61,8 @@ def write_files(report: Report, out: Path, writers: Mapping[str, Writer]) -> lis
             _write_manifest(report, draft, names)
             _remove_earlier(out, keep=names)
             for name in (*names, MANIFEST):
-                (draft / name).chmod(0o600 if report.result.cpf_shown else 0o644)
+                if report.result.cpf_shown:
+                    (draft / name).chmod(0o600)
                 (draft / name).replace(out / name)
         finally:
             shutil.rmtree(draft)

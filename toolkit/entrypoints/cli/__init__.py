@@ -15,6 +15,7 @@ from typing import Final
 import click
 
 from toolkit.entrypoints.cli.context import DONE, FAILED, WRONG_USAGE, Context, note
+from toolkit.entrypoints.file_mode import files_for_owner_and_group
 from toolkit.errors import SettingsError, ToolkitError
 from toolkit.extras import require
 
@@ -93,6 +94,7 @@ def _toolkit(ctx: click.Context, quiet: bool) -> None:
     \b
     Exit status: 0 done; 1 could not do it; 2 wrong usage; 3 done, something needs attention.
     """
+    ctx.with_resource(files_for_owner_and_group(ctx.obj))
     ctx.obj = Context(ctx.obj, quiet)
     ctx.call_on_close(ctx.obj.close)
 

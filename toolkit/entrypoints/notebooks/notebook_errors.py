@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
 from toolkit.entrypoints.application_context import ApplicationContext
+from toolkit.entrypoints.file_mode import files_for_owner_and_group
 from toolkit.entrypoints.notebooks.injected_parameters import refuse_unknown_parameters
 from toolkit.errors import InvalidInput, NotebookFailed, SettingsError, ToolkitError
 
@@ -43,7 +44,8 @@ def told_plainly(call: Callable[P, R]) -> Callable[P, R]:
         try:
             refuse_unknown_parameters()
             _refuse_other_kinds(inspect.signature(call).bind(*args, **kwargs))
-            return call(*args, **kwargs)
+            with files_for_owner_and_group(os.environ):
+                return call(*args, **kwargs)
         except ToolkitError as error:
             raise _plain(error) from None
         except MemoryError:
