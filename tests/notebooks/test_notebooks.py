@@ -12,6 +12,7 @@ import papermill
 import pytest
 import sqlalchemy as sa
 
+from tests.integration.audited import Story
 from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.notebook_results import results_of
 from toolkit.entrypoints.notebook_runs.parameters import read_parameters
@@ -64,7 +65,8 @@ def outputs(executed: nbformat.NotebookNode) -> str:
     return "\n".join(json.dumps(cell.get("outputs", []), ensure_ascii=False) for cell in executed.cells)
 
 
-def test_each_runs_by_papermill_on_nothing_from_anywhere(embedded_environment, monkeypatch, tmp_path):
+def test_each_runs_by_papermill_from_anywhere(embedded_environment, database, monkeypatch, tmp_path):
+    Story(database).sale("S-1")
     for variable, value in embedded_environment.items():
         monkeypatch.setenv(variable, value)
     monkeypatch.chdir(tmp_path)
@@ -77,8 +79,8 @@ def test_each_runs_by_papermill_on_nothing_from_anywhere(embedded_environment, m
     assert "made up" in outputs(ran[NAMES[0]])
     assert (credentials["rows"], credentials["needsAttention"]) == (0, False)
     assert "Nothing was requested" in outputs(ran[NAMES[1]])
-    assert (report["sales"], report["needsAttention"]) == (0, False)
-    assert "There are no sales yet" in outputs(ran[NAMES[2]])
+    assert (report["sales"], report["needsAttention"]) == (1, True)
+    assert "1 of 1 sale lacks evidence" in outputs(ran[NAMES[2]])
     assert (tmp_path / "reports").is_dir()
 
 

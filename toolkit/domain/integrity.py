@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 from uuid import UUID
@@ -64,9 +64,10 @@ class IntegrityFinding:
     def only(self, sale_ids: Collection[str]) -> IntegrityFinding:
         """The finding as whoever may know of these sales only is told it."""
         own = tuple(each for each in self.sale_ids if each in sale_ids)
+        detail = "" if self.problem is IntegrityProblem.REQUESTED_BY_OTHER else self.detail
         if len(own) == len(self.sale_ids):
-            return self
-        return IntegrityFinding(self.problem, (), (), own, self.detail)
+            return replace(self, detail=detail)
+        return IntegrityFinding(self.problem, (), (), own, detail)
 
     @property
     def folders(self) -> tuple[str, ...]:

@@ -15,7 +15,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -80,6 +82,27 @@ def write_report(
     """
     wanted = chosen(formats)
     return write_files(Report(result, timezone, wanted, language), out, {name: FORMATS[name] for name in wanted})
+
+
+def partner_reports(
+    result: AuditResult,
+    out: Path,
+    formats: Iterable[str] = DEFAULT_FORMATS,
+    *,
+    timezone: ZoneInfo = _TIMEZONE,
+    language: Language = ENGLISH,
+) -> list[Path]:
+    """Write one report for each partner into a folder of its own below ``out``; raises as ``write_report`` does.
+
+    A folder is called after the partner, with a few digits of its hash, so that no two are alike. It holds
+    nothing of any other partner.
+    """
+    wanted, written = chosen(formats), []
+    for name in sorted(result.counts["partner"].dropna().unique()):
+        safe = re.sub(r"[^A-Za-z0-9.-]+", "_", name).strip("._")[:60] or "partner"
+        folder = out / f"{safe}-{sha256(name.encode()).hexdigest()[:6]}"
+        written += write_report(result.for_partner(name), folder, wanted, timezone=timezone, language=language)
+    return written
 
 
 def chosen(formats: Iterable[str]) -> tuple[str, ...]:

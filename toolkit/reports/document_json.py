@@ -15,31 +15,36 @@
     fileFindings  [{problem, saleIds, evidenceIds, folders, detail}]      about the files themselves
     ages       [{ageDays, incomplete, conflict}]               open sales by days since their creation
     source     {database, embedded, bucket, lastSync, toolkit, rules, seal, pictureSince, recordsAssumedAt}
+    partner    the partner that everything is restricted to, or null
+    findingCounts  {open, waived, resolved, reopened, overdue}
+    changes    {since, new, resolved, reopened, open}          counts of findings since the audit before, or null
+    trend      [{day, present, came, went}]                    findings by day
+    partners   [{partner, sales, compliant, incomplete, conflict, findings, overdue, waived, trend, medianDays}]
     rows       [{saleId, ...}]   one a sale that is not compliant: the columns of the CSV, with real lists,
                                  ``missing`` as [{evidenceType, reason}]
+    warnings   the same for compliant sales that have a warning
+    findings, unusableFiles, withdrawals, waivers              see ``toolkit.reports.document_life``
+
+``templates/report.schema.json`` is its JSON Schema.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import date
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pandas as pd
 
 from toolkit.domain.integrity import IntegrityFinding
-from toolkit.domain.waivers import Waiver
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.judge.audit.expression import items
-from toolkit.operations.judge.findings.changes import Changes
+from toolkit.reports.document_life import life_lists, life_summary, records
 from toolkit.reports.report import MOMENTS, STEM, Report, known
 from toolkit.reports.times import iso, iso_column, iso_exact
-
-_LIFE_MOMENTS: Final = ("firstSeen", "lastSeen", "openedAt", "dueAt")
 
 
 def write(report: Report, path: Path) -> None:
@@ -57,13 +62,17 @@ def fingerprint(report: Report) -> str:
 
 
 def _text(report: Report) -> Iterator[str]:
-    head = json.dumps(summary(report.result, report.timezone), ensure_ascii=False, indent=2)
-    yield head.removesuffix("\n}") + ',\n  "rows": ['
-    separator = "\n"
-    for row in _rows(report):
-        yield f"{separator}    {json.dumps(row, ensure_ascii=False)}"
-        separator = ",\n"
-    yield "\n  ]\n}\n" if separator != "\n" else "]\n}\n"
+    result, timezone = report.result, report.timezone
+    yield json.dumps(summary(result, timezone), ensure_ascii=False, indent=2).removesuffix("\n}")
+    lists = {"rows": _rows(result.rows, timezone), "warnings": _rows(result.warned, timezone)}
+    for name, rows in (lists | life_lists(result, timezone)).items():
+        yield f',\n  "{name}": ['
+        separator = "\n"
+        for row in rows:
+            yield f"{separator}    {json.dumps(row, ensure_ascii=False)}"
+            separator = ",\n"
+        yield "\n  ]" if separator != "\n" else "]"
+    yield "\n}\n"
 
 
 def summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
@@ -81,11 +90,12 @@ def summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
         "unexamined": result.unexamined,
         "coverage": result.coverage,
         "compliantVerified": result.compliant_verified,
-        "byGroup": _records(result.by_group),
-        "missing": _records(result.missing),
-        "problems": _records(result.problems),
+        "byGroup": records(result.by_group),
+        "missing": records(result.missing),
+        "problems": records(result.problems),
         "fileFindings": [_file_finding(each) for each in result.file_findings],
-        "ages": _records(result.ages),
+        "ages": records(result.ages),
+        **life_summary(result, timezone),
         "source": {
             "database": source.database,
             "embedded": list(source.embedded),
@@ -100,51 +110,6 @@ def summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
     }
 
 
-def finding_records(findings: pd.DataFrame, timezone: ZoneInfo) -> Iterator[dict[str, Any]]:
-    """Each finding with its life, in the columns of ``toolkit.operations.judge.findings.living``."""
-    for row in _records(known(findings)):
-        yield row | {
-            name: iso_exact(row[name], timezone) for name in ("firstSeen", "lastSeen", "openedAt", "dueAt")
-        }
-
-
-def changes_as_json(changes: Changes, trend: pd.DataFrame, timezone: ZoneInfo) -> dict[str, Any]:
-    """The ids of findings by what happened between two moments, and the days between them."""
-    return {
-        "from": iso_exact(changes.start, timezone),
-        "to": iso_exact(changes.end, timezone),
-        **{kind: list(map(str, getattr(changes, kind))) for kind in ("new", "resolved", "reopened", "open")},
-        "trend": trend_records(trend),
-    }
-
-
-def trend_records(trend: pd.DataFrame) -> list[dict[str, Any]]:
-    """One record a day: ``day``, ``present``, ``came``, ``went``."""
-    return [row | {"day": row["day"].isoformat()} for row in _records(trend)]
-
-
-def waiver_as_json(waiver: Waiver, today: date, timezone: ZoneInfo) -> dict[str, Any]:
-    """A waiver with its state on a day."""
-    request = waiver.request
-    return {
-        "id": str(waiver.id),
-        "saleId": request.sale_id,
-        "partner": request.partner,
-        "code": request.code,
-        "reason": request.reason,
-        "owner": request.owner,
-        "approvedBy": request.approved_by,
-        "start": request.start.isoformat(),
-        "end": request.end.isoformat(),
-        "holds": waiver.holds(today),
-        "daysLeft": waiver.days_left(today),
-        "addedAt": iso_exact(waiver.added_at, timezone),
-        "revokedAt": iso_exact(waiver.revoked_at, timezone) if waiver.revoked_at else None,
-        "revokedBy": waiver.revoked_by,
-        "revokedReason": waiver.revoked_reason,
-    }
-
-
 def _file_finding(finding: IntegrityFinding) -> dict[str, Any]:
     return {
         "problem": finding.problem,
@@ -155,16 +120,11 @@ def _file_finding(finding: IntegrityFinding) -> dict[str, Any]:
     }
 
 
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    return [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False, name=None)]
-
-
-def _rows(report: Report) -> Iterator[dict[str, Any]]:
-    rows = report.result.rows
+def _rows(rows: pd.DataFrame, timezone: ZoneInfo) -> Iterator[dict[str, Any]]:
     plain = known(rows)
     for name in MOMENTS:
-        plain[name] = pd.Series(iso_column(rows[name], report.timezone), dtype=object)
-    for row in _records(plain):
+        plain[name] = pd.Series(iso_column(rows[name], timezone), dtype=object)
+    for row in records(plain):
         pieces = zip(items(row["missing"]), items(row.pop("reasons")), strict=True)
         row["missing"] = [{"evidenceType": named, "reason": reason} for named, reason in pieces]
         yield row | {name: items(row[name]) for name in ("problems", "counted")}

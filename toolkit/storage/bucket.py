@@ -123,6 +123,17 @@ class Bucket:
         )
         return UploadForm(self._form_url, fields, expires_at)
 
+    def presign_get(self, key: str, seconds: int) -> str:
+        """An address under which anybody reads the object for that long, as a download."""
+        with self._server.translated():
+            return str(
+                self._client.generate_presigned_url(
+                    "get_object",
+                    Params={"Bucket": self.name, "Key": key, "ResponseContentDisposition": "attachment"},
+                    ExpiresIn=seconds,
+                )
+            )
+
     def seen(self, prefix: str = "", *, after: str = "") -> Iterator[list[ObjectSeen]]:
         """The objects of the area with ``prefix`` in their keys that sort after ``after`` (as UTF-8), in pages."""
         with self._server.translated():

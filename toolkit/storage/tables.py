@@ -365,6 +365,19 @@ finding_observations = Table(
 Partner and utility group are those of the sale when the stretch began.
 """
 
+evidence_openings = Table(
+    "evidence_openings",
+    toolkit,
+    Column("id", Uuid, primary_key=True),
+    Column("evidence_id", Uuid, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("opened_by", Text, nullable=False),
+    Column("opened_at", _moment, nullable=False),
+    Column("expires_at", _moment, nullable=False),
+    Index(None, "evidence_id"),
+)
+"""Links to evidence files that were handed out, each with who asked for it and why."""
+
 waivers = Table(
     "waivers",
     toolkit,
@@ -401,6 +414,7 @@ APPEND_ONLY: Final = (
     bucket_syncs,
     adopted_buckets,
     audit_runs,
+    evidence_openings,
     waivers,
     waiver_revocations,
     custody_events,

@@ -26,6 +26,7 @@ _COMMANDS: Final = {
     "db": ("database", "The schema of the database, and how the service's own tables are read."),
     "clients": ("clients", "Register clients from spreadsheets."),
     "sales": ("sales", "Take over sales, and complete them when their evidence allows it."),
+    "sale": ("sale_case", "Show everything about one sale: rule, files, findings and time line."),
     "credentials": ("credentials", "Ask for upload credentials: a record, and a form to post its file."),
     "evidence": ("evidence", "Upload, verify, list and withdraw evidence."),
     "bucket": ("bucket", "Take over what lies in the bucket."),

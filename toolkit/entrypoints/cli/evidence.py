@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from uuid import UUID
 
 import click
 
-from toolkit.entrypoints.account import signed_in_account
 from toolkit.entrypoints.cli.context import (
     DONE,
     NEEDS_ATTENTION,
@@ -21,12 +19,10 @@ from toolkit.entrypoints.cli.context import (
 )
 from toolkit.entrypoints.cli.custody_log import log
 from toolkit.entrypoints.cli.evidence_checks import findings, verify
-from toolkit.operations.judge.evidence_records import EvidenceRecord, records_of
-from toolkit.operations.judge.withdrawal import withdraw as withdraw_record
+from toolkit.entrypoints.cli.evidence_records import link, list_records, withdraw
 from toolkit.operations.request import UploadLimits
 from toolkit.operations.upload import FailedUpload, Renewal, upload_files
 from toolkit.operations.upload.sending import CONCURRENCY
-from toolkit.reports.times import readable
 
 _SHOWN = 20
 
@@ -43,7 +39,7 @@ def evidence() -> None:
     """
 
 
-for command in (verify, findings, log):
+for command in (list_records, withdraw, link, verify, findings, log):
     evidence.add_command(command)
 
 
@@ -115,67 +111,6 @@ def upload(ctx: Context, credentials: Path, folder: Path, concurrency: int, rene
     return NEEDS_ATTENTION if uploaded.failures else DONE
 
 
-@evidence.command("list", short_help="List the evidence records of a sale with their ids.")
-@click.argument("sale_id")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-@pass_context
-def list_records(ctx: Context, sale_id: str, as_json: bool) -> int:
-    """List the evidence records of the sale SALE_ID with their ids, by what was last seen of the bucket.
-
-    \b
-    Example:
-      toolkit evidence list V-2026-00058
-      toolkit evidence withdraw EVIDENCE_ID --reason "sent twice" --by ana --approved-by bruno
-    """
-    records = records_of(ctx.application.database, sale_id, ctx.application.clock)
-    if as_json:
-        print_json({"saleId": sale_id, "records": [_record_as_json(record) for record in records]})
-        return DONE
-    for record in records:
-        state = "WITHDRAWN" if record.withdrawn_at else record.state or "TYPE_UNKNOWN"
-        requested = readable(record.requested_at, ctx.settings.timezone)
-        show(f"{record.id}  {record.evidence_type:<40}  {state:<14}  {requested}  {_requester(record)}")
-    if not records:
-        note(f"{sale_id} has no evidence records yet")
-    return DONE
-
-
-@evidence.command(short_help="Take an evidence record out of the count, once and for all.")
-@click.argument("evidence_id", type=click.UUID)
-@click.option("--reason", required=True, help="Why the record must not count.")
-@click.option("--by", "withdrawn_by", required=True, help="Who asks for it.")
-@click.option("--approved-by", required=True, help="Who approves it: somebody else.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-@pass_context
-def withdraw(
-    ctx: Context, evidence_id: UUID, reason: str, withdrawn_by: str, approved_by: str, as_json: bool
-) -> int:
-    """Take the evidence record EVIDENCE_ID out of the count, once and for all.
-
-    \b
-    That is how a conflict is mended. The file stays in the bucket.
-
-    \b
-    Example:
-      toolkit evidence withdraw 0199c0de-0000-7000-8000-000000000001 \\
-        --reason "KYC of another client" --by ana@example.com --approved-by rui@example.com
-    """
-    done = withdraw_record(
-        ctx.application.database,
-        evidence_id,
-        reason=reason,
-        withdrawn_by=withdrawn_by,
-        approved_by=approved_by,
-        account=signed_in_account(),
-        clock=ctx.application.clock,
-    )
-    if as_json:
-        print_json({"id": done.evidence_id, "saleId": done.sale_id, "withdrawnAt": done.withdrawn_at})
-    else:
-        show(f"{done.evidence_id}: withdrawn from sale {done.sale_id}")
-    return DONE
-
-
 def _announce(addresses: Sequence[str]) -> None:
     """Say where the files go: a credentials file comes from elsewhere and names any address."""
     for address in addresses[:_SHOWN]:
@@ -187,26 +122,6 @@ def _announce(addresses: Sequence[str]) -> None:
 def _renewal(ctx: Context) -> Renewal:
     limits = UploadLimits(ctx.settings.upload_ttl, ctx.settings.upload_max_bytes)
     return Renewal(ctx.application.database, ctx.application.bucket, limits, ctx.application.clock)
-
-
-def _requester(record: EvidenceRecord) -> str:
-    if record.account is None:
-        return f"{record.requested_by or 'unknown'} (not known for which partner)"
-    signed_in = "" if record.account == record.requested_by else f", signed in as {record.account}"
-    return f"{record.requested_by} ({f'for {record.partner}' if record.partner else 'an operator'}{signed_in})"
-
-
-def _record_as_json(record: EvidenceRecord) -> dict[str, object]:
-    return {
-        "id": record.id,
-        "evidenceType": record.evidence_type,
-        "state": record.state,
-        "requestedBy": record.requested_by,
-        "account": record.account,
-        "partner": record.partner,
-        "requestedAt": record.requested_at,
-        "withdrawnAt": record.withdrawn_at,
-    }
 
 
 def _failure_as_json(failure: FailedUpload) -> dict[str, object]:

@@ -8,8 +8,14 @@ from toolkit.domain.codes import CODES, KindFault
 from toolkit.domain.contents import ContentProblem
 from toolkit.domain.integrity import IntegrityFinding
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
+from toolkit.operations.judge.audit.details import standing_faults
 from toolkit.operations.verify.contents import verify_contents
 from toolkit.operations.verify.integrity import integrity_findings, records_of_unknown_partners
+from toolkit.reports.document_life import fault_records
+from toolkit.reports.report import tuples
+from toolkit.reports.times import readable
+
+_SHOWN = 50
 
 
 @click.command(short_help="Read every file that was not verified in its present version.")
@@ -21,7 +27,8 @@ def verify(ctx: Context, as_json: bool) -> int:
     \b
     A document must be a whole PDF with pages that anybody can open; a recording must be
     whole, last a second and not be silent. What was found is kept with the file's SHA-256,
-    so that no file is read twice. Nothing in a file is executed or rendered.
+    so that no file is read twice. Nothing in a file is executed or rendered. Every unusable
+    file is named with its sale, also those that were found before.
 
     \b
     Example:
@@ -32,6 +39,7 @@ def verify(ctx: Context, as_json: bool) -> int:
     """
     space = ctx.application
     verified = verify_contents(space.database, space.bucket, clock=space.clock, progress=ctx.progress)
+    faults = standing_faults(space.database, space.clock)
     if as_json:
         print_json(
             {
@@ -40,6 +48,7 @@ def verify(ctx: Context, as_json: bool) -> int:
                 "problems": {problem: verified.problems.get(problem, 0) for problem in ContentProblem},
                 "wrongKind": verified.wrong_kind,
                 "left": verified.left,
+                "unusableFiles": list(fault_records(faults, ctx.settings.timezone)),
             }
         )
     else:
@@ -48,7 +57,12 @@ def verify(ctx: Context, as_json: bool) -> int:
             note(f"{count} {problem}: {CODES[problem].meaning}")
         if verified.wrong_kind:
             note(f"{verified.wrong_kind} {KindFault.WRONG_KIND}: {CODES[KindFault.WRONG_KIND].meaning}")
-    return NEEDS_ATTENTION if verified.unusable or verified.left else DONE
+        for fault in tuples(faults.head(_SHOWN)):
+            since = readable(fault.since, ctx.settings.timezone)
+            show(f"{fault.saleId}  {fault.evidenceType}  {fault.code}  since {since}  {fault.evidenceId}")
+        if len(faults) > _SHOWN:
+            note(f"... and {len(faults) - _SHOWN:,} more unusable files; --json lists all of them")
+    return NEEDS_ATTENTION if len(faults) or verified.unusable or verified.left else DONE
 
 
 @click.command()

@@ -12,7 +12,7 @@ from toolkit.domain.finding_life import FindingStatus
 from toolkit.entrypoints.cli.audit_options import asked_for, audit_options, past_moment
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
 from toolkit.operations.judge.findings.changes import Changes, all_partners, changes_seen, trends
-from toolkit.reports.document_json import changes_as_json, finding_records
+from toolkit.reports.document_life import changes_as_json, finding_records
 from toolkit.reports.report import tuples
 from toolkit.reports.times import iso_exact, readable
 

@@ -6,15 +6,21 @@ from pathlib import Path
 
 import click
 
-from toolkit.domain.fields import required_text
-from toolkit.domain.masking import Unmasking
-from toolkit.entrypoints.account import signed_in_account
 from toolkit.entrypoints.cli.audit_options import asked_for, audit_options
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, note, pass_context, show
 from toolkit.entrypoints.cli.custody_log import verify_custody_log
+from toolkit.entrypoints.cli.unmasking import unmasking_for
 from toolkit.errors import InvalidInput
 from toolkit.operations.judge.audit import AuditResult
-from toolkit.reports import DEFAULT_FORMATS, FORMATS, FileState, chosen, verify_files, write_report
+from toolkit.reports import (
+    DEFAULT_FORMATS,
+    FORMATS,
+    FileState,
+    chosen,
+    partner_reports,
+    verify_files,
+    write_report,
+)
 from toolkit.reports.wording import headline, notices
 
 
@@ -34,6 +40,10 @@ from toolkit.reports.wording import headline, notices
     help="Whole CPFs instead of masked ones; needs --reason. For your account only.",
 )
 @click.option("--reason", default="", help="Why CPFs are shown; the custody log keeps it with your account.")
+@click.option("--partner", metavar="NAME", help="Only the sales of this partner: nothing of any other is in it.")
+@click.option(
+    "--per-partner", is_flag=True, help="Also one report for each partner, under DIR/partners, to send away."
+)
 @click.option(
     "--fail-on",
     type=click.Choice(["incomplete", "conflict", "any"]),
@@ -50,6 +60,8 @@ def report(
     formats: str,
     show_cpf: bool,
     reason: str,
+    partner: str | None,
+    per_partner: bool,
     fail_on: str | None,
 ) -> int:
     """Judge every sale and write the report of those that are not compliant.
@@ -65,6 +77,8 @@ def report(
       toolkit report --out reports/2026-11 --as-of 2026-11-30
       toolkit report --format html,csv --fail-on conflict
       toolkit report --show-cpf --reason "request 2026-117 of the regulator" --out whole
+      toolkit report --partner "Norte Energia" --out reports/norte
+      toolkit report --per-partner --format xlsx
 
     Ends with 0 when the report is written, unless --fail-on asks for 3.
     """
@@ -72,24 +86,20 @@ def report(
         wanted = chosen(formats.split(","))
     except InvalidInput as error:
         raise click.BadParameter(str(error), param_hint="--format") from None
-    unmasking = _unmasking(show_cpf, reason)
+    unmasking = unmasking_for(show_cpf, reason, "--show-cpf")
     result = asked_for(ctx, as_of, no_sync, no_verify, confirmed, unmasking=unmasking, with_file_findings=True)
+    whole = result
+    if partner is not None:
+        result = whole.for_partner(partner)
     written = write_report(result, out, wanted, timezone=ctx.settings.timezone)
+    if per_partner:
+        written += partner_reports(whole, out / "partners", wanted, timezone=ctx.settings.timezone)
     note(f"{headline(result)}.")
     for text in notices(result):
         note(f"note: {text}")
     for path in written:
         show(str(path))
     return NEEDS_ATTENTION if _fails(result, fail_on) else DONE
-
-
-def _unmasking(show_cpf: bool, reason: str) -> Unmasking | None:
-    if not show_cpf:
-        return None
-    try:
-        return Unmasking(signed_in_account(), required_text(reason))
-    except ValueError:
-        raise click.BadParameter("is needed with --show-cpf: say why.", param_hint="--reason") from None
 
 
 def _fails(result: AuditResult, fail_on: str | None) -> bool:

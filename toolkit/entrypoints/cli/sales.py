@@ -71,6 +71,7 @@ def load(ctx: Context, file: Path, as_json: bool) -> int:
                 "updated": loaded.updated,
                 "unchanged": loaded.unchanged,
                 "rejected": len(loaded.rejected),
+                "unknownGroups": loaded.unknown_groups,
                 "rejectedRows": [_as_json(row) for row in loaded.rejected],
             }
         )
@@ -79,6 +80,11 @@ def load(ctx: Context, file: Path, as_json: bool) -> int:
             f"{file.name}: {loaded.rows} sales: {loaded.inserted} new, {loaded.updated} updated, "
             f"{loaded.unchanged} unchanged, {len(loaded.rejected)} rejected"
         )
+        for group, count in sorted(loaded.unknown_groups.items())[:_SHOWN]:
+            note(
+                f"note: {file.name} has {count} sales of the utility group {group!r}, none of A, B, C, D: no rule "
+                "says what they need (toolkit explain GROUP_UNKNOWN)"
+            )
         for row in loaded.rejected[:_SHOWN]:
             reasons = "; ".join(f"{item.field}: {item.message}" for item in row.invalid)
             note(f"{file.name}, line {row.line}: {reasons}")

@@ -28,7 +28,7 @@ from toolkit.operations.judge.findings.waivers import (
     lint_waivers,
     revoke_waiver,
 )
-from toolkit.reports.document_json import waiver_as_json
+from toolkit.reports.document_life import waiver_as_json
 
 _ENDS_SOON = 14
 

@@ -82,9 +82,6 @@ def _parts(result: AuditResult, written: Sequence[Path], timezone: tzinfo) -> li
         Fact("in conflict", result.conflict, BAD),
     ]
     as_of = f"As of {result.as_of.astimezone(timezone):%Y-%m-%d %H:%M %z}."
-    if not result.sales:
-        hint = "Take some over: toolkit sales load sales.csv"
-        return [Facts(headline(result), facts, f"{as_of} There are no sales yet. {hint}")]
     parts: list[Part] = [Facts(headline(result), facts, as_of), Files("The report", written)]
     parts += [Remark("Note", text) for text in notices(result)]
     parts.append(Bars("Sales by utility group", _counts(result.by_group, "utilityGroup"), _texts(_STATUS_COLOURS)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +12,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from toolkit.domain.evidence import UtilityGroup
 from toolkit.domain.requests import parse
 from toolkit.domain.sales import SaleRecord
 from toolkit.errors import InvalidField, InvalidFields, UnreadableFile
@@ -43,6 +45,8 @@ class SalesLoaded:
     updated: int
     unchanged: int
     rejected: tuple[RejectedSale, ...]
+    unknown_groups: Mapping[str, int] = field(default_factory=dict)
+    """The accepted sales by a utility group that the contract does not know, as it is written."""
 
 
 def load_sales(
@@ -64,6 +68,7 @@ def load_sales(
         _stage(connection)
         rejected, accepted = [], 0
         first_line: dict[str, int] = {}
+        known_groups, unknown_groups = set(UtilityGroup), Counter[str]()
         progress.begin("sales", len(table.rows), "rows")
         with raw(connection).cursor().copy(f"COPY staged_sales ({', '.join(_STAGED)}) FROM STDIN") as copy:
             for line, body in _bodies(table, columns):
@@ -78,6 +83,8 @@ def load_sales(
                     rejected.append(RejectedSale(line, (InvalidField("saleId", reason),)))
                     continue
                 first_line[sale.sale_id] = line
+                if sale.utility_group not in known_groups:
+                    unknown_groups[sale.utility_group] += 1
                 copy.write_row((line, *_values(sale, timezone)))
                 accepted += 1
         progress.end()
@@ -87,7 +94,9 @@ def load_sales(
         observe_sales(connection, clock)
     rejected.sort(key=lambda row: row.line)
     rows = len(table.rows)
-    return SalesLoaded(rows, inserted, updated, rows - len(rejected) - inserted - updated, tuple(rejected))
+    return SalesLoaded(
+        rows, inserted, updated, rows - len(rejected) - inserted - updated, tuple(rejected), unknown_groups
+    )
 
 
 _STAGED: Final = ("line", "id", *OBSERVED)

@@ -11,6 +11,8 @@ from sqlalchemy import Connection
 
 from toolkit.domain.codes import KindFault
 from toolkit.domain.evidence import KIND_OF, EvidenceType
+from toolkit.operations import Clock
+from toolkit.storage.database import Database
 from toolkit.storage.tables import (
     content_checks,
     evidence_observations,
@@ -45,6 +47,12 @@ WITHDRAWN: Final = (
     "withdrawnAt",
 )
 """The columns of a table of withdrawn records."""
+
+
+def standing_faults(database: Database, clock: Clock) -> pd.DataFrame:
+    """The unusable files that are in the bucket now, as far as they were looked at."""
+    with database.snapshot() as connection:
+        return faults_at(connection, clock())
 
 
 def faults_at(connection: Connection, moment: datetime) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from typing import Final
 import pandas as pd
 import pyarrow as pa
 import sqlalchemy as sa
+from psycopg import sql
 from sqlalchemy import Connection
 
 from toolkit.domain.codes import CODES, Subject
@@ -60,10 +61,11 @@ def note_findings(connection: Connection, present: pd.DataFrame, moment: datetim
     connection.execute(sa.text(_OPEN), {"moment": moment})
 
 
-def lives_at(connection: Connection, moment: datetime) -> pd.DataFrame:
+def lives_at(connection: Connection, moment: datetime, *, sale_id: str | None = None) -> pd.DataFrame:
     """One row a finding that was seen by then: its first and latest opening, its end, and its stretches."""
-    sql = _LIVES_AT.format(moment=f"timestamptz '{moment.isoformat()}'")
-    found: pd.DataFrame = read_arrow(connection, sql, _LIVES).to_pandas()
+    about = "" if sale_id is None else f"AND sale_id = {sql.Literal(sale_id).as_string()}"
+    query = _LIVES_AT.format(moment=f"timestamptz '{moment.isoformat()}'", about=about)
+    found: pd.DataFrame = read_arrow(connection, query, _LIVES).to_pandas()
     return found
 
 
@@ -81,7 +83,7 @@ _LIVES_AT: Final = """
            CASE WHEN gone_at <= {moment} THEN gone_at END AS closed_at,
            count(*) OVER life AS stretches
     FROM audit.finding_observations
-    WHERE seen_at <= {moment}
+    WHERE seen_at <= {moment} {about}
     WINDOW life AS (PARTITION BY finding_id)
     ORDER BY finding_id, seen_at DESC
 """

@@ -1,0 +1,179 @@
+"""One sale on one page: rule, records with files, next steps, findings and the time line; and its files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import sqlalchemy as sa
+
+from tests.integration.evidence_bytes import pdf, silence
+from tests.integration.uploaded_sales import add_record, add_sale
+from toolkit.domain.evidence import EvidenceType
+from toolkit.entrypoints.cli import main
+from toolkit.storage.bucket import Bucket
+from toolkit.storage.database import Database
+from toolkit.storage.tables import custody_events, evidence_openings, sales
+
+
+@pytest.fixture
+def told(
+    embedded_environment: dict[str, str], database: Database, bucket: Bucket, s3: Any, capsys: Any
+) -> dict[str, Any]:
+    """A sale with a silent recording, a document, and a KYC that was withdrawn; audited once."""
+    add_sale(database)
+    ids = {}
+    for evidence_type, body in {
+        EvidenceType.POV: silence(3.0),
+        EvidenceType.DOC_CONTRATANTE: pdf(pages=2),
+        EvidenceType.KYC: pdf(),
+    }.items():
+        ids[evidence_type], key = add_record(database, "sale-1", evidence_type, file_name="Ana Souza.pdf")
+        s3.put_object(Bucket=bucket.name, Key=key, Body=body)
+    people = ["--reason", "sent twice", "--by", "ana", "--approved-by", "bruno"]
+    assert main(["evidence", "withdraw", str(ids[EvidenceType.KYC]), *people], embedded_environment) == 0
+    assert main(["--quiet", "findings"], embedded_environment) == 3
+    capsys.readouterr()
+    return {"environ": embedded_environment, **ids}
+
+
+def run(told: dict[str, Any], capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, Any]:
+    main(["--quiet", *args, "--json"], told["environ"])
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_a_sale_shows_its_rule_files_faults_and_next_steps(
+    told: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = run(told, capsys, "sale", "show", "sale-1")
+    assert (case["status"], [each["evidenceType"] for each in case["rule"]]) == (
+        "incomplete",
+        ["POV", "DOC_CONTRATANTE"],
+    )
+    assert [(each["evidenceType"], each["reason"]) for each in case["missing"]] == [("POV", "UNUSABLE")]
+    pov, contract, kyc = case["records"]
+    assert (pov["state"], pov["file"]["fault"], round(pov["file"]["seconds"])) == ("UNUSABLE", "SILENT", 3)
+    assert (contract["state"], contract["file"]["pages"], contract["file"]["coverage"]) == (
+        "COUNTED",
+        2,
+        "verified",
+    )
+    assert (kyc["state"], kyc["withdrawal"]["reason"], kyc["withdrawal"]["approvedBy"]) == (
+        "WITHDRAWN",
+        "sent twice",
+        "bruno",
+    )
+    assert "fileName" not in pov
+    assert [each["code"] for each in case["nextSteps"]] == ["MISSING_POV", "WITHOUT_CLIENT"]
+    assert {"MISSING_POV", "WITHOUT_CLIENT"} <= {each["code"] for each in case["findings"]}
+    kinds = [event["kind"] for event in case["timeline"]]
+    assert {"UPLOADED", "VERIFIED", "WITHDRAWN"} <= set(kinds)
+
+    assert main(["sale", "show", "sale-1"], told["environ"]) == 0
+    page = capsys.readouterr().out
+    assert "SILENT: The recording is silent" in page
+    assert "approved by bruno: sent twice" in page
+    assert "Ana Souza" not in page
+
+
+def test_the_list_of_records_has_headings_faults_withdrawals_and_names_on_request(
+    told: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evidence", "list", "sale-1"], told["environ"]) == 0
+    listed = capsys.readouterr().out
+    assert listed.splitlines()[0].split()[:2] == ["id", "evidenceType"]
+    assert "SILENT: " in listed
+    assert "by ana, approved by bruno: sent twice" in listed
+    assert "Ana Souza" not in listed
+    assert main(["evidence", "list", "sale-1", "--show-names"], told["environ"]) == 2
+    assert "--reason" in capsys.readouterr().err
+    assert main(["evidence", "list", "sale-1", "--show-names", "--reason", "complaint"], told["environ"]) == 0
+    assert "file name: Ana Souza.pdf" in capsys.readouterr().out
+    records = run(told, capsys, "evidence", "list", "sale-1")["records"]
+    assert [each["state"] for each in records] == ["UNUSABLE", "COUNTED", "WITHDRAWN"]
+
+
+def test_verify_names_the_sale_of_each_standing_fault(
+    told: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--quiet", "evidence", "verify"], told["environ"]) == 3
+    assert "sale-1  POV  SILENT  since" in capsys.readouterr().out
+    again = run(told, capsys, "evidence", "verify")
+    assert (again["verified"], [each["code"] for each in again["unusableFiles"]]) == (0, ["SILENT"])
+
+
+def test_a_link_opens_a_file_for_a_while_and_is_kept_with_who_and_why(
+    told: dict[str, Any], database: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["evidence", "link", str(told[EvidenceType.DOC_CONTRATANTE]), "--by", "ana", "--reason", "complaint"]
+    made = run(told, capsys, *asked)
+    assert httpx.get(made["url"]).content.startswith(b"%PDF-")
+    with database.transaction() as connection:
+        opening = connection.execute(sa.select(evidence_openings)).one()
+        events = connection.scalars(
+            sa.select(custody_events.c.kind).where(custody_events.c.kind == "OPENED")
+        ).all()
+    assert (opening.opened_by, opening.reason, len(events)) == ("ana", "complaint", 1)
+    assert main([*asked[:-1], " "], told["environ"]) == 1
+    assert "say who opens it and why" in capsys.readouterr().err
+
+
+def test_a_report_holds_the_rows_behind_its_numbers_and_one_of_a_partner_nothing_of_another(
+    told: dict[str, Any], database: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with database.transaction() as connection:
+        connection.execute(sa.update(sales).values(partner="Norte Energia"))
+        connection.execute(
+            sa.insert(sales),
+            {
+                "id": "other-1",
+                "utility_group": "E",
+                "is_client_financial_responsible": True,
+                "created_at": connection.scalar(sa.select(sa.func.now())),
+                "partner": "Sul/Ltda",
+            },
+        )
+    command = ["--quiet", "report", "--out", str(tmp_path), "--per-partner", "--format", "html,csv,json,xlsx"]
+    assert main(command, told["environ"]) == 0
+    document = json.loads((tmp_path / "missing-evidence.json").read_text())
+    assert [(each["code"], each["saleId"]) for each in document["unusableFiles"]] == [("SILENT", "sale-1")]
+    assert [each["approvedBy"] for each in document["withdrawals"]] == ["bruno"]
+    assert document["changes"]["new"] == 2
+    assert [(each["partner"], each["findings"]) for each in document["partners"]] == [
+        ("Norte Energia", 4),  # two about the sale, two about files that were written late
+        ("Sul/Ltda", 2),
+    ]
+    norte, sul = sorted((tmp_path / "partners").iterdir())
+    for folder, foreign in ((norte, ("other-1", "Sul")), (sul, ("sale-1", "Norte"))):
+        for name in ("missing-evidence.html", "missing-evidence.csv", "missing-evidence.json"):
+            text = (folder / name).read_text(encoding="utf-8")
+            assert not any(word in text for word in foreign), name
+    only = ["--quiet", "report", "--out", str(tmp_path / "one"), "--partner", "Nobody"]
+    assert main(only, told["environ"]) == 1
+    assert "No sale names the partner 'Nobody'" in capsys.readouterr().err
+
+
+def test_an_audit_of_nothing_is_an_error(
+    embedded_environment: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in (["audit"], ["report", "--out", str(tmp_path)], ["findings"]):
+        assert main(["--quiet", *command], embedded_environment) == 1
+        assert "there is no sale in the service's table" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_load_of_sales_says_which_groups_no_rule_covers(
+    embedded_environment: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "sales.csv"
+    heading = "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt\n"
+    groups = ("b", "b", "GRUPO Z", "A")
+    path.write_text(heading + "".join(f"S-{n},,{group},true,2026-03-01\n" for n, group in enumerate(groups)))
+    assert main(["--quiet", "sales", "load", str(path)], embedded_environment) == 0
+    said = capsys.readouterr().err
+    assert "2 sales of the utility group 'b'" in said
+    assert "1 sales of the utility group 'GRUPO Z'" in said

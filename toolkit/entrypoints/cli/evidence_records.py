@@ -1,0 +1,207 @@
+"""``toolkit evidence list``, ``withdraw`` and ``link``: list the records of a sale, withdraw or open one."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import click
+
+from toolkit.domain.codes import CODES
+from toolkit.entrypoints.account import signed_in_account
+from toolkit.entrypoints.cli.context import DONE, Context, note, pass_context, print_json, show
+from toolkit.entrypoints.cli.unmasking import unmasking_for
+from toolkit.operations.judge.evidence_records import EvidenceRecord, StoredFile, records_of
+from toolkit.operations.judge.opening import LONGEST_SECONDS, open_evidence
+from toolkit.operations.judge.withdrawal import withdraw as withdraw_record
+from toolkit.reports.times import iso_exact, readable
+
+_HEADINGS = ("id", "evidenceType", "state", "size", "looked at", "fault", "requested", "requested by")
+_WIDTHS = (36, 40, 14, 12, 10, 10, 30, 0)
+
+
+@click.command("list", short_help="List the evidence records of a sale with their ids and files.")
+@click.argument("sale_id")
+@click.option("--show-names", is_flag=True, help="Also the names of the files; needs --reason.")
+@click.option("--reason", default="", help="Why names are shown; the custody log keeps it with your account.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def list_records(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json: bool) -> int:
+    """List the evidence records of the sale SALE_ID with their ids, by what was last seen of the bucket.
+
+    \b
+    A fault says why a file does not count (toolkit explain CODE). A withdrawn record is
+    followed by the reason and both people.
+
+    \b
+    Example:
+      toolkit evidence list V-2026-00058
+      toolkit evidence withdraw EVIDENCE_ID --reason "sent twice" --by ana --approved-by bruno
+    """
+    unmasking = unmasking_for(show_names, reason, "--show-names")
+    records = records_of(ctx.application.database, sale_id, ctx.application.clock, unmasking=unmasking)
+    zone = ctx.settings.timezone
+    if as_json:
+        print_json({"saleId": sale_id, "records": [record_as_json(each, ctx) for each in records]})
+        return DONE
+    if not records:
+        note(f"{sale_id} has no evidence records yet")
+        return DONE
+    show(_line(_HEADINGS))
+    for record in records:
+        show(_line(_cells(record, readable(record.requested_at, zone))))
+        if record.file_name:
+            show(f"  file name: {record.file_name}")
+        if record.file and record.file.fault:
+            show(f"  {record.file.fault}: {CODES[record.file.fault].meaning}")
+        if record.withdrawal:
+            taken = record.withdrawal
+            show(
+                f"  withdrawn {readable(taken.withdrawn_at, zone)} by {taken.withdrawn_by}, approved by "
+                f"{taken.approved_by}: {taken.reason}"
+            )
+    return DONE
+
+
+def _line(cells: tuple[str, ...]) -> str:
+    return "  ".join(cell.ljust(width) for cell, width in zip(cells, _WIDTHS, strict=True)).rstrip()
+
+
+def _cells(record: EvidenceRecord, requested: str) -> tuple[str, ...]:
+    file = record.file
+    return (
+        str(record.id),
+        record.evidence_type,
+        record.told_state,
+        f"{file.size:,}" if file else "-",
+        str(file.coverage) if file else "-",
+        (file.fault if file else None) or "-",
+        requested,
+        _requester(record),
+    )
+
+
+def _requester(record: EvidenceRecord) -> str:
+    if record.account is None:
+        return f"{record.requested_by or 'unknown'} (not known for which partner)"
+    signed_in = "" if record.account == record.requested_by else f", signed in as {record.account}"
+    return f"{record.requested_by} ({f'for {record.partner}' if record.partner else 'an operator'}{signed_in})"
+
+
+def record_as_json(record: EvidenceRecord, ctx: Context) -> dict[str, Any]:
+    """A record with its file and its withdrawal, and with the name of the file where it was asked for."""
+    zone = ctx.settings.timezone
+
+    def moment(value: datetime | None) -> str | None:
+        return iso_exact(value, zone) if value else None
+
+    taken = record.withdrawal
+    return {
+        "id": record.id,
+        "evidenceType": record.evidence_type,
+        "state": record.told_state,
+        "requestedBy": record.requested_by,
+        "account": record.account,
+        "partner": record.partner,
+        "requestedAt": moment(record.requested_at),
+        "expiresAt": moment(record.expires_at),
+        **({"fileName": record.file_name} if record.file_name is not None else {}),
+        "file": _file_as_json(record.file, moment(record.file.seen_at)) if record.file else None,
+        "withdrawnAt": moment(record.withdrawn_at),
+        "withdrawal": {
+            "reason": taken.reason,
+            "withdrawnBy": taken.withdrawn_by,
+            "approvedBy": taken.approved_by,
+            "withdrawnAt": moment(taken.withdrawn_at),
+        }
+        if taken
+        else None,
+    }
+
+
+def _file_as_json(file: StoredFile, seen_at: str | None) -> dict[str, Any]:
+    return {
+        "size": file.size,
+        "seenAt": seen_at,
+        "coverage": file.coverage,
+        "mediaType": file.media_type,
+        "sha256": file.sha256,
+        "seconds": file.seconds,
+        "pages": file.pages,
+        "fault": file.fault,
+    }
+
+
+@click.command(short_help="Take an evidence record out of the count, once and for all.")
+@click.argument("evidence_id", type=click.UUID)
+@click.option("--reason", required=True, help="Why the record must not count.")
+@click.option("--by", "withdrawn_by", required=True, help="Who asks for it.")
+@click.option("--approved-by", required=True, help="Who approves it: somebody else.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def withdraw(
+    ctx: Context, evidence_id: UUID, reason: str, withdrawn_by: str, approved_by: str, as_json: bool
+) -> int:
+    """Take the evidence record EVIDENCE_ID out of the count, once and for all.
+
+    \b
+    That is how a conflict is mended. The file stays in the bucket.
+
+    \b
+    Example:
+      toolkit evidence withdraw 0199c0de-0000-7000-8000-000000000001 \\
+        --reason "KYC of another client" --by ana@example.com --approved-by rui@example.com
+    """
+    done = withdraw_record(
+        ctx.application.database,
+        evidence_id,
+        reason=reason,
+        withdrawn_by=withdrawn_by,
+        approved_by=approved_by,
+        account=signed_in_account(),
+        clock=ctx.application.clock,
+    )
+    if as_json:
+        print_json({"id": done.evidence_id, "saleId": done.sale_id, "withdrawnAt": done.withdrawn_at})
+    else:
+        show(f"{done.evidence_id}: withdrawn from sale {done.sale_id}")
+    return DONE
+
+
+@click.command(short_help="Make a link that opens one file for some minutes.")
+@click.argument("evidence_id", type=click.UUID)
+@click.option("--reason", required=True, help="Why the file is opened.")
+@click.option("--by", "opened_by", help="Who opens it; your account by default.")
+@click.option(
+    "--seconds", type=click.IntRange(1, LONGEST_SECONDS), default=300, show_default=True, help="Life of the link."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def link(ctx: Context, evidence_id: UUID, reason: str, opened_by: str | None, seconds: int, as_json: bool) -> int:
+    """Make a link that opens the file of the record EVIDENCE_ID for some minutes.
+
+    \b
+    Whoever has the link can read the file until it ends. Who made it and why is kept, and
+    the custody log tells of it.
+
+    \b
+    Example:
+      toolkit evidence link 0199c0de-0000-7000-8000-000000000001 --reason "complaint 4711"
+    """
+    space = ctx.application
+    made = open_evidence(
+        space.database,
+        space.bucket,
+        evidence_id,
+        reason=reason,
+        opened_by=opened_by or signed_in_account(),
+        seconds=seconds,
+        clock=space.clock,
+    )
+    if as_json:
+        print_json({"id": evidence_id, "saleId": made.sale_id, "url": made.url, "expiresAt": made.expires_at})
+    else:
+        note(f"{evidence_id} of sale {made.sale_id}, until {readable(made.expires_at, ctx.settings.timezone)}:")
+        show(made.url)
+    return DONE

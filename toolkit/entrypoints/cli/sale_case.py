@@ -1,0 +1,132 @@
+"""``toolkit sale show``: everything about one sale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from toolkit.domain.codes import CODES
+from toolkit.domain.finding_life import FindingStatus
+from toolkit.entrypoints.auditing import deadlines_of
+from toolkit.entrypoints.cli.context import DONE, Context, pass_context, print_json, show
+from toolkit.entrypoints.cli.evidence_records import record_as_json
+from toolkit.entrypoints.cli.unmasking import unmasking_for
+from toolkit.operations.judge.sale_case import SaleCase, sale_case
+from toolkit.reports.document_life import finding_records, waiver_as_json
+from toolkit.reports.report import tuples
+from toolkit.reports.times import iso_exact, readable
+
+
+@click.group()
+def sale() -> None:
+    """Look at one sale.
+
+    \b
+    Examples:
+      toolkit sale show V-2026-00001
+      toolkit sale show V-2026-00001 --json
+    """
+
+
+@sale.command("show", short_help="Show everything about one sale.")
+@click.argument("sale_id")
+@click.option("--show-names", is_flag=True, help="Also the names of the files; needs --reason.")
+@click.option("--reason", default="", help="Why names are shown; the custody log keeps it with your account.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def show_sale(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json: bool) -> int:
+    """Show the sale SALE_ID: its rule, its records and files, what is missing, findings and the time line.
+
+    \b
+    Neither the service nor the bucket is looked at again: toolkit audit does that. The time
+    line comes from the custody log.
+
+    \b
+    Examples:
+      toolkit sale show V-2026-00001
+      toolkit sale show V-2026-00001 --json
+    """
+    space = ctx.application
+    unmasking = unmasking_for(show_names, reason, "--show-names")
+    case = sale_case(
+        space.database, sale_id, clock=space.clock, deadlines=deadlines_of(space), unmasking=unmasking
+    )
+    if as_json:
+        print_json(_as_json(case, ctx))
+    else:
+        _show(case, ctx)
+    return DONE
+
+
+def _show(case: SaleCase, ctx: Context) -> None:
+    zone = ctx.settings.timezone
+    whose = "the contracting party pays" if case.is_client_financial_responsible else "somebody else pays"
+    show(f"{case.sale_id}: {case.verdict.status}")
+    show(f"  group {case.utility_group}, {whose}, partner {case.partner or '-'}, client {case.client_id or '-'}")
+    completed = readable(case.completed_at, zone) if case.completed_at else "not completed"
+    show(f"  created {readable(case.created_at, zone)}, {completed}")
+    show("Rule")
+    for requirement in case.rule:
+        show(f"  {' or '.join(requirement.accepts)}")
+    show("  or exactly one KYC and nothing else" if case.rule else "  none: the utility group is unknown")
+    show("Evidence")
+    for record in case.records:
+        file = record.file
+        facts = [record.told_state]
+        if file:
+            length = f", {file.seconds:.1f} s" if file.seconds else f", {file.pages} pages" if file.pages else ""
+            facts += [f"{file.size:,} bytes{length}", f"looked at: {file.coverage}"]
+            facts += [f"SHA-256 {file.sha256}"] if file.sha256 else []
+            facts += [f"{file.fault}: {CODES[file.fault].meaning}"] if file.fault else []
+        if record.withdrawal:
+            taken = record.withdrawal
+            facts.append(f"by {taken.withdrawn_by}, approved by {taken.approved_by}: {taken.reason}")
+        if record.file_name:
+            facts.append(record.file_name)
+        show(f"  {record.id}  {record.evidence_type}: {'; '.join(facts)}")
+    show("Next steps")
+    for code, remedy in case.next_steps:
+        show(f"  {code}: {remedy}")
+    if not case.next_steps:
+        show("  none")
+    show("Findings")
+    for finding in tuples(case.findings):
+        due = "" if finding.status == FindingStatus.RESOLVED else f", due {readable(finding.dueAt, zone)}"
+        show(f"  {finding.code}: {finding.status}, first seen {readable(finding.firstSeen, zone)}{due}")
+    for waiver in case.waivers:
+        request = waiver.request
+        show(
+            f"  waived until {request.end} by {request.owner}, approved by {request.approved_by}: {request.reason}"
+        )
+    show("Time line")
+    for event in case.timeline:
+        show(f"  {readable(event.happened_at, zone)}  {event.kind:<12}  {event.detail.get('evidence', '')}")
+
+
+def _as_json(case: SaleCase, ctx: Context) -> dict[str, Any]:
+    zone = ctx.settings.timezone
+    return {
+        "saleId": case.sale_id,
+        "utilityGroup": case.utility_group,
+        "isClientFinancialResponsible": case.is_client_financial_responsible,
+        "partner": case.partner,
+        "clientId": case.client_id,
+        "createdAt": iso_exact(case.created_at, zone),
+        "completedAt": iso_exact(case.completed_at, zone) if case.completed_at else None,
+        "status": case.verdict.status,
+        "rule": [{"evidenceType": each.named, "accepts": list(each.accepts)} for each in case.rule],
+        "missing": [
+            {"evidenceType": piece.evidence_type, "reason": piece.reason, "nextStep": CODES[piece.reason].remedy}
+            for piece in case.verdict.missing
+        ],
+        "problems": [
+            {"code": problem, "meaning": CODES[problem].meaning, "nextStep": CODES[problem].remedy}
+            for problem in case.verdict.problems
+        ],
+        "nextSteps": [{"code": code, "nextStep": remedy} for code, remedy in case.next_steps],
+        "records": [record_as_json(record, ctx) for record in case.records],
+        "findings": list(finding_records(case.findings, zone)),
+        "waivers": [waiver_as_json(each, ctx.today(), zone) for each in case.waivers],
+        "timeline": [event.as_json() for event in case.timeline],
+    }

@@ -1,0 +1,174 @@
+"""Everything about one sale: rule, records with their files, what is missing, findings and the time line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import pandas as pd
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolkit.domain.codes import CODES, SaleWarning, Subject, missing_code
+from toolkit.domain.custody_chain import Event
+from toolkit.domain.deadlines import Deadlines
+from toolkit.domain.evidence import EvidenceType, UtilityGroup
+from toolkit.domain.finding_life import finding_id
+from toolkit.domain.findings import Verdict
+from toolkit.domain.masking import Unmasking
+from toolkit.domain.rules import GROUP_RULES, Evidence, Requirement, Sale, evaluate
+from toolkit.domain.sales import is_possible_sale_id
+from toolkit.domain.waivers import Waiver
+from toolkit.errors import SaleNotFound
+from toolkit.operations import Clock
+from toolkit.operations.judge.evidence_records import EvidenceRecord, records_seen
+from toolkit.operations.judge.findings.history import audits_until, lives_at
+from toolkit.operations.judge.findings.living import living
+from toolkit.operations.judge.findings.waivers import waivers_at
+from toolkit.storage.database import Database
+from toolkit.storage.tables import sales
+
+
+@dataclass(frozen=True, eq=False)
+class SaleCase:
+    """One sale as it stands now, by what was last seen of the service and the bucket."""
+
+    sale_id: str
+    utility_group: str
+    is_client_financial_responsible: bool
+    partner: str | None
+    client_id: str | None
+    created_at: datetime
+    completed_at: datetime | None
+    verdict: Verdict
+    rule: tuple[Requirement, ...]
+    """What its utility group demands of it, empty where the group is unknown."""
+    records: tuple[EvidenceRecord, ...]
+    findings: pd.DataFrame
+    """Its findings with their lives, see ``toolkit.operations.judge.findings.living``; also resolved ones."""
+    waivers: tuple[Waiver, ...]
+    """Those that hold today and waive one of its findings."""
+    timeline: tuple[Event, ...]
+    """The events of the custody log that concern it, oldest first."""
+
+    @property
+    def next_steps(self) -> list[tuple[str, str]]:
+        """Each code that stands against the sale, with what to do about it."""
+        steps = [(str(problem), CODES[problem].remedy) for problem in self.verdict.problems]
+        for piece in self.verdict.missing:
+            steps.append((missing_code(piece.evidence_type), CODES[piece.reason].remedy))
+        if self.client_id is None:
+            steps.append((str(SaleWarning.WITHOUT_CLIENT), CODES[SaleWarning.WITHOUT_CLIENT].remedy))
+        return steps
+
+
+def sale_case(
+    database: Database,
+    sale_id: str,
+    *,
+    clock: Clock,
+    deadlines: Deadlines,
+    unmasking: Unmasking | None = None,
+) -> SaleCase:
+    """Put together everything that is known of one sale; neither the service nor the bucket is looked at again.
+
+    With ``unmasking``, which the custody log is told of, the records have the names of their files.
+
+    Raises:
+        SaleNotFound: no sale has this id.
+    """
+    if not is_possible_sale_id(sale_id):
+        raise SaleNotFound(sale_id)
+    now = clock()
+    with database.snapshot() as connection:
+        sale = connection.execute(sa.select(sales).where(sales.c.id == sale_id)).one_or_none()
+        if sale is None:
+            raise SaleNotFound(sale_id)
+        records = records_seen(connection, sale_id, now, unmasking)
+        verdict = _verdict(sale, records)
+        lives = lives_at(connection, now, sale_id=sale_id)
+        waivers = [each for each in waivers_at(connection, now) if each.holds(deadlines.day_of(now))]
+        audits = audits_until(connection, now)
+        findings = living(_present(sale, verdict, lives), lives, audits, waivers, now, deadlines)
+        timeline = tuple(_events(connection, records))
+    waived = set(findings["waiverId"].dropna())
+    return SaleCase(
+        sale_id,
+        sale.utility_group,
+        sale.is_client_financial_responsible,
+        sale.partner,
+        None if sale.client_id is None else str(sale.client_id),
+        sale.created_at,
+        sale.completed_at,
+        verdict,
+        _rule(sale),
+        tuple(records),
+        findings,
+        tuple(each for each in waivers if str(each.id) in waived),
+        timeline,
+    )
+
+
+def _verdict(sale: Any, records: list[EvidenceRecord]) -> Verdict:
+    counted = [
+        Evidence(EvidenceType(record.evidence_type), record.state)
+        for record in records
+        if record.state is not None and record.withdrawal is None
+    ]
+    judged = Sale(sale.utility_group, sale.is_client_financial_responsible, sale.completed_at is not None)
+    return evaluate(judged, counted)
+
+
+def _rule(sale: Any) -> tuple[Requirement, ...]:
+    if sale.utility_group not in set(UtilityGroup):
+        return ()
+    return tuple(
+        requirement
+        for requirement in GROUP_RULES[UtilityGroup(sale.utility_group)]
+        if not (requirement.only_with_separate_payer and sale.is_client_financial_responsible)
+    )
+
+
+def _present(sale: Any, verdict: Verdict, lives: pd.DataFrame) -> pd.DataFrame:
+    """The findings of the sale now; those about its files stand as the last audit noted them."""
+    codes: list[tuple[str, str | None]] = [(str(problem), None) for problem in verdict.problems]
+    codes += [(missing_code(piece.evidence_type), str(piece.reason)) for piece in verdict.missing]
+    if sale.client_id is None:
+        codes.append((str(SaleWarning.WITHOUT_CLIENT), None))
+    about = (sale.id, sale.partner, sale.utility_group)
+    rows = [(str(finding_id(code, sale.id)), code, *about, reason) for code, reason in codes]
+    rows += [
+        (life.id, life.code, *about, None)
+        for life in _tuples(lives[lives["closed_at"].isna()])
+        if CODES[life.code].subject is Subject.FILE
+    ]
+    return pd.DataFrame(
+        rows, columns=["id", "code", "sale_id", "partner", "utility_group", "reason"], dtype=object
+    )
+
+
+def _tuples(table: pd.DataFrame) -> Iterator[Any]:
+    return table.itertuples(index=False)
+
+
+def _events(connection: Connection, records: list[EvidenceRecord]) -> list[Event]:
+    keys = [record.object_key for record in records]
+    bound = {"ids": [str(record.id) for record in records], "keys": keys}
+    return [
+        Event(row.id, row.kind, row.happened_at, row.detail)
+        for row in connection.execute(sa.text(_TIMELINE), bound)
+    ]
+
+
+_TIMELINE: Final = """
+    WITH seen AS (
+        SELECT CAST(id AS text) AS id FROM audit.object_observations WHERE key = ANY(:keys)
+    )
+    SELECT id, kind, happened_at, detail
+    FROM audit.custody_events
+    WHERE detail ->> 'evidence' = ANY(:ids)
+       OR (kind IN ('UPLOADED', 'GONE', 'VERIFIED') AND detail ->> 'observation' IN (SELECT id FROM seen))
+    ORDER BY happened_at, id
+"""

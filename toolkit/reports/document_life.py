@@ -1,0 +1,107 @@
+"""The life of findings as JSON: findings, changes, trend, waivers, scoreboard, unusable files and withdrawals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+import pandas as pd
+
+from toolkit.domain.waivers import Waiver
+from toolkit.operations.judge.audit import AuditResult
+from toolkit.operations.judge.findings.changes import Changes
+from toolkit.reports.report import known
+from toolkit.reports.times import iso_exact
+
+KINDS: Final = ("new", "resolved", "reopened", "open")
+"""What can become of a finding between two moments."""
+
+_LIFE_MOMENTS: Final = ("firstSeen", "lastSeen", "openedAt", "dueAt")
+
+
+def life_summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
+    """The numbers: findings by status, what changed since the audit before, the trend and the scoreboard."""
+    changes = result.life.changes
+    counted = None
+    if changes is not None:
+        counted = {"since": iso_exact(changes.start, timezone)} | {
+            kind: len(getattr(changes, kind)) for kind in KINDS
+        }
+    return {
+        "partner": result.partner,
+        "findingCounts": result.life.counts,
+        "changes": counted,
+        "trend": trend_records(result.life.trend),
+        "partners": records(known(result.partners)),
+    }
+
+
+def life_lists(result: AuditResult, timezone: ZoneInfo) -> dict[str, Iterator[dict[str, Any]]]:
+    """The rows behind the numbers, each list one row at a time."""
+    today = result.as_of.astimezone(timezone).date()
+    return {
+        "findings": finding_records(result.life.findings, timezone),
+        "unusableFiles": fault_records(result.faults, timezone),
+        "withdrawals": _with_moment(result.withdrawals, "withdrawnAt", timezone),
+        "waivers": (waiver_as_json(each, today, timezone) for each in result.life.waivers),
+    }
+
+
+def finding_records(findings: pd.DataFrame, timezone: ZoneInfo) -> Iterator[dict[str, Any]]:
+    """Each finding with its life, in the columns of ``toolkit.operations.judge.findings.living``."""
+    for row in records(known(findings)):
+        yield row | {name: iso_exact(row[name], timezone) for name in _LIFE_MOMENTS}
+
+
+def fault_records(faults: pd.DataFrame, timezone: ZoneInfo) -> Iterator[dict[str, Any]]:
+    """Each unusable file, in the columns of ``toolkit.operations.judge.audit.details.FAULTS``."""
+    return _with_moment(faults, "since", timezone)
+
+
+def changes_as_json(changes: Changes, trend: pd.DataFrame, timezone: ZoneInfo) -> dict[str, Any]:
+    """The ids of findings by what happened between two moments, and the days between them."""
+    return {
+        "from": iso_exact(changes.start, timezone),
+        "to": iso_exact(changes.end, timezone),
+        **{kind: list(map(str, getattr(changes, kind))) for kind in KINDS},
+        "trend": trend_records(trend),
+    }
+
+
+def trend_records(trend: pd.DataFrame) -> list[dict[str, Any]]:
+    """One record a day: ``day``, ``present``, ``came``, ``went``."""
+    return [row | {"day": row["day"].isoformat()} for row in records(trend)]
+
+
+def waiver_as_json(waiver: Waiver, today: date, timezone: ZoneInfo) -> dict[str, Any]:
+    """A waiver with its state on a day."""
+    request = waiver.request
+    return {
+        "id": str(waiver.id),
+        "saleId": request.sale_id,
+        "partner": request.partner,
+        "code": request.code,
+        "reason": request.reason,
+        "owner": request.owner,
+        "approvedBy": request.approved_by,
+        "start": request.start.isoformat(),
+        "end": request.end.isoformat(),
+        "holds": waiver.holds(today),
+        "daysLeft": waiver.days_left(today),
+        "addedAt": iso_exact(waiver.added_at, timezone),
+        "revokedAt": iso_exact(waiver.revoked_at, timezone) if waiver.revoked_at else None,
+        "revokedBy": waiver.revoked_by,
+        "revokedReason": waiver.revoked_reason,
+    }
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table as JSON objects."""
+    return [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False, name=None)]
+
+
+def _with_moment(table: pd.DataFrame, name: str, timezone: ZoneInfo) -> Iterator[dict[str, Any]]:
+    for row in records(known(table)):
+        yield row | {"evidenceId": str(row["evidenceId"]), name: iso_exact(row[name], timezone)}
