@@ -71,9 +71,9 @@ def test_each_runs_by_papermill_from_anywhere(embedded_environment, database, mo
         monkeypatch.setenv(variable, value)
     monkeypatch.chdir(tmp_path)
     ran = {}
-    for name in NAMES:
+    for name, given in zip(NAMES, ({}, {}, {"as_of": "2020-01-01"}), strict=True):
         out = tmp_path / f"{name}.out.ipynb"
-        ran[name] = papermill.execute_notebook(NOTEBOOKS / f"{name}.ipynb", out, progress_bar=False)
+        ran[name] = papermill.execute_notebook(NOTEBOOKS / f"{name}.ipynb", out, given, progress_bar=False)
     [clients], [credentials], [report] = (results_of(executed) for executed in ran.values())
     assert (clients["dryRun"], clients["accepted"], clients["rejected"]) == (True, 180, 11)
     assert "made up" in outputs(ran[NAMES[0]])
@@ -82,6 +82,8 @@ def test_each_runs_by_papermill_from_anywhere(embedded_environment, database, mo
     assert (report["sales"], report["needsAttention"]) == (1, True)
     assert "1 of 1 sale lacks evidence" in outputs(ran[NAMES[2]])
     assert (tmp_path / "reports").is_dir()
+    with pytest.raises(papermill.PapermillExecutionError, match="Nothing was evaluated"):
+        papermill.execute_notebook(NOTEBOOKS / f"{NAMES[2]}.ipynb", tmp_path / "now.ipynb", progress_bar=False)
 
 
 def test_a_mistake_is_told_in_one_line(embedded_environment, tmp_path, capsys):

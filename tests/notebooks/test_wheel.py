@@ -61,7 +61,7 @@ def test_the_wheel_hands_out_its_notebooks_and_runs_them_by_name(installed, embe
     assert {path.name for path in (tmp_path / "mine").iterdir()} == {
         path.name for path in (ROOT / "notebooks").glob("*.ipynb")
     }
-    out = run(toolkit, "run", "03_missing_evidence_report", cwd=tmp_path, environ=embedded_environment)
+    out = run(toolkit, "run", "01_bulk_load_clients", cwd=tmp_path, environ=embedded_environment)
     assert Path(out.strip()).parent == tmp_path / "runs"
 
 
