@@ -219,7 +219,7 @@ def test_the_command_prints_what_became_of_the_rows(
 ) -> None:
     path = tmp_path / "sales.csv"
     path.write_text(f"{HEADINGS}\nS-1,,A,true,2026-02-28,\nS-2,,A,maybe,2026-02-28,\n")
-    assert main(["sales", "load", str(path), "--json"], embedded_environment) == 3
+    assert main(["sales", "load", str(path), "--overwrite", "--json"], embedded_environment) == 3
     printed = json.loads(capsys.readouterr().out)
     assert printed == {
         "rows": 2,
@@ -230,7 +230,27 @@ def test_the_command_prints_what_became_of_the_rows(
         "rejectedRows": [
             {"line": 3, "errors": [{"field": "isClientFinancialResponsible", "message": "Must be true or false"}]}
         ],
+        "differing": 0,
+        "differingRows": [],
     }
+
+
+def test_a_shared_database_is_compared_and_not_written(
+    embedded_environment: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "sales.csv"
+    path.write_text(f"{HEADINGS}\nS-1,,A,true,2026-02-28,\nS-2,,B,true,2026-02-28,\n")
+    assert main(["sales", "load", str(path), "--overwrite"], embedded_environment) == 0
+    path.write_text(f"{HEADINGS}\nS-1,,A,false,2026-02-28,x\nS-2,,B,true,2026-02-28,\nS-3,,C,true,2026-02-28,\n")
+    capsys.readouterr()
+    for _ in range(2):
+        assert main(["sales", "load", str(path), "--json"], embedded_environment) == 3
+        printed = json.loads(capsys.readouterr().out)
+        assert (printed["inserted"], printed["updated"], printed["unchanged"]) == (0, 0, 1)
+        assert printed["differingRows"] == [
+            {"line": 2, "saleId": "S-1", "fields": ["isClientFinancialResponsible", "partner"]},
+            {"line": 4, "saleId": "S-3", "fields": []},
+        ]
 
 
 def test_a_missing_file_is_named(embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:

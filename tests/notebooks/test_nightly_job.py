@@ -41,7 +41,7 @@ def samples(
     loaded = ["clients", "load", str(folder / "clients.csv"), "--out", str(tmp_path / "rejected")]
     assert main(loaded, embedded_environment) == 3
     write_sales(made.sales, folder / "sales.csv", story.registered_clients(database, made))
-    assert main(["sales", "load", str(folder / "sales.csv")], embedded_environment) == 0
+    assert main(["sales", "load", str(folder / "sales.csv"), "--overwrite"], embedded_environment) == 0
     asked = ["credentials", "request", str(folder / "manifest.csv"), "--out", str(tmp_path / "credentials.jsonl")]
     assert main(asked, embedded_environment) == 0
     capsys.readouterr()

@@ -18,6 +18,7 @@ _GUIDES = [
     ROOT / "README.md",
     ROOT / "notebooks" / "README.md",
     ROOT / "toolkit" / "entrypoints" / "jobs" / "README.md",
+    ROOT / "toolkit" / "storage" / "service_map" / "README.md",
 ]
 GUIDES = "\n".join(path.read_text(encoding="utf-8") for path in _GUIDES)
 COMMANDS = re.findall(r"^\$ (toolkit .+?)(?:\s{2,}#.*)?$", GUIDES, flags=re.MULTILINE)

@@ -34,6 +34,7 @@ _PROTECTION: Final = (
 )
 
 _OBJECT: Final = re.compile(r"permission denied for (?P<kind>\w+) (?P<name>\S+)")
+_COPIED: Final = re.compile(r"COPY (\S+), line (\d+)(?:, column (\w+))?")
 _VERB: Final = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|TRUNCATE|ALTER)\b", re.IGNORECASE)
 
 
@@ -107,7 +108,10 @@ class ErrorTranslation:
         if lost or state.startswith(("08", "57P")) or (not state and isinstance(error, _LINK_ERRORS)):
             return self._unavailable(self._said(error) if not state else "")
         if state.startswith("22"):  # a value that does not fit; the message quotes it
-            return DatabaseError(f"The database at {self._address} refused a value that does not fit [{state}].")
+            return DatabaseError(
+                f"The database at {self._address} refused a value that does not fit{_place(error)} [{state}]. "
+                "See: toolkit db check"
+            )
         reason = f"{_first_line(error)} [{state}]" if state else type(error).__name__
         return DatabaseError(f"The database at {self._address} refused: {reason}")
 
@@ -131,6 +135,16 @@ class ErrorTranslation:
         if self._secret:
             words = words.replace(self._secret, "***")
         return words if words.endswith(".") else f"{words}."
+
+
+def _place(error: psycopg.Error) -> str:
+    """Where a value did not fit, as far as PostgreSQL says it without the value."""
+    why = f": {_first_line(error)}" if error.sqlstate == "22001" else ""  # the others quote the value
+    copied = _COPIED.search(error.diag.context or "")
+    if copied is None:
+        return why
+    column = f".{copied[3]}" if copied[3] else ""
+    return f"{why}, in row {copied[2]} of what was copied into {copied[1]}{column}"
 
 
 def _state_at_connect(error: psycopg.Error) -> str:

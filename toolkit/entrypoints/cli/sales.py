@@ -37,30 +37,35 @@ def sales() -> None:
     """
 
 
-@sales.command()
+@sales.command(short_help="Take over the sales of a file, or compare them.")
 @click.argument("file", type=Place())
+@click.option("--overwrite", is_flag=True, help="Write into a shared database, whose sales are the service's own.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
-def load(ctx: Context, file: Path, as_json: bool) -> int:
-    """Take over the sales of FILE (CSV or XLSX).
+def load(ctx: Context, file: Path, overwrite: bool, as_json: bool) -> int:
+    """Take over the sales of FILE (CSV or XLSX), or compare them with those of a shared database.
 
     \b
     Columns: saleId, clientId, utilityGroup, isClientFinancialResponsible, createdAt
     and, where there are any: partner, completedAt.
-    A known sale with other values is updated; what was seen before is kept.
+    In the embedded database a known sale with other values is updated; what was seen
+    before is kept. A shared database is compared with the file, and each difference is
+    named; --overwrite writes them there, over the service's own values.
     Times without an offset are in TOOLKIT_TIMEZONE.
 
     \b
-    Example:
+    Examples:
       toolkit sales load sales.csv
+      toolkit sales load sales.csv --overwrite
 
-    Exit status 3: some rows were rejected; each is named with its line and reasons.
+    Exit status 3: some rows were rejected, or a shared database differs; each is named with its line.
     """
     loaded = load_sales(
         ctx.application.database,
         file,
         timezone=ctx.settings.timezone,
         clock=ctx.application.clock,
+        write=overwrite or ctx.application.database.embedded,
         progress=ctx.progress,
     )
     if as_json:
@@ -73,24 +78,35 @@ def load(ctx: Context, file: Path, as_json: bool) -> int:
                 "rejected": len(loaded.rejected),
                 "unknownGroups": loaded.unknown_groups,
                 "rejectedRows": [_as_json(row) for row in loaded.rejected],
+                "differing": len(loaded.differing),
+                "differingRows": [
+                    {"line": row.line, "saleId": row.sale_id, "fields": list(row.fields)}
+                    for row in loaded.differing
+                ],
             }
         )
     else:
         show(
             f"{file.name}: {loaded.rows} sales: {loaded.inserted} new, {loaded.updated} updated, "
             f"{loaded.unchanged} unchanged, {len(loaded.rejected)} rejected"
+            + (f", {len(loaded.differing)} that differ and were not written" if loaded.differing else "")
         )
         for group, count in sorted(loaded.unknown_groups.items())[:_SHOWN]:
             note(
                 f"note: {file.name} has {count} sales of the utility group {group!r}, none of A, B, C, D: no rule "
                 "says what they need (toolkit explain GROUP_UNKNOWN)"
             )
+        for sale in loaded.differing[:_SHOWN]:
+            says = f"differs in {', '.join(sale.fields)}" if sale.fields else "is not in the service's sales"
+            note(f"{file.name}, line {sale.line}: {sale.sale_id} {says}")
+        if len(loaded.differing) > _SHOWN:
+            note(f"... and {len(loaded.differing) - _SHOWN} more that differ; --json lists all of them")
         for row in loaded.rejected[:_SHOWN]:
             reasons = "; ".join(f"{item.field}: {item.message}" for item in row.invalid)
             note(f"{file.name}, line {row.line}: {reasons}")
         if len(loaded.rejected) > _SHOWN:
             note(f"... and {len(loaded.rejected) - _SHOWN} more; --json lists all of them")
-    return NEEDS_ATTENTION if loaded.rejected else DONE
+    return NEEDS_ATTENTION if loaded.rejected or loaded.differing else DONE
 
 
 @sales.command(short_help="Mark a sale as completed, if its evidence allows it.")

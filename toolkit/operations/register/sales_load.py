@@ -22,6 +22,7 @@ from toolkit.operations.progress import Progress, Quiet
 from toolkit.operations.spreadsheets import Table, read_table
 from toolkit.storage.database import Database, raw
 from toolkit.storage.locks import Lock, take
+from toolkit.storage.service_map.writing import require_writable
 from toolkit.storage.tables import clients, sales
 
 REQUIRED_COLUMNS: Final = ("saleId", "clientId", "utilityGroup", "isClientFinancialResponsible", "createdAt")
@@ -37,8 +38,17 @@ class RejectedSale:
 
 
 @dataclass(frozen=True, slots=True)
+class DifferingSale:
+    """A row that says something else than the service; without ``fields`` the service has no such sale."""
+
+    line: int
+    sale_id: str
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SalesLoaded:
-    """The result for each row of a sales file."""
+    """The result for each row of a sales file; ``differing`` are those that were compared and not written."""
 
     rows: int
     inserted: int
@@ -47,20 +57,31 @@ class SalesLoaded:
     rejected: tuple[RejectedSale, ...]
     unknown_groups: Mapping[str, int] = field(default_factory=dict)
     """The accepted sales by a utility group that the contract does not know, as it is written."""
+    differing: tuple[DifferingSale, ...] = ()
 
 
 def load_sales(
-    database: Database, path: Path, *, timezone: tzinfo, clock: Clock, progress: Progress | None = None
+    database: Database,
+    path: Path,
+    *,
+    timezone: tzinfo,
+    clock: Clock,
+    write: bool = True,
+    progress: Progress | None = None,
 ) -> SalesLoaded:
-    """Take over the sales of a CSV or XLSX file, all valid rows in one transaction.
+    """Take over the sales of a CSV or XLSX file, all valid rows in one transaction; or only compare them.
 
-    A known sale with other values is updated, and the values it had stay as an observation. Columns:
+    The sales of a shared database are the service's own: without ``write`` nothing is changed there. Otherwise a
+    known sale with other values is updated, and the values it had stay as an observation. Columns:
     ``REQUIRED_COLUMNS`` and, where the file has them, ``OPTIONAL_COLUMNS``; times without an offset are in
     ``timezone``. A sale with an unknown ``clientId``, or whose id stands in the file before, is rejected.
 
     Raises:
         UnreadableFile: the file is missing, no table, or lacks a column; nothing was changed.
+        WriteRefused: the service's sales cannot be written as they are mapped; nothing was read.
     """
+    if write:
+        require_writable(database, "sales.insert", "sales.update")
     progress = progress or Quiet()
     table = read_table(path)
     columns = _columns(table, path)
@@ -90,13 +111,17 @@ def load_sales(
         progress.end()
         take(connection, Lock.SALES_LOAD)
         rejected += _reject_unknown_clients(connection)
-        inserted, updated = _merge(connection)
-        observe_sales(connection, clock)
+        inserted, updated = 0, 0
+        differing: tuple[DifferingSale, ...] = ()
+        if write:
+            inserted, updated = _merge(connection)
+            observe_sales(connection, clock)
+        else:
+            differing = _differing(connection)
     rejected.sort(key=lambda row: row.line)
     rows = len(table.rows)
-    return SalesLoaded(
-        rows, inserted, updated, rows - len(rejected) - inserted - updated, tuple(rejected), unknown_groups
-    )
+    unchanged = rows - len(rejected) - inserted - updated - len(differing)
+    return SalesLoaded(rows, inserted, updated, unchanged, tuple(rejected), unknown_groups, differing)
 
 
 _STAGED: Final = ("line", "id", *OBSERVED)
@@ -166,8 +191,43 @@ def _reject_unknown_clients(connection: Connection) -> list[RejectedSale]:
     return [RejectedSale(line, (reason,)) for (line,) in removed]
 
 
+def _differing(connection: Connection) -> tuple[DifferingSale, ...]:
+    """The rows that writing would insert or update, each with the fields that differ."""
+    values = _merged_values()
+    differs = [sales.c[name].is_distinct_from(value).label(name) for name, value in values.items()]
+    query = (
+        sa.select(_staged_sales.c.line, _staged_sales.c.id, sales.c.id.is_(None).label("absent"), *differs)
+        .select_from(_staged_sales.outerjoin(sales, sales.c.id == _staged_sales.c.id))
+        .where(sa.or_(sales.c.id.is_(None), *differs))
+        .order_by(_staged_sales.c.line)
+    )
+    return tuple(
+        DifferingSale(
+            row.line, row.id, () if row.absent else tuple(_FIELDS[name] for name in values if getattr(row, name))
+        )
+        for row in connection.execute(query)
+    )
+
+
+_FIELDS: Final = dict(
+    zip(
+        OBSERVED,
+        ("clientId", "utilityGroup", "isClientFinancialResponsible", "partner", "createdAt", "completedAt"),
+        strict=True,
+    )
+)
+"""The contract's name of each column."""
+
+
+def _merged_values() -> dict[str, sa.ColumnElement[Any]]:
+    """What a file makes of a known sale; it never takes a completion back."""
+    values: dict[str, sa.ColumnElement[Any]] = {name: _staged_sales.c[name] for name in OBSERVED}
+    values["completed_at"] = sa.func.coalesce(_staged_sales.c.completed_at, sales.c.completed_at)
+    return values
+
+
 def _merge(connection: Connection) -> tuple[int, int]:
-    """Insert the new sales and update the changed ones; a file never takes a completion back."""
+    """Insert the new sales and update the changed ones."""
     known = sa.select(sales.c.id).where(sales.c.id == _staged_sales.c.id).exists()
     names = [column.name for column in sales.columns]
     inserted = connection.execute(
@@ -175,8 +235,7 @@ def _merge(connection: Connection) -> tuple[int, int]:
         .from_select(names, sa.select(*(_staged_sales.c[name] for name in names)).where(~known))
         .execution_options(preserve_rowcount=True)
     )
-    values: dict[str, sa.ColumnElement[Any]] = {name: _staged_sales.c[name] for name in OBSERVED}
-    values["completed_at"] = sa.func.coalesce(_staged_sales.c.completed_at, sales.c.completed_at)
+    values = _merged_values()
     updated = connection.execute(
         sa.update(sales)
         .values(values)

@@ -176,7 +176,7 @@ def _keys(connection: Connection, holds: Callable[[str], bool]) -> Iterator[Devi
     """Whether the keys are those of the bucket: the newest records are looked for there."""
     query = f"""
         SELECT id::text, object_key FROM {SERVICE}.evidences WHERE object_key IS NOT NULL
-        ORDER BY requested_at DESC LIMIT {_TRIED_KEYS}
+        ORDER BY requested_at DESC, id LIMIT {_TRIED_KEYS}
     """  # noqa: S608
     rows = connection.execute(sa.text(query)).all()
     lacking = [row for row in rows if not holds(row.object_key)]
