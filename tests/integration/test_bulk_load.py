@@ -251,7 +251,7 @@ def test_two_people_who_load_the_same_file_register_it_once(database: Database, 
 def test_a_folder_that_another_load_clears_away_too_soon_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    from toolkit.operations.register.bulk_load import private_folder
+    from toolkit.operations import private_folder
 
     made: list[str] = []
     make = private_folder.tempfile.mkdtemp
@@ -481,7 +481,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_loaded(
 
 
 def test_what_killed_loads_left_is_removed(load: Loads, tmp_path: Path):
-    leftover = tmp_path / "out" / ".toolkit-load-abc"
+    leftover = tmp_path / "out" / ".toolkit-draft-abc"
     leftover.mkdir(parents=True)
     (leftover / "rejected.csv").write_text("personal data")
     load(write_csv(tmp_path / "a.csv", [client(1, cpf="0")]))

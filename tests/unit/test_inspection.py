@@ -83,20 +83,20 @@ def test_pages_and_seconds_are_told(tmp_path: Path) -> None:
 def test_the_inspector_outlives_a_file_that_its_process_does_not(fate: signal.Signals, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(pdf())
-    with Inspector(seconds=2) as inspector:
-        assert inspector.inspect(path).problem is None
+    with Inspector(seconds=2) as inspector, path.open("rb") as file:
+        assert inspector.inspect(file).problem is None
         assert inspector._process is not None
         inspector._process.send_signal(fate)
-        assert inspector.inspect(path) == Inspected("application/pdf", DAMAGED)
-        assert inspector.inspect(path).problem is None
+        assert inspector.inspect(file) == Inspected("application/pdf", DAMAGED)
+        assert inspector.inspect(file).problem is None
 
 
 def test_the_inspector_sees_nothing_of_our_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     path = tmp_path / "file"
     path.write_bytes(pdf())
-    with Inspector() as inspector:
-        inspector.inspect(path)
+    with Inspector() as inspector, path.open("rb") as file:
+        inspector.inspect(file)
         assert inspector._process is not None
         environ = Path(f"/proc/{inspector._process.pid}/environ").read_bytes()
     assert b"AWS" not in environ

@@ -7,8 +7,6 @@ next one takes its place.
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolkit.errors import ReportError
+from toolkit.operations.private_folder import PrivateFolder
 from toolkit.reports.report import STEM, Report
 from toolkit.reports.times import iso
 
@@ -53,8 +52,8 @@ def write_files(report: Report, out: Path, writers: Mapping[str, Writer]) -> lis
     """
     names = [f"{STEM}.{each}" for each in writers]
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{STEM}-", dir=out))
+        folder = PrivateFolder(out)
+        draft = folder.path
         try:
             for name, write in zip(names, writers.values(), strict=True):
                 write(report, draft / name)
@@ -65,7 +64,7 @@ def write_files(report: Report, out: Path, writers: Mapping[str, Writer]) -> lis
                     (draft / name).chmod(0o600)
                 (draft / name).replace(out / name)
         finally:
-            shutil.rmtree(draft)
+            folder.remove()
     except OSError as error:
         raise ReportError(f"The report cannot be written to {out}: {error.strerror or error}") from error
     return [out / name for name in names]

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit.errors import InvalidInput
+from toolkit.operations.private_folder import PrivateFolder, sync
 from toolkit.operations.register.bulk_load.headings import OWN
-from toolkit.operations.register.bulk_load.private_folder import PrivateFolder, sync
 from toolkit.operations.register.bulk_load.repairs import NUMBERS
 from toolkit.operations.register.bulk_load.results import Tally
 from toolkit.operations.spreadsheets import CellKind, Chunk

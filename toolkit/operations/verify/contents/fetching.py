@@ -5,25 +5,25 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Callable
-from pathlib import Path
+from typing import IO
 
 from toolkit.operations.verify.contents.inspection import Inspected
 from toolkit.storage.bucket import Bucket
 
 
 def fetch_and_inspect(
-    bucket: Bucket, key: str, etag: str, inspect: Callable[[Path], Inspected]
+    bucket: Bucket, key: str, etag: str, inspect: Callable[[IO[bytes]], Inspected]
 ) -> tuple[Inspected, str]:
-    """What the object is, and the SHA-256 of its bytes; it goes through a file that only its owner can read.
+    """What the object is, and the SHA-256 of its bytes; it goes through a file without a name.
 
     Raises:
         BucketError: it cannot be read, or was overwritten since it had this ``etag``.
         VerificationFailed: files cannot be looked at on this machine.
     """
     digest = hashlib.sha256()
-    with tempfile.NamedTemporaryFile(prefix="evidence-") as file:
+    with tempfile.TemporaryFile() as file:  # so that a kill leaves nothing
         for chunk in bucket.chunks(key, etag=etag):
             file.write(chunk)
             digest.update(chunk)
         file.flush()
-        return inspect(Path(file.name)), digest.hexdigest()
+        return inspect(file), digest.hexdigest()

@@ -1,13 +1,15 @@
 """Look at all of one file that nobody trusts. Run as a module it does so in a process of its own, and in bounds.
 
-It answers each line of its input (a path as JSON) with a line (an ``Inspected`` as JSON). It can write no
-file, and has a limit to its memory; the parent limits its time.
+It answers each open file that comes through its input, a socket, with a line (an ``Inspected`` as JSON). It can
+write no file, and has a limit to its memory; the parent limits its time.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import resource
+import socket
 import sys
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -71,8 +73,11 @@ def _confine() -> None:
 def _serve() -> None:
     _confine()
     print("ready", flush=True)
-    for line in sys.stdin:
-        print(json.dumps(asdict(inspect_file(Path(json.loads(line))))), flush=True)
+    with socket.socket(fileno=sys.stdin.fileno()) as files:
+        while received := socket.recv_fds(files, 1, 1)[1]:
+            found = inspect_file(Path(f"/dev/fd/{received[0]}"))
+            os.close(received[0])
+            print(json.dumps(asdict(found)), flush=True)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import IO, Final
 
 import toolkit
 from toolkit.domain.contents import ContentProblem
@@ -28,12 +29,13 @@ _MODULE: Final = "toolkit.operations.verify.contents.inspection"
 class Inspector:
     """Looks at one file after the other; one that crashes the process, or takes too long, is damaged.
 
-    The process gets nothing of our environment, which may hold secrets.
+    The process gets nothing of our environment, which may hold secrets, and each file open: it needs no name.
     """
 
     def __init__(self, seconds: float = SECONDS) -> None:
         self._seconds = seconds
         self._process: subprocess.Popen[str] | None = None
+        self._files: socket.socket | None = None
 
     def __enter__(self) -> Inspector:
         return self
@@ -43,57 +45,59 @@ class Inspector:
     ) -> None:
         self._end()
 
-    def inspect(self, path: Path) -> Inspected:
-        """Look at all of a file that is not empty.
+    def inspect(self, file: IO[bytes]) -> Inspected:
+        """Look at all of an open file that is not empty.
 
         Raises:
             VerificationFailed: the process cannot be started.
         """
         process = self._process or self._start()
-        answer = self._ask(process, json.dumps(str(path)), self._seconds)
+        answer = self._ask(process, file, self._seconds)
         if answer:
             found = json.loads(answer)
             problem = found.pop("problem")
             return Inspected(problem=ContentProblem(problem) if problem else None, **found)
         self._end()
-        with path.open("rb") as file:
-            return Inspected(media_type_of_bytes(file.read(SIGNATURE_BYTES)), ContentProblem.DAMAGED)
+        return Inspected(media_type_of_bytes(os.pread(file.fileno(), SIGNATURE_BYTES, 0)), ContentProblem.DAMAGED)
 
     def _start(self) -> subprocess.Popen[str]:
         folder = str(Path(toolkit.__file__).parents[1])
-        process = subprocess.Popen(  # noqa: S603  # our own interpreter and module
-            [sys.executable, "-P", "-m", _MODULE],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={"PYTHONPATH": folder, "PATH": os.defpath, "OMP_NUM_THREADS": "1"},
-            text=True,
-            encoding="utf-8",
-        )
+        self._files, theirs = socket.socketpair()
+        with theirs:
+            process = subprocess.Popen(  # noqa: S603  # our own interpreter and module
+                [sys.executable, "-P", "-m", _MODULE],
+                stdin=theirs.fileno(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={"PYTHONPATH": folder, "PATH": os.defpath, "OMP_NUM_THREADS": "1"},
+                text=True,
+                encoding="utf-8",
+            )
         self._process = process
         if self._ask(process, None, _START_SECONDS) != "ready\n":
             self._end()
             raise VerificationFailed
         return process
 
-    def _ask(self, process: subprocess.Popen[str], question: str | None, seconds: float) -> str:
+    def _ask(self, process: subprocess.Popen[str], file: IO[bytes] | None, seconds: float) -> str:
         """The line that the process answers with, empty where it ended or had to be ended."""
-        assert process.stdin is not None
+        assert self._files is not None
         assert process.stdout is not None
         timer = threading.Timer(seconds, process.kill)
         timer.start()
         try:
-            if question is not None:
-                process.stdin.write(question + "\n")
-                process.stdin.flush()
+            if file is not None:
+                socket.send_fds(self._files, [b"?"], [file.fileno()])
             return process.stdout.readline()
-        except (BrokenPipeError, UnicodeDecodeError):
+        except (BrokenPipeError, ConnectionResetError, UnicodeDecodeError):
             return ""
         finally:
             timer.cancel()
 
     def _end(self) -> None:
         process, self._process = self._process, None
+        if self._files is not None:
+            self._files.close()
         if process is not None:
             process.kill()
             process.communicate()

@@ -9,9 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 from queue import LifoQueue
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import sqlalchemy as sa
 
@@ -85,7 +84,7 @@ def verify_contents(
 ) -> Verified:
     """Read all bytes of each observed object that was not verified in this version, and keep what was found.
 
-    An object goes through a temporary file that only its owner can read; ``toolkit bucket sync`` must have seen
+    An object goes through a temporary file that has no name; ``toolkit bucket sync`` must have seen
     it before. The decisive files come first. Killed or at the end of its budget, and called again, it goes on with
     what is not verified.
 
@@ -167,10 +166,10 @@ class _Verifier:
             "seconds": found.seconds,
         }
 
-    def _inspect(self, path: Path) -> Inspected:
+    def _inspect(self, file: IO[bytes]) -> Inspected:
         inspector = self._inspectors.get()
         try:
-            return inspector.inspect(path)
+            return inspector.inspect(file)
         finally:
             self._inspectors.put(inspector)
 

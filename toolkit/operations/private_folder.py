@@ -11,7 +11,7 @@ from typing import Final
 
 from filelock import FileLock, Timeout
 
-_PREFIX: Final = ".toolkit-load-"
+_PREFIX: Final = ".toolkit-draft-"
 _LOCK: Final = "lock"
 _OWNER_ONLY: Final = 0o600
 
@@ -42,7 +42,7 @@ class PrivateFolder:
 
 
 def _locked_folder(parent: Path) -> tuple[Path, FileLock]:
-    """A new folder in ``parent``; one that another load took for a leftover before it was locked is given up."""
+    """A new folder in ``parent``; one that somebody took for a leftover before it was locked is given up."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
         lock = FileLock(path / _LOCK)
