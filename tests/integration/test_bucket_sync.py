@@ -9,13 +9,14 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 from unittest.mock import Mock
 
 import pytest
 import sqlalchemy as sa
 
 from tests.integration.uploaded_sales import MP3, PDF, add_record, add_sale, rows
+from tests.memory_bucket import MemoryBucket
 from toolkit.domain.evidence import EvidenceType
 from toolkit.entrypoints.cli import main
 from toolkit.errors import BucketUnavailable, MassDisappearance, WrongBucket
@@ -339,3 +340,13 @@ def test_the_command_tells_what_it_found(
     }
     assert main(["bucket", "sync", "--full"], embedded_environment) == 0
     assert capsys.readouterr().out == "1 objects: 0 new, 0 overwritten, 0 vanished; 0 examined\n"
+
+
+def test_a_key_that_no_database_can_hold_is_counted_and_named(database: Database, clock: Any) -> None:
+    bucket = MemoryBucket()
+    bucket.put("evidences/2026/03/02/a", PDF)
+    bucket.put("evidences/2026/03/02/b\0c", PDF)
+    synced = sync_bucket(database, cast("Bucket", bucket), clock=clock)
+    assert (synced.listed, synced.unstorable) == (1, ("evidences/2026/03/02/b\\x00c",))
+    with database.transaction() as connection:
+        assert connection.scalar(sa.text("SELECT unreadable FROM audit.bucket_syncs")) == 1

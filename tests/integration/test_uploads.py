@@ -26,9 +26,10 @@ from tests.integration.uploaded_sales import (
 from toolkit.entrypoints.cli import main
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.operations.request.bulk import journal_of
-from toolkit.operations.upload import UploadProblem, upload_files
+from toolkit.operations.upload import Destinations, UploadProblem, remove_expired, upload_files
 from toolkit.operations.upload.journal import Journal
-from toolkit.partner import retrying
+from toolkit.partner import FormPolicy, retrying
+from toolkit.settings import Settings
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 
@@ -341,3 +342,65 @@ def test_the_command_tells_what_failed(
     assert "1 sent, 1 sent before, 0 failed" in capsys.readouterr().out
     assert main(["evidence", "upload", str(tmp_path / "none"), "--from", str(folder)], {}) == 1
     assert main(["evidence", "upload", str(credentials), "--from", str(tmp_path / "none")], {}) == 1
+
+
+def test_files_go_to_the_host_of_the_bucket_or_to_one_that_somebody_allows(
+    bucket: Bucket,
+    folder: Path,
+    tmp_path: Path,
+    bucket_environment: dict[str, str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    line = credentials_line(bucket, "s", "a.pdf")
+    strange = write_credentials(
+        tmp_path / "c.jsonl", [line | {"url": line["url"].replace("127.0.0.1", "localhost")}]
+    )
+    put(folder, "a.pdf")
+    command = ["evidence", "upload", str(strange), "--from", str(folder)]
+    assert main(command, bucket_environment) == 1
+    assert "sends files to localhost, not to the bucket that is set; nothing was sent" in capsys.readouterr().err
+    assert keys(bucket) == set()
+    assert main([*command, "--allow-host", "localhost"], bucket_environment) == 0
+    assert keys(bucket) == {line["fields"]["key"]}
+
+
+@pytest.mark.parametrize(
+    ("settings", "host", "allowed"),
+    [
+        ({}, "127.0.0.1", True),
+        ({}, "files.example", False),
+        ({"EVIDENCE_BUCKET": "b"}, "b.s3.sa-east-1.amazonaws.com", True),
+        ({"EVIDENCE_BUCKET": "b"}, "amazonaws.com.example", False),
+        ({"EVIDENCE_BUCKET": "b"}, "127.0.0.1", False),
+        ({"EVIDENCE_BUCKET": "b", "AWS_ENDPOINT_URL": "https://s3.example:8443"}, "S3.example", True),
+        ({"EVIDENCE_BUCKET": "b", "AWS_ENDPOINT_URL": "https://s3.example:8443"}, "b.s3.example", True),
+        ({"EVIDENCE_BUCKET": "b", "AWS_ENDPOINT_URL": "https://s3.example:8443"}, "a.s3.example", False),
+    ],
+)
+def test_the_hosts_of_a_bucket(settings: dict[str, str], host: str, allowed: bool) -> None:
+    assert Destinations.of(Settings.from_environment(settings)).allow(host) is allowed
+
+
+def test_without_an_evidence_type_only_documents_and_recordings_are_sent(
+    bucket: Bucket, folder: Path, tmp_path: Path
+) -> None:
+    lines = [credentials_line(bucket, "s", name) for name in (".env", "notes", "a.pdf")]
+    for line in lines:
+        del line["evidenceType"]
+    put(folder, ".env", PDF)
+    put(folder, "notes", b"SECRET=1")
+    put(folder, "a.pdf")
+    uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder)
+    assert [failure.problem for failure in uploaded.failures] == ["HIDDEN", "WRONG_KIND"]
+    assert keys(bucket) == {lines[2]["fields"]["key"]}
+
+
+def test_expired_credentials_do_not_stay_in_the_home(bucket: Bucket, tmp_path: Path) -> None:
+    line = credentials_line(bucket, "s", "a.pdf")
+    ends = FormPolicy.of(line["fields"]).expires_at
+    write_credentials(tmp_path / "manifest.jsonl", [line])
+    (tmp_path / "notes.jsonl").write_text("no credentials")
+    remove_expired(tmp_path, ends)
+    assert (tmp_path / "manifest.jsonl").exists()
+    remove_expired(tmp_path, ends + timedelta(seconds=1))
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.jsonl"]

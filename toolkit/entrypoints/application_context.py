@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.errors import ToolkitError
@@ -72,7 +73,16 @@ class ApplicationContext:
 
         return Bucket.open(self.settings)
 
+    @property
+    def credentials_folder(self) -> Path:
+        """Where notebooks leave upload credentials; they do not stay there longer than they are valid."""
+        return self.settings.home / "credentials"
+
     def close(self) -> None:
         """Close what was opened; embedded services keep running for the others."""
         if "database" in self.__dict__:
             self.database.dispose()
+        if any(self.credentials_folder.glob("*.jsonl")):
+            from toolkit.operations.upload import remove_expired
+
+            remove_expired(self.credentials_folder, self.clock())

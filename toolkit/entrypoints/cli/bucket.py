@@ -61,7 +61,7 @@ def sync(ctx: Context, full: bool, verify: bool, as_json: bool, confirmed: bool)
                 "vanished": synced.vanished,
                 "examined": synced.examined,
                 "archived": len(synced.archived),
-                "unreadable": len(synced.unreadable),
+                "unreadable": len(synced.unreadable) + len(synced.unstorable),
                 **({"verified": verified.verified, "unusable": verified.unusable} if verified else {}),
             }
         )
@@ -76,10 +76,13 @@ def sync(ctx: Context, full: bool, verify: bool, as_json: bool, confirmed: bool)
     for keys, why in (
         (synced.archived, "archived, and must be restored before they can be read"),
         (synced.unreadable, "not readable with these credentials (s3:GetObject)"),
+        (synced.unstorable, "under keys with a character that no database can hold, and count for no sale"),
     ):
         if keys:
             note(f"{len(keys)} objects are {why}, for example below {_folder(keys[0])}")
-    unreadable = synced.archived or synced.unreadable or (verified is not None and verified.unreadable)
+    unreadable = (
+        synced.archived or synced.unreadable or synced.unstorable or (verified is not None and verified.unreadable)
+    )
     return NEEDS_ATTENTION if unreadable else DONE
 
 

@@ -21,7 +21,7 @@ from toolkit.entrypoints.cli.custody_log import log
 from toolkit.entrypoints.cli.evidence_checks import findings, verify
 from toolkit.entrypoints.cli.evidence_records import link, list_records, withdraw
 from toolkit.operations.request import UploadLimits
-from toolkit.operations.upload import FailedUpload, Renewal, upload_files
+from toolkit.operations.upload import Destinations, FailedUpload, Renewal, upload_files
 from toolkit.operations.upload.sending import CONCURRENCY
 
 _SHOWN = 20
@@ -59,10 +59,25 @@ for command in (list_records, withdraw, link, verify, findings, log):
     show_default=True,
     help="Files that are sent at the same time.",
 )
+@click.option(
+    "--allow-host",
+    "allowed_hosts",
+    metavar="HOST",
+    multiple=True,
+    help="Send files to this host, too, though it is not the bucket's.",
+)
 @click.option("--renew", is_flag=True, help="Ask for new credentials where those of a line ran out.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
-def upload(ctx: Context, credentials: Path, folder: Path, concurrency: int, renew: bool, as_json: bool) -> int:
+def upload(
+    ctx: Context,
+    credentials: Path,
+    folder: Path,
+    concurrency: int,
+    allowed_hosts: tuple[str, ...],
+    renew: bool,
+    as_json: bool,
+) -> int:
     """Send the files that CREDENTIALS (JSON Lines) is for into the bucket.
 
     \b
@@ -70,7 +85,8 @@ def upload(ctx: Context, credentials: Path, folder: Path, concurrency: int, rene
     bytes it is of the kind that its evidenceType demands. One that fails does not stop the
     others. What was sent is noted in CREDENTIALS.done, so the same command goes on after an
     interruption. Neither the database nor the bucket's own credentials are needed, except
-    for --renew.
+    for --renew. Files go to the bucket that EVIDENCE_BUCKET and AWS_ENDPOINT_URL name (to this
+    machine where they name none), and to no other host unless --allow-host names it.
 
     \b
     Example:
@@ -88,6 +104,7 @@ def upload(ctx: Context, credentials: Path, folder: Path, concurrency: int, rene
         renewal=renewal,
         progress=ctx.progress,
         announce=_announce,
+        destinations=Destinations.of(ctx.settings, allowed_hosts),
     )
     if as_json:
         print_json(

@@ -20,7 +20,7 @@ from toolkit.operations.request import (
     request_manifest,
     request_missing,
 )
-from toolkit.operations.upload import Uploaded, upload_files
+from toolkit.operations.upload import Destinations, Uploaded, upload_files
 
 
 @told_plainly
@@ -61,7 +61,7 @@ def request_credentials(
     folder = given_path(files) if files else source.parent / "files" if manifest else None
     uploaded = None
     if upload and folder is not None and not requested.rejected:
-        uploaded = upload_files(out, folder, progress=progress)
+        uploaded = upload_files(out, folder, progress=progress, destinations=Destinations.of(opened.settings))
     counts = {
         "job": "request_credentials",
         "rows": requested.rows,
@@ -82,7 +82,7 @@ def _request_manifest(*args: Any, **kwargs: Any) -> tuple[ManifestResult, tuple[
 
 
 def _private_file(opened: ApplicationContext, source: Path) -> Path:
-    folder = opened.settings.home / "credentials"
+    folder = opened.credentials_folder
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder / f"{source.stem}.jsonl"
 

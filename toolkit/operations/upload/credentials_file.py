@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NoReturn
 from urllib.parse import urlsplit
@@ -13,6 +15,7 @@ from uuid import UUID
 
 from toolkit.domain.evidence import EvidenceType
 from toolkit.errors import InvalidInput, UnreadableFile
+from toolkit.operations.request.bulk import journal_of
 from toolkit.partner import FormPolicy
 
 _HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
@@ -38,6 +41,11 @@ class CredentialsLine:
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
+    @property
+    def host(self) -> str:
+        """The host of ``url``."""
+        return urlsplit(self.url).hostname or ""
+
 
 def read_credentials(path: Path) -> Iterator[CredentialsLine]:
     """Read the lines of a credentials file one after the other; blank ones are passed over.
@@ -52,6 +60,15 @@ def read_credentials(path: Path) -> Iterator[CredentialsLine]:
                     yield _line(path, number, text)
     except OSError as error:
         raise UnreadableFile(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def remove_expired(folder: Path, now: datetime) -> None:
+    """Remove the credentials files in ``folder`` of which every form has run out, with their journals."""
+    for path in folder.glob("*.jsonl"):
+        with suppress(UnreadableFile, OSError):  # what cannot be read is somebody else's
+            if all(line.policy.expires_at < now for line in read_credentials(path)):
+                path.unlink()
+                journal_of(path).unlink(missing_ok=True)
 
 
 def _line(path: Path, number: int, text: bytes) -> CredentialsLine:

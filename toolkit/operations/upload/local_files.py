@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from toolkit.domain.evidence import KIND_OF
+from toolkit.domain.evidence import KIND_OF, FileKind
 from toolkit.domain.signatures import SIGNATURE_BYTES, kind_of_bytes, media_type_of_bytes
 from toolkit.operations.upload.credentials_file import CredentialsLine
 
@@ -20,6 +20,7 @@ class UploadProblem(StrEnum):
     NOT_FOUND = "NOT_FOUND"
     AMBIGUOUS = "AMBIGUOUS"
     OUTSIDE = "OUTSIDE"
+    HIDDEN = "HIDDEN"
     UNREADABLE = "UNREADABLE"
     EMPTY = "EMPTY"
     TOO_SMALL = "TOO_SMALL"
@@ -75,6 +76,10 @@ class LocalFiles:
     def _find(self, line: CredentialsLine) -> Path:
         if not _plain(line.file_name):
             raise NotSendable(UploadProblem.OUTSIDE, "fileName is a path, not a plain file name.")
+        if line.evidence_type is None and line.file_name.startswith("."):
+            raise NotSendable(
+                UploadProblem.HIDDEN, "fileName is that of a hidden file, and no evidenceType is named."
+            )
         candidates = [self._root / line.sale_id / line.file_name] if _plain(line.sale_id) else []
         candidates.append(self._root / line.file_name)
         found = next((path for path in candidates if _is_file(path)), None)
@@ -122,10 +127,16 @@ def _check_size(line: CredentialsLine, size: int) -> None:
 
 
 def _check_kind(line: CredentialsLine, head: bytes) -> None:
+    kind = kind_of_bytes(head)
     if line.evidence_type is None:
+        if kind is FileKind.OTHER:
+            raise NotSendable(
+                UploadProblem.WRONG_KIND,
+                f"Evidence is a PDF or a recording; by its bytes this is {media_type_of_bytes(head)}.",
+            )
         return
     wanted = KIND_OF[line.evidence_type]
-    if kind_of_bytes(head) is not wanted:
+    if kind is not wanted:
         raise NotSendable(
             UploadProblem.WRONG_KIND,
             f"{line.evidence_type} needs {wanted}; by its bytes this is {media_type_of_bytes(head)}.",

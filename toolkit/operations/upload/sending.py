@@ -22,6 +22,7 @@ from toolkit.errors import (
 )
 from toolkit.operations.progress import Progress, Quiet
 from toolkit.operations.upload.credentials_file import CredentialsLine, read_credentials
+from toolkit.operations.upload.destinations import Destinations
 from toolkit.operations.upload.journal import Journal
 from toolkit.operations.upload.local_files import LocalFiles, NotSendable, UploadProblem
 from toolkit.operations.upload.renewal import Renewal
@@ -68,23 +69,26 @@ def upload_files(
     renewal: Renewal | None = None,
     progress: Progress | None = None,
     announce: Callable[[Sequence[str]], None] | None = None,
+    destinations: Destinations | None = None,
 ) -> Uploaded:
     """Send the files of a credentials file from ``folder``; the failure of one does not stop the others.
 
     The whole credentials file is read and checked first. Memory holds what is under way, whatever the number
     and the size of the files. Killed and called again, it goes on with what is not in its journal. With a
     ``renewal``, new credentials are asked for where those of a line ran out. ``announce`` is told the addresses
-    that the file names, before anything goes there.
+    that the file names, before anything goes there; ``destinations`` bounds them.
 
     Raises:
         UnreadableFile: the credentials file, with the line at fault; nothing was sent.
-        InvalidInput: there is no such folder, or another upload of this file is under way.
+        InvalidInput: there is no such folder, another upload of this file is under way, or a line names a host
+            that files may not be sent to; nothing was sent.
     """
     progress = progress or Quiet()
     if not folder.is_dir():
         raise InvalidInput(f"There is no folder {folder}.")
-    addresses: dict[str, None] = {}
+    addresses: dict[str, str] = {}
     files = LocalFiles(folder, _noting(read_credentials(credentials), addresses))
+    _check_hosts(credentials, set(addresses.values()), destinations)
     if announce is not None:
         announce(list(addresses))
     with Journal(credentials) as journal, _Sender(files, concurrency, renewal) as sender:
@@ -101,10 +105,20 @@ def upload_files(
     return Uploaded(len(files), tried - len(failures), len(files) - tried, tuple(failures))
 
 
-def _noting(lines: Iterator[CredentialsLine], addresses: dict[str, None]) -> Iterator[CredentialsLine]:
+def _noting(lines: Iterator[CredentialsLine], addresses: dict[str, str]) -> Iterator[CredentialsLine]:
     for line in lines:
-        addresses[line.address] = None
+        addresses[line.address] = line.host
         yield line
+
+
+def _check_hosts(credentials: Path, hosts: set[str], destinations: Destinations | None) -> None:
+    strange = sorted(host for host in hosts if destinations is not None and not destinations.allow(host))
+    if strange:
+        named = ", ".join(strange[:3]) + (f" and {len(strange) - 3} more" if len(strange) > 3 else "")
+        raise InvalidInput(
+            f"{credentials.name} sends files to {named}, not to the bucket that is set; nothing was sent. "
+            f"If they are meant to go there: --allow-host {strange[0]}"
+        )
 
 
 class _Stopped(Exception):

@@ -42,6 +42,7 @@ class Synced:
 
     ``full`` tells whether every key was read. ``archived`` and ``unreadable`` are the keys of objects that a
     record names or that lie where upload forms lead, and whose bytes could not be read.
+    ``unstorable`` are keys that no database can hold, with their escapes: such an object counts for no sale.
     """
 
     listed: int
@@ -52,6 +53,7 @@ class Synced:
     full: bool = True
     archived: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
+    unstorable: tuple[str, ...] = ()
 
 
 def sync_bucket(
@@ -99,7 +101,7 @@ def sync_bucket(
                 "cycle": scope.cycle,
                 "read_to": scope.read_to,
                 "asked": len(scope.asked),
-                "unreadable": len(looked.archived) + len(looked.unreadable),
+                "unreadable": len(looked.archived) + len(looked.unreadable) + len(changes.unstorable),
             },
         )
     return Synced(
@@ -111,4 +113,5 @@ def sync_bucket(
         scope.full,
         looked.archived,
         looked.unreadable,
+        changes.unstorable,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from toolkit.storage.database import Database, raw
 from toolkit.storage.locks import Lock, take
 from toolkit.storage.observation_clock import stamp
 
+UNHOLDABLE: Final = re.compile("[\0\ud800-\udfff]")
+"""What no text of PostgreSQL can hold."""
+
 
 @dataclass(frozen=True, slots=True)
 class Changes:
@@ -29,6 +33,8 @@ class Changes:
     appeared: int
     changed: int
     vanished: int
+    unstorable: tuple[str, ...] = ()
+    """Keys with a character that no text of the database can hold, written with its escape."""
 
 
 def observe_objects(
@@ -47,7 +53,8 @@ def observe_objects(
     """
     with database.transaction() as connection:
         take(connection, Lock.OBJECT_HISTORY)
-        listed = _copy_listing(connection, pages, progress)
+        unstorable: list[str] = []
+        listed = _copy_listing(connection, pages, progress, unstorable)
         known = _known(bucket, scope)
         connection.execute(sa.text(_CREATE_ENDED.format(known=known.text)), known.bound)
         changed, vanished = connection.execute(sa.text(_COUNT_ENDED)).one()
@@ -58,15 +65,18 @@ def observe_objects(
         now = stamp(connection, clock)
         connection.execute(sa.text(_CLOSE), {"now": now})
         appeared = connection.execute(sa.text(_INSERT), {"now": now}).rowcount - changed
-    return Changes(listed, appeared, changed, vanished)
+    return Changes(listed, appeared, changed, vanished, tuple(unstorable))
 
 
-def _copy_listing(connection: Connection, pages: Iterable[Page], progress: Progress) -> int:
+def _copy_listing(connection: Connection, pages: Iterable[Page], progress: Progress, unstorable: list[str]) -> int:
     connection.execute(sa.text(_CREATE_LISTED))
     progress.begin("Listing the bucket", None, "objects")
     with raw(connection).cursor() as cursor, cursor.copy(_COPY_LISTED) as copy:
         for page in pages:
             for item in page:
+                if UNHOLDABLE.search(item.key):
+                    unstorable.append(item.key.encode("unicode_escape").decode())
+                    continue
                 copy.write_row((item.key, item.size, item.etag, item.last_modified))
             progress.advance(len(page))
     progress.end()
