@@ -33,7 +33,8 @@ _CONNECTIONS = (1, 16, 64)
 _SECONDS = 10.0
 _SOAK_SECONDS = 300.0
 _ROUNDS = 3
-_SALE = "VND-BENCH"
+_SALES = 5000
+"""Sales that credentials are asked for in turn, as partners do: a sale has a few records, not thousands."""
 
 _CLIENT = {
     "cpf": "529.982.247-25",
@@ -59,16 +60,19 @@ _UPLOAD = {
     "type": "application/pdf",
     "evidenceType": "DOC_CONTRATANTE",
 }
-_REQUESTS = {"POST /clients": _CLIENT, f"PUT /sales/{_SALE}/evidences": _UPLOAD}
 
 
 def main(scale: float) -> None:
     """Print a line per endpoint and number of connections, then how memory went."""
     home = Path(tempfile.mkdtemp(prefix="bench-http-", dir="/tmp"))  # open to the account of PostgreSQL
-    environ = {"TOOLKIT_HOME": str(home), "TOOLKIT_JWT_SECRET": secrets.token_urlsafe(32)}
+    environ = {
+        "TOOLKIT_HOME": str(home),
+        "TOOLKIT_JWT_SECRET": secrets.token_urlsafe(32),
+        "TOOLKIT_QUOTA_REQUESTS": "100000000",
+    }
     settings = Settings.from_environment(environ)
     try:
-        _one_sale(settings)
+        _make_sales(settings)
         environ |= {"DATABASE_URL": embedded.database_url(home)}
         token = tokens.issue(settings, "bench", timedelta(days=1), datetime.now(UTC)).text
         with _bare(environ) as bare, serving(environ) as server:
@@ -82,13 +86,16 @@ def main(scale: float) -> None:
 def _compare(bare: int, port: int, token: str, scale: float) -> None:
     print("endpoint     conns   req/s  p50 ms  p99 ms  bare/s  p99 ms  ratio")
     seconds = max(_SECONDS * scale / _ROUNDS, 0.5)
-    for line, body in _REQUESTS.items():
-        request = _request(line, body, token)
+    uploads = [_request(f"PUT /sales/VND-{number}/evidences", _UPLOAD, token) for number in range(_SALES)]
+    for line, requests in {
+        "POST /clients": [_request("POST /clients", _CLIENT, token)],
+        "PUT /sales/{saleId}/evidences": uploads,
+    }.items():
         for connections in _CONNECTIONS:
             ours, floor = http_load.Load(), http_load.Load()
             for _ in range(_ROUNDS):  # in turns, so that whatever else the machine does meets both
-                floor += http_load.run(bare, request, connections=connections, seconds=seconds)
-                ours += http_load.run(port, request, connections=connections, seconds=seconds)
+                floor += http_load.run(bare, requests, connections=connections, seconds=seconds)
+                ours += http_load.run(port, requests, connections=connections, seconds=seconds)
             assert set(ours.statuses) == set(floor.statuses) == {200}, (ours.statuses, floor.statuses)
             print(
                 f"{line[:12]:12} {connections:5} {ours.rate:7.0f} {ours.percentile(0.5):7.1f} "
@@ -104,7 +111,7 @@ def _soak(server: Server, token: str, scale: float) -> None:
     slices = 10
     memory = []
     for _ in range(slices):
-        http_load.run(server.port, request, connections=16, seconds=max(_SOAK_SECONDS * scale / slices, 0.5))
+        http_load.run(server.port, [request], connections=16, seconds=max(_SOAK_SECONDS * scale / slices, 0.5))
         memory.append(process.memory_info().rss / 1e6)
     print(f"memory over {_SOAK_SECONDS * scale:.0f} s, MB: " + " ".join(f"{each:.0f}" for each in memory))
 
@@ -118,11 +125,11 @@ def _request(line: str, body: Mapping[str, object], token: str) -> bytes:
     return head.encode() + content
 
 
-def _one_sale(settings: Settings) -> None:
+def _make_sales(settings: Settings) -> None:
     application = ApplicationContext(settings)
-    sale = {"id": _SALE, "utility_group": "A", "is_client_financial_responsible": True}
+    sale = {"utility_group": "A", "is_client_financial_responsible": True, "created_at": datetime.now(UTC)}
     with application.database.transaction() as connection:
-        connection.execute(sa.insert(sales), {**sale, "created_at": datetime.now(UTC)})
+        connection.execute(sa.insert(sales), [{**sale, "id": f"VND-{number}"} for number in range(_SALES)])
     application.close()
 
 

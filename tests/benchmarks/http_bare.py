@@ -21,11 +21,13 @@ from starlette.routing import Route
 
 from toolkit.entrypoints.http_api.app import THREADS
 from toolkit.storage.identifiers import new_id
-from toolkit.storage.tables import addresses, clients, custody_events, evidences
+from toolkit.storage.tables import OWN_TABLES, SERVICE, addresses, clients, custody_events, evidences
 
 
 def main() -> None:
-    engine = sa.create_engine(os.environ["DATABASE_URL"], pool_size=THREADS)
+    engine = sa.create_engine(os.environ["DATABASE_URL"], pool_size=THREADS).execution_options(
+        schema_translate_map={SERVICE: OWN_TABLES}
+    )
 
     def insert_client(body: dict[str, Any]) -> dict[str, str]:
         client_id, address_id = new_id(), new_id()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 
 import uvloop
 
@@ -36,12 +37,12 @@ class Load:
         return ordered[min(int(len(ordered) * share), len(ordered) - 1)] * 1000
 
 
-def run(port: int, request: bytes, *, connections: int, seconds: float) -> Load:
-    """Send ``request`` over and over for ``seconds`` and say how it went."""
-    return uvloop.run(_run(port, request, connections, seconds))
+def run(port: int, requests: Sequence[bytes], *, connections: int, seconds: float) -> Load:
+    """Send ``requests`` in turn, over and over, for ``seconds`` and say how it went."""
+    return uvloop.run(_run(port, cycle(requests), connections, seconds))
 
 
-async def _run(port: int, request: bytes, connections: int, seconds: float) -> Load:
+async def _run(port: int, requests: Iterator[bytes], connections: int, seconds: float) -> Load:
     load = Load()
     loop = asyncio.get_running_loop()
     began = time.perf_counter()
@@ -50,7 +51,7 @@ async def _run(port: int, request: bytes, connections: int, seconds: float) -> L
     for future in ended:
 
         def make(future: asyncio.Future[None] = future) -> _Connection:
-            return _Connection(request, load, until, lambda: future.done() or future.set_result(None))
+            return _Connection(requests, load, until, lambda: future.done() or future.set_result(None))
 
         await loop.create_connection(make, "127.0.0.1", port)
     await asyncio.gather(*ended)
@@ -59,8 +60,8 @@ async def _run(port: int, request: bytes, connections: int, seconds: float) -> L
 
 
 class _Connection(asyncio.Protocol):
-    def __init__(self, request: bytes, load: Load, until: float, ended: Callable[[], object]) -> None:
-        self._request = request
+    def __init__(self, requests: Iterator[bytes], load: Load, until: float, ended: Callable[[], object]) -> None:
+        self._requests = requests
         self._load = load
         self._until = until
         self._ended = ended
@@ -90,6 +91,6 @@ class _Connection(asyncio.Protocol):
     def _send(self) -> None:
         self._sent = time.perf_counter()
         if self._sent < self._until:
-            self._transport.write(self._request)
+            self._transport.write(next(self._requests))
         else:
             self._transport.close()
