@@ -1,0 +1,141 @@
+"""The packaged nginx.conf, tried on a real nginx with TLS."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.contract.bodies import CLIENT
+from tests.contract.conftest import issue
+from tests.contract.server import serving
+from tests.contract.sockets import request
+
+NAME = "sales.example.com"
+
+Proxy = tuple[int, ssl.SSLContext]
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("nginx") is None or shutil.which("openssl") is None, reason="needs nginx and openssl"
+)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port: int = listening.getsockname()[1]
+        return port
+
+
+def certificate(folder: Path) -> None:
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    command += ["-keyout", str(folder / "privkey.pem"), "-out", str(folder / "fullchain.pem"), "-days", "2"]
+    command += ["-subj", f"/CN={NAME}", "-addext", f"subjectAltName=DNS:{NAME},IP:127.0.0.1"]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def proxy(environ: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    """An nginx with the packaged file in front of a server: its port, and a context that trusts it."""
+    folder, port = tmp_path_factory.mktemp("nginx"), free_port()
+    certificate(folder)
+    packaged = (files("toolkit.entrypoints.http_api") / "nginx.conf").read_text("utf-8")
+    limited = {**environ, "TOOLKIT_TRUSTED_PROXIES": "127.0.0.1", "TOOLKIT_QUOTA_WRONG_TOKENS": "1000000"}
+    with serving(limited) as server:
+        for marked, here in {
+            "127.0.0.1:8000": f"127.0.0.1:{server.port}",
+            "listen 443 ssl": f"listen 127.0.0.1:{port} ssl",
+            "/etc/nginx/tls": str(folder),
+        }.items():
+            assert marked in packaged
+            packaged = packaged.replace(marked, here)
+        (folder / "toolkit.conf").write_text(packaged)
+        main = folder / "nginx.conf"
+        temporary = "".join(
+            f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        )
+        main.write_text(
+            f"daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;\n"
+            f"events {{}} http {{ {temporary} include {folder}/toolkit.conf; }}\n"
+        )
+        process = subprocess.Popen(["nginx", "-c", str(main), "-e", str(folder / "error.log")])
+        try:
+            until = time.monotonic() + 20
+            while not answers(port):
+                assert process.poll() is None, (folder / "error.log").read_text()
+                assert time.monotonic() < until
+                time.sleep(0.05)
+            yield port, ssl.create_default_context(cafile=folder / "fullchain.pem")
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def answers(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.fixture
+def client(proxy: Proxy, environ: dict[str, str]) -> Iterator[httpx.Client]:
+    port, context = proxy
+    headers = {"Authorization": f"Bearer {issue(environ)}", "Host": NAME}
+    with httpx.Client(
+        base_url=f"https://127.0.0.1:{port}", verify=context, headers=headers, trust_env=False
+    ) as one:
+        yield one
+
+
+def test_a_client_is_registered_through_tls(client: httpx.Client) -> None:
+    answer = client.post("/clients", json=CLIENT)
+
+    assert answer.status_code == 200
+    assert set(answer.json()) == {"message", "clientId", "addressId"}
+    assert answer.headers["strict-transport-security"]
+    assert answer.headers["x-request-id"]
+    assert "nginx/" not in answer.headers["server"]
+
+
+def test_errors_of_the_service_come_through_as_they_are(client: httpx.Client) -> None:
+    assert client.post("/clients", json={}).json()["code"] == 400
+    assert client.get("/nothing").json() == {"message": "Not found", "code": 404}
+    refused = client.post("/clients", json=CLIENT, headers={"Authorization": "Bearer a.b.c"})
+    assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
+
+
+def test_a_large_body_is_refused_by_the_proxy(client: httpx.Client) -> None:
+    assert client.post("/clients", content=b" " * 70_000).status_code == 413
+
+
+def test_older_tls_is_refused(proxy: Proxy) -> None:
+    port, _ = proxy
+    old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
+    with pytest.warns(DeprecationWarning, match="TLSv1_1"):
+        old.maximum_version = ssl.TLSVersion.TLSv1_1
+    with socket.create_connection(("127.0.0.1", port)) as plain, pytest.raises((ssl.SSLError, OSError)):
+        old.wrap_socket(plain, server_hostname=NAME)
+
+
+def test_a_trailer_and_an_address_that_a_caller_made_up_end_at_the_proxy(
+    proxy: Proxy, environ: dict[str, str]
+) -> None:
+    port, context = proxy
+    token = issue(environ)
+    body = b"2\r\n{}\r\n0\r\nAuthorization: Bearer %s\r\n\r\n" % token.encode()
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=15) as plain,
+        context.wrap_socket(plain, server_hostname=NAME) as wire,
+    ):
+        wire.sendall(request("POST /clients", body, Transfer_Encoding="chunked", Host=NAME, Connection="close"))
+        assert wire.recv(65536).startswith(b"HTTP/1.1 401")
