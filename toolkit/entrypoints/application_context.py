@@ -18,6 +18,7 @@ from toolkit.storage.service_map import ServiceMap, load_map
 
 if TYPE_CHECKING:
     from toolkit.storage.bucket import Bucket
+    from toolkit.storage.file_store import FileStore
 
 
 def utc_now() -> datetime:
@@ -77,6 +78,14 @@ class ApplicationContext:
     def credentials_folder(self) -> Path:
         """Where notebooks leave upload credentials; they do not stay there longer than they are valid."""
         return self.settings.home / "credentials"
+
+    def file_store(self, target: str) -> FileStore:
+        """The folder, or the prefix of a bucket, that ``target`` names."""
+        from toolkit.storage.bucket import access_settings
+        from toolkit.storage.file_store import open_store
+
+        embedded_bucket = "://" in target and self.settings.evidence_bucket is None
+        return open_store(target, access_settings(self.settings), embedded=embedded_bucket)
 
     def close(self) -> None:
         """Close what was opened; embedded services keep running for the others."""

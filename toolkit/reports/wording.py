@@ -165,6 +165,14 @@ def notices(result: AuditResult, language: Language = ENGLISH, timezone: ZoneInf
                 services=services,
             )
         )
+    if result.source.snapshot is not None:
+        found.append(
+            say(
+                "Judged on the snapshot %(snapshot)s, which holds no CPFs, no texts of withdrawals, no names "
+                "of unusable files, and no history of findings or waivers.",
+                snapshot=result.source.snapshot,
+            )
+        )
     if result.source.last_sync is None and result.sales:
         found.append(say("The bucket had never been read at this moment, so no file could count."))
     since = result.source.picture_since

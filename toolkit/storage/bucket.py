@@ -93,15 +93,8 @@ class Bucket:
         area = Area(settings.evidence_prefixes, settings.ignored_prefixes)
         if settings.evidence_bucket is not None:
             return cls(settings.evidence_bucket, settings.aws, role_arn=settings.evidence_role_arn, area=area)
-        access = embedded_services.bucket_access(settings.home)
-        aws = AwsSettings(
-            access_key_id=access.access_key,
-            secret_access_key=access.secret_key,
-            region=access.region,
-            s3_endpoint=access.endpoint_url,
-            sts_endpoint=access.endpoint_url,
-        )
-        return cls(access.bucket, aws, embedded=True, area=area)
+        name = embedded_services.bucket_access(settings.home).bucket
+        return cls(name, access_settings(settings), embedded=True, area=area)
 
     def presign_post(self, key: str, *, max_bytes: int, expires_at: datetime) -> UploadForm:
         """A form that uploads one file of 1 to ``max_bytes`` bytes to ``key``, and nothing else.
@@ -216,6 +209,20 @@ class Bucket:
         """The address for forms: boto3 knows when the bucket is named in the host and when in the path."""
         with self._server.translated():
             return str(self._client.generate_presigned_post(self.name, "any")["url"])
+
+
+def access_settings(settings: Settings) -> AwsSettings:
+    """The way to the S3 server of the settings: the shared one, or the embedded one, started if need be."""
+    if settings.evidence_bucket is not None:
+        return settings.aws
+    access = embedded_services.bucket_access(settings.home)
+    return AwsSettings(
+        access_key_id=access.access_key,
+        secret_access_key=access.secret_key,
+        region=access.region,
+        s3_endpoint=access.endpoint_url,
+        sts_endpoint=access.endpoint_url,
+    )
 
 
 def _server(name: str, endpoint: str | None, embedded: bool) -> Server:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
+import psycopg
 import pyarrow as pa
 from pyarrow import csv
 from sqlalchemy import Connection
 
 from toolkit.errors import DatabaseError
 from toolkit.storage.database import raw
+
+_BLOCK: Final = 1 << 22
+"""Bytes that are parsed at a time."""
 
 _PARSE: Final = csv.ParseOptions(newlines_in_values=True)
 
@@ -20,12 +25,11 @@ def read_arrow(connection: Connection, query: str, schema: pa.Schema) -> pa.Tabl
     Raises:
         DatabaseError: a value does not fit the schema.
     """
-    sink = pa.BufferOutputStream()
-    driver = raw(connection)
-    driver.execute("SET LOCAL TimeZone = 'UTC'")
-    with driver.cursor() as cursor, cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT csv, HEADER)") as copy:
-        for block in copy:
-            sink.write(block)
+    return pa.Table.from_batches(stream_arrow(connection, query, schema), schema)
+
+
+def stream_arrow(connection: Connection, query: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The same rows, some at a time, in memory that does not grow with their number."""
     convert = csv.ConvertOptions(
         column_types={field.name: field.type for field in schema},
         strings_can_be_null=True,
@@ -34,8 +38,29 @@ def read_arrow(connection: Connection, query: str, schema: pa.Schema) -> pa.Tabl
         true_values=["t"],
         false_values=["f"],
     )
-    try:
-        return csv.read_csv(pa.BufferReader(sink.getvalue()), parse_options=_PARSE, convert_options=convert)
-    except pa.ArrowInvalid:
-        # Arrow quotes the value, which may be personal.
-        raise DatabaseError("The database holds a value that cannot be read, such as an infinite time.") from None
+    read = csv.ReadOptions(column_names=schema.names)
+    driver = raw(connection)
+    driver.execute("SET LOCAL TimeZone = 'UTC'")
+    with driver.cursor() as cursor, cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT csv)") as copy:
+        for rows in _joined(copy):
+            try:
+                table = csv.read_csv(pa.BufferReader(rows), read, parse_options=_PARSE, convert_options=convert)
+            except pa.ArrowInvalid:
+                # Arrow quotes the value, which may be personal.
+                raise DatabaseError(
+                    "The database holds a value that cannot be read, such as an infinite time."
+                ) from None
+            yield from table.to_batches()
+
+
+def _joined(copy: psycopg.Copy) -> Iterator[bytes]:
+    """Many rows at a time; the server sends each in a message of its own."""
+    rows, size = [], 0
+    for row in copy:
+        rows.append(row)
+        size += len(row)
+        if size >= _BLOCK:
+            yield b"".join(rows)
+            rows, size = [], 0
+    if rows:
+        yield b"".join(rows)

@@ -40,6 +40,7 @@ _COMMANDS: Final = {
     "run": ("notebooks", "Execute a notebook with parameters."),
     "notebooks": ("packaged_notebooks", "List the notebooks that come with the toolkit, or copy them."),
     "job": ("jobs", "Run jobs for a scheduler, each slot once, and tell what was missed."),
+    "snapshot": ("snapshot", "Export what an audit reads as Parquet; verify and list the exports."),
     "serve": ("http", "Answer partners over HTTP, as the contract says."),
     "token": ("tokens", "Issue and revoke bearer tokens for the HTTP interface."),
     "partner": ("partners", "Say which partner the subject of a token acts for."),

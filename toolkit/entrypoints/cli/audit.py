@@ -9,7 +9,7 @@ import pandas as pd
 
 from toolkit.domain.codes import CODES, names_of
 from toolkit.domain.findings import Problem, Reason
-from toolkit.entrypoints.cli.audit_options import asked_for, audit_options
+from toolkit.entrypoints.cli.audit_options import Asked, asked_for, audit_options
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports.document_json import summary
@@ -21,7 +21,7 @@ from toolkit.reports.wording import headline, notices
 @audit_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
-def audit(ctx: Context, as_of: str | None, no_sync: bool, no_verify: bool, confirmed: bool, as_json: bool) -> int:
+def audit(ctx: Context, asked: Asked, as_json: bool) -> int:
     """Judge every sale by the evidence that lies in the bucket, and show the totals.
 
     \b
@@ -40,7 +40,7 @@ def audit(ctx: Context, as_of: str | None, no_sync: bool, no_verify: bool, confi
     Exit status 3: some sale is not compliant. Exit status 1: nothing was evaluated, because
     no sale is there, or because most sales, records or objects are gone at once.
     """
-    result = asked_for(ctx, as_of, no_sync, no_verify, confirmed)
+    result = asked_for(ctx, asked)
     if as_json:
         print_json(summary(result, ctx.settings.timezone))
     else:

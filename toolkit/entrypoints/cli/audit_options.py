@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
@@ -11,19 +13,45 @@ import click
 from toolkit.domain.masking import Unmasking
 from toolkit.entrypoints.auditing import audit
 from toolkit.entrypoints.cli.context import Context
+from toolkit.entrypoints.snapshot_auditing import EngineName, audit_of_snapshot
 from toolkit.entrypoints.timestamps import EXAMPLES, parse_timestamp
 from toolkit.errors import InvalidInput
 from toolkit.operations.judge.audit import AuditResult
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The audit that the options ask for."""
+
+    as_of: str | None
+    no_sync: bool
+    no_verify: bool
+    confirmed: bool
+    snapshot: str | None
+    engine: str | None
+
+
 def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--as-of``, ``--no-sync``, ``--no-verify`` and ``--confirm-disappearance``."""
+    """Add the options of an audit; the command gets them as ``asked``."""
+
+    @functools.wraps(command)
+    def with_asked(*args: Any, **given: Any) -> Any:
+        return command(
+            *args, asked=Asked(**{field.name: given.pop(field.name) for field in fields(Asked)}), **given
+        )
+
     as_of = click.option("--as-of", metavar="TIME", help=f"A moment in the past: {EXAMPLES}. Now by default.")
     no_sync = click.option("--no-sync", is_flag=True, help="Do not look at the sales and the bucket first.")
     no_verify = click.option(
         "--no-verify", is_flag=True, help="Do not verify the contents of new files first; the report says so."
     )
-    return as_of(no_sync(no_verify(confirm_disappearance(command))))
+    snapshot = click.option("--snapshot", metavar="TARGET", help="Judge a snapshot instead of the database.")
+    engine = click.option(
+        "--engine",
+        type=click.Choice([each.value for each in EngineName]),
+        help="What judges: postgres, or, for a snapshot, duckdb (its default) or spark.",
+    )
+    return as_of(no_sync(no_verify(confirm_disappearance(snapshot(engine(with_asked))))))
 
 
 confirm_disappearance = click.option(
@@ -35,27 +63,28 @@ confirm_disappearance = click.option(
 
 
 def asked_for(
-    ctx: Context,
-    as_of: str | None,
-    no_sync: bool,
-    no_verify: bool,
-    confirmed: bool,
-    *,
-    unmasking: Unmasking | None = None,
-    with_file_findings: bool = False,
+    ctx: Context, asked: Asked, *, unmasking: Unmasking | None = None, with_file_findings: bool = False
 ) -> AuditResult:
     """Run the audit that the options ask for.
 
     Raises:
         click.BadParameter: ``--as-of`` is no past moment.
+        click.UsageError: the options do not go together.
     """
-    moment = None if as_of is None else past_moment(ctx, as_of, "--as-of")
+    moment = None if asked.as_of is None else past_moment(ctx, asked.as_of, "--as-of")
+    if asked.snapshot is not None:
+        if unmasking is not None:
+            raise click.UsageError("A snapshot holds no CPFs; --show-cpf needs the database.")
+        engine = EngineName(asked.engine or EngineName.DUCKDB)
+        return audit_of_snapshot(ctx.application, asked.snapshot, engine, as_of=moment)
+    if asked.engine not in {None, EngineName.POSTGRES}:
+        raise click.UsageError(f"--engine {asked.engine} judges a snapshot; name one: --snapshot TARGET")
     return audit(
         ctx.application,
         as_of=moment,
-        sync=not no_sync,
-        confirmed=confirmed,
-        verify=not no_verify,
+        sync=not asked.no_sync,
+        confirmed=asked.confirmed,
+        verify=not asked.no_verify,
         unmasking=unmasking,
         with_file_findings=with_file_findings,
         progress=ctx.progress,

@@ -9,7 +9,7 @@ import click
 import pandas as pd
 
 from toolkit.domain.finding_life import FindingStatus
-from toolkit.entrypoints.cli.audit_options import asked_for, audit_options, past_moment
+from toolkit.entrypoints.cli.audit_options import Asked, asked_for, audit_options, past_moment
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
 from toolkit.operations.judge.findings.changes import Changes, all_partners, changes_seen, trends
 from toolkit.reports.document_life import changes_as_json, finding_records
@@ -29,10 +29,7 @@ _ACTIVE = (FindingStatus.OPEN, FindingStatus.REOPENED)
 @pass_context
 def findings(
     ctx: Context,
-    as_of: str | None,
-    no_sync: bool,
-    no_verify: bool,
-    confirmed: bool,
+    asked: Asked,
     status: str | None,
     code: str | None,
     partner: str | None,
@@ -56,7 +53,7 @@ def findings(
 
     Exit status 3: some finding is open or reopened.
     """
-    result = asked_for(ctx, as_of, no_sync, no_verify, confirmed, with_file_findings=True)
+    result = asked_for(ctx, asked, with_file_findings=True)
     if partner is not None:
         result = result.for_partner(partner)
     found = result.life.findings

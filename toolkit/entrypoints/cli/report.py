@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from toolkit.entrypoints.cli.audit_options import asked_for, audit_options
+from toolkit.entrypoints.cli.audit_options import Asked, asked_for, audit_options
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, note, pass_context, show
 from toolkit.entrypoints.cli.custody_log import verify_custody_log
 from toolkit.entrypoints.cli.unmasking import unmasking_for
@@ -52,10 +52,7 @@ from toolkit.reports.wording import headline, notices
 @pass_context
 def report(
     ctx: Context,
-    as_of: str | None,
-    no_sync: bool,
-    no_verify: bool,
-    confirmed: bool,
+    asked: Asked,
     out: Path,
     formats: str,
     show_cpf: bool,
@@ -87,7 +84,7 @@ def report(
     except InvalidInput as error:
         raise click.BadParameter(str(error), param_hint="--format") from None
     unmasking = unmasking_for(show_cpf, reason, "--show-cpf")
-    result = asked_for(ctx, as_of, no_sync, no_verify, confirmed, unmasking=unmasking, with_file_findings=True)
+    result = asked_for(ctx, asked, unmasking=unmasking, with_file_findings=True)
     whole = result
     if partner is not None:
         result = whole.for_partner(partner)

@@ -19,9 +19,9 @@ from ibis import Table
 from sqlalchemy import Connection
 
 from toolkit.domain.deadlines import Deadlines
-from toolkit.domain.findings import Problem, Status
+from toolkit.domain.findings import Status
 from toolkit.domain.integrity import IntegrityFinding
-from toolkit.domain.masking import Unmasking, mask_cpf
+from toolkit.domain.masking import Unmasking
 from toolkit.domain.versions import rules_fingerprint, toolkit_version
 from toolkit.errors import InvalidInput, NothingEvaluated
 from toolkit.operations import Clock
@@ -31,7 +31,8 @@ from toolkit.operations.judge.audit.expression import missing_evidence
 from toolkit.operations.judge.audit.life import NO_LIFE, read_life
 from toolkit.operations.judge.audit.observed import evidences_at, objects_at, sales_at, unbound
 from toolkit.operations.judge.audit.present import present_file_findings, present_findings
-from toolkit.operations.judge.audit.result import ROW_COLUMNS, AuditResult
+from toolkit.operations.judge.audit.result import AuditResult
+from toolkit.operations.judge.audit.rows import told_rows
 from toolkit.operations.judge.audit.source import LastSync, Source
 from toolkit.operations.judge.findings.history import note_findings
 from toolkit.operations.observe.bucket_sync import picture_since
@@ -95,7 +96,7 @@ def run_audit(
     with database.snapshot() as connection:
         audited = _judge(connection, moment)
         counts = _read(connection, census(audited, moment))
-        told = _rows(
+        told = told_rows(
             _read(connection, to_act_on(audited, unbound(tables.clients, "id", "cpf"))),
             moment,
             unmasking is not None,
@@ -190,16 +191,6 @@ def _newest_seal(connection: Connection, moment: datetime) -> str | None:
     newest = sa.select(seals.c.hash).where(seals.c.sealed_at <= moment).order_by(seals.c.number.desc()).limit(1)
     found: str | None = connection.scalar(newest)
     return found
-
-
-def _rows(found: pd.DataFrame, moment: datetime, show_cpf: bool) -> pd.DataFrame:
-    """The open sales for people: the gravest first, then the oldest."""
-    found["age_days"] = (moment - found["created_at"]).dt.days.clip(lower=0)
-    if not show_cpf:
-        found["cpf"] = found["cpf"].map(mask_cpf, na_action="ignore")
-    found["grave"] = found["problems"].str.startswith(Problem.COMPLETED_WITHOUT_EVIDENCE)
-    found = found.sort_values(["grave", "created_at", "sale_id"], ascending=[False, True, True], ignore_index=True)
-    return found.rename(columns={ours: name for name, ours in ROW_COLUMNS.items()})[list(ROW_COLUMNS)]
 
 
 def _sales_of(connection: Connection, findings: Iterable[IntegrityFinding]) -> pd.DataFrame:

@@ -1,0 +1,258 @@
+"""Snapshots: the same audit on DuckDB and on Spark as in PostgreSQL, from files that hold no personal data."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import sqlalchemy as sa
+
+from tests.conftest import SettableClock
+from tests.integration.audited import Story, day
+from toolkit.domain.evidence import EvidenceType, FileKind
+from toolkit.entrypoints.cli import main
+from toolkit.errors import InvalidInput, UnreadableFile
+from toolkit.operations.judge.audit import AuditResult, run_audit
+from toolkit.operations.judge.audit.engines import Engine, duckdb_engine, spark_engine
+from toolkit.operations.judge.audit.from_snapshot import audit_snapshot
+from toolkit.operations.snapshot import export_snapshot, open_snapshot, prune_snapshot, snapshots, verify_snapshot
+from toolkit.storage.database import Database
+from toolkit.storage.file_store import FileStore, FolderStore
+
+
+@pytest.fixture
+def story(database: Database) -> Story:
+    return Story(database)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FileStore:
+    return FolderStore(tmp_path / "snapshot", "snapshot")
+
+
+@pytest.fixture(params=["duckdb", "spark"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    if request.param == "duckdb":
+        (tmp_path / "scratch").mkdir()
+        with duckdb_engine(tmp_path / "scratch", "512MB") as opened:
+            yield opened
+        return
+    if importlib.util.find_spec("pysail") is None:
+        pytest.skip("Sail is not installed")
+    with spark_engine(request.getfixturevalue("sail")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def sail() -> Iterator[str]:
+    """A server of Spark Connect in this process."""
+    from pysail.spark import SparkConnectServer
+
+    server = SparkConnectServer("127.0.0.1", 0)
+    server.start(background=True)
+    host, port = server.listening_address
+    yield f"sc://{host}:{port}"
+    server.stop()
+
+
+def judged(story: Story, store: FileStore, engine: Engine, as_of: datetime | None = None) -> AuditResult:
+    snapshot = open_snapshot(store, as_of)
+    assert isinstance(store, FolderStore)
+    clock = SettableClock(day(30))
+    return audit_snapshot(
+        snapshot, lambda file: str(store.local(file.name, Path())), engine, clock=clock, as_of=as_of
+    )
+
+
+def same(one: AuditResult, other: AuditResult) -> bool:
+    """Whether both say the same of every sale; a snapshot has no CPFs."""
+    pd.testing.assert_frame_equal(
+        one.rows.drop(columns="cpf").astype(object).where(one.rows.notna(), None),
+        other.rows.drop(columns="cpf").astype(object).where(other.rows.notna(), None),
+        check_dtype=False,
+    )
+    for table in ("by_group", "missing", "problems", "ages"):
+        pd.testing.assert_frame_equal(getattr(one, table), getattr(other, table), check_dtype=False)
+    return (one.sales, one.compliant, one.coverage) == (other.sales, other.compliant, other.coverage)
+
+
+def first_week(story: Story) -> None:
+    """Four sales: compliant, without a recording, with a file that turned out silent, with an unknown group."""
+    client = story.client()
+    for sale_id in ("S-1", "S-2", "S-3"):
+        story.sale(sale_id, client_id=client, partner="Energia Certa", seen_at=day(2))
+        story.file(sale_id, EvidenceType.DOC_CONTRATANTE, at=day(3))
+    story.sale("S-4", utility_group="Z", created_at=day(1), seen_at=day(2))
+    story.file("S-1", EvidenceType.POV, at=day(3))
+    _, key = story.record("S-3", "POV", requested_at=day(3))
+    story.check(story.upload(key, seen_at=day(4)), FileKind.AUDIO, problem="SILENT", at=day(5))
+    story.synced(day(5))
+
+
+def second_week(story: Story) -> None:
+    """The recording of S-2 comes, the one of S-1 goes, S-4 gets a group, a record of S-3 is withdrawn."""
+    story.file("S-2", EvidenceType.POV, at=day(10))
+    evidence_id, _ = story.record("S-3", "KYC", requested_at=day(10))
+    story.withdraw(evidence_id, at=day(11))
+    gone = "UPDATE audit.{} SET gone_at = :moment WHERE id = (SELECT max(o.id) FROM audit.{} AS o WHERE {})"
+    with story.database.transaction() as connection:
+        of_first = (
+            "o.key = (SELECT object_key FROM public.evidences WHERE sale_id = 'S-1' AND evidence_type = 'POV')"
+        )
+        for table, which in (("object_observations", of_first), ("sale_observations", "o.sale_id = 'S-4'")):
+            connection.execute(sa.text(gone.format(table, table, which)), {"moment": day(12)})
+    story.sale("S-4", utility_group="B", created_at=day(1), seen_at=day(12))
+    story.synced(day(12))
+
+
+def export(story: Story, store: FileStore, home: Path, at: datetime, **options: Any) -> Any:
+    return export_snapshot(story.database, store, home, SettableClock(at), **options)
+
+
+def test_a_snapshot_is_judged_as_the_database_is_at_every_moment(
+    story: Story, store: FileStore, engine: Engine, tmp_path: Path
+) -> None:
+    first_week(story)
+    export(story, store, tmp_path, day(8))
+    second_week(story)
+    export(story, store, tmp_path, day(15))
+    for moment in (day(4), day(6), day(8), day(11), day(12), day(15)):
+        live = run_audit(story.database, clock=SettableClock(day(30)), as_of=moment)
+        assert same(judged(story, store, engine, moment), live)
+    assert judged(story, store, engine).as_of == day(15)
+
+
+def test_an_export_adds_what_was_observed_since(story: Story, store: FileStore, tmp_path: Path) -> None:
+    first_week(story)
+    first = export(story, store, tmp_path, day(8)).manifest
+    second_week(story)
+    second = export(story, store, tmp_path, day(15)).manifest
+    third = export(story, store, tmp_path, day(16)).manifest
+    assert (first.previous, second.previous, third.previous) == (None, first.moment, second.moment)
+    closed = {file.table: file.rows for file in second.files if file.part == "closings"}
+    assert closed == {"object_observations": 1, "sale_observations": 1}
+    assert third.rows == 0
+    assert [manifest.moment for manifest in snapshots(store)] == [day(8), day(15), day(16)]
+
+
+def test_a_snapshot_holds_no_personal_data(story: Story, store: FileStore, tmp_path: Path) -> None:
+    first_week(story)
+    export(story, store, tmp_path, day(8))
+    files = [path.read_bytes() for path in (tmp_path / "snapshot").rglob("*") if path.is_file()]
+    for words in (b"52998224725", b"Souza", b"evidences/2026"):
+        assert not any(words in content for content in files)
+    keys = {"object_observations": "key", "evidence_observations": "object_key"}
+    pseudonyms = [
+        set(pd.concat(map(pd.read_parquet, (tmp_path / "snapshot" / table).rglob("*.parquet")))[column])
+        for table, column in keys.items()
+    ]
+    assert pseudonyms[0] == pseudonyms[1]  # so files still meet their records
+    assert {len(each) for each in pseudonyms[0]} == {64}
+
+
+def test_a_changed_and_a_missing_file_are_named(story: Story, store: FileStore, tmp_path: Path) -> None:
+    first_week(story)
+    export(story, store, tmp_path, day(8))
+    assert set(verify_snapshot(store, tmp_path)) == {None}
+    changed, missing = sorted((tmp_path / "snapshot").rglob("*.parquet"))[:2]
+    changed.write_bytes(changed.read_bytes() + b"x")
+    missing.unlink()
+    faults = {fault.reason for fault in verify_snapshot(store, tmp_path) if fault is not None}
+    assert faults == {"changed", "missing"}
+
+
+def test_an_export_that_broke_off_goes_on_with_its_own_moment(story: Story, tmp_path: Path) -> None:
+    class Full(FolderStore):
+        left = 2
+
+        def put(self, name: str, draft: Path) -> None:
+            if not self.left:
+                raise OSError("No space left on device")
+            self.left -= 1
+            super().put(name, draft)
+
+    first_week(story)
+    full = Full(tmp_path / "snapshot", "snapshot")
+    with pytest.raises(OSError, match="No space"):
+        export(story, full, tmp_path, day(8))
+    assert snapshots(full) == []
+    full.left = 100
+    story.sale("S-9", seen_at=day(9))  # later than the export's moment
+    resumed = export(story, full, tmp_path, day(10))
+    assert resumed.manifest.moment == day(8)
+    assert set(verify_snapshot(full, tmp_path)) == {None}
+
+
+def test_what_a_snapshot_cannot_tell_is_refused(story: Story, store: FileStore, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="There is no snapshot"):
+        open_snapshot(store)
+    first_week(story)
+    export(story, store, tmp_path, day(8))
+    export(story, store, tmp_path, day(9))
+    with pytest.raises(InvalidInput, match="ends at 2026-03-09"):
+        open_snapshot(store, day(10))
+    first, second = sorted((tmp_path / "snapshot").glob("manifest-*.json"))
+    first.unlink()
+    with pytest.raises(UnreadableFile, match="is missing"):
+        open_snapshot(store)
+    second.write_text(json.dumps(json.loads(second.read_text()) | {"format": 99}))
+    with pytest.raises(UnreadableFile, match="has format 99, and this toolkit reads 1"):
+        open_snapshot(store)
+
+
+def test_pruning_keeps_the_newest_full_export_and_what_continues_it(
+    story: Story, store: FileStore, tmp_path: Path
+) -> None:
+    first_week(story)
+    export(story, store, tmp_path, day(8))
+    export(story, store, tmp_path, day(9))
+    export(story, store, tmp_path, day(10), full=True)
+    export(story, store, tmp_path, day(11))
+    prune_snapshot(store, 1)
+    assert [manifest.moment for manifest in snapshots(store)] == [day(10), day(11)]
+    assert set(verify_snapshot(store, tmp_path)) == {None}
+
+
+def test_the_commands_export_to_a_bucket_and_judge_from_it(
+    story: Story, embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    first_week(story)
+    target = f"s3://{embedded_environment['EVIDENCE_BUCKET']}/snapshots"
+    assert main(["snapshot", "export", target], embedded_environment) == 0
+    assert main(["snapshot", "verify", target], embedded_environment) == 0
+    assert main(["snapshot", "list", target], embedded_environment) == 0
+    capsys.readouterr()
+    assert main(["audit", "--snapshot", target, "--json"], embedded_environment) == 3
+    found = json.loads(capsys.readouterr().out)
+    assert (found["sales"], found["compliant"], found["incomplete"], found["conflict"]) == (4, 1, 2, 1)
+    assert found["source"]["snapshot"].startswith(target)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--engine", "duckdb"], "name one: --snapshot TARGET"),
+        (["--snapshot", "nowhere", "--engine", "spark"], "There is no snapshot in nowhere"),
+    ],
+)
+def test_options_that_cannot_work_say_what_to_do(
+    embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str], options: list[str], words: str
+) -> None:
+    assert main(["audit", *options], embedded_environment) in {1, 2}
+    assert words in capsys.readouterr().err
+
+
+def test_a_spark_server_that_is_away_is_named_within_seconds(
+    story: Story, embedded_environment: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first_week(story)
+    environ = embedded_environment | {"TOOLKIT_SPARK_URL": "sc://127.0.0.1:1"}
+    assert main(["snapshot", "export", str(tmp_path / "s")], environ) == 0
+    assert main(["audit", "--snapshot", str(tmp_path / "s"), "--engine", "spark"], environ) == 1
+    assert "Spark at sc://127.0.0.1:1 does not answer" in capsys.readouterr().err

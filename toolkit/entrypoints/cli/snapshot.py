@@ -1,0 +1,146 @@
+"""``toolkit snapshot``: what an audit reads, as Parquet files outside of the database."""
+
+from __future__ import annotations
+
+import click
+
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
+from toolkit.operations.snapshot import Manifest, export_snapshot, prune_snapshot, snapshots, verify_snapshot
+
+_target = click.argument("target", metavar="TARGET")
+_as_json = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+
+
+@click.group()
+def snapshot() -> None:
+    """Export what an audit reads as Parquet, verify and list the exports.
+
+    \b
+    TARGET is a folder, or s3://bucket/prefix. Each export adds what was observed since the one
+    before; together they hold the whole history, so audits of past moments work on them too.
+    There is no personal data in them: no names, no CPFs, no file names.
+
+    \b
+    Examples:
+      toolkit snapshot export /srv/snapshots
+      toolkit audit --snapshot /srv/snapshots
+      toolkit audit --snapshot s3://audit/snapshots --engine spark
+    """
+
+
+@snapshot.command(short_help="Write what was observed since the newest export.")
+@_target
+@click.option("--full", is_flag=True, help="Write the whole history anew.")
+@_as_json
+@pass_context
+def export(ctx: Context, target: str, full: bool, as_json: bool) -> int:
+    """Write what was observed since the newest export in TARGET, as of now.
+
+    Memory stays flat. A call that was killed goes on where it stopped when it is repeated.
+
+    \b
+    Example:
+      toolkit snapshot export /srv/snapshots
+    """
+    application = ctx.application
+    exported = export_snapshot(
+        application.database,
+        application.file_store(target),
+        ctx.settings.home,
+        application.clock,
+        full=full,
+        progress=ctx.progress,
+    )
+    if as_json:
+        print_json(_as_document(exported.manifest) | {"resumed": exported.resumed})
+    else:
+        show(_line(exported.manifest))
+        if exported.resumed:
+            note(f"{exported.resumed} tables had been written by an earlier call")
+    return DONE
+
+
+@snapshot.command(short_help="Compare every file with its SHA-256.")
+@_target
+@_as_json
+@pass_context
+def verify(ctx: Context, target: str, as_json: bool) -> int:
+    """Compare every file in TARGET with the SHA-256 that was noted when it was exported.
+
+    Exit status 3: a file is missing or was changed; each is named.
+
+    \b
+    Example:
+      toolkit snapshot verify /srv/snapshots
+    """
+    home = ctx.settings.home
+    found = list(verify_snapshot(ctx.application.file_store(target), home / "snapshots" / "cache"))
+    faults = [fault for fault in found if fault is not None]
+    if as_json:
+        print_json(
+            {"files": len(found), "faults": [{"name": each.name, "reason": each.reason} for each in faults]}
+        )
+    else:
+        for fault in faults:
+            show(f"{fault.reason}  {fault.name}")
+        show(f"{len(found)} files: {len(found) - len(faults)} as exported, {len(faults)} not")
+    return NEEDS_ATTENTION if faults else DONE
+
+
+@snapshot.command("list", short_help="List the exports, the oldest first.")
+@_target
+@_as_json
+@pass_context
+def list_exports(ctx: Context, target: str, as_json: bool) -> int:
+    """List the exports in TARGET, the oldest first.
+
+    \b
+    Example:
+      toolkit snapshot list /srv/snapshots
+    """
+    found = snapshots(ctx.application.file_store(target))
+    if as_json:
+        print_json({"exports": [_as_document(manifest) for manifest in found]})
+    else:
+        for manifest in found:
+            show(_line(manifest))
+        if not found:
+            note(f"no export in {target}")
+    return DONE
+
+
+@snapshot.command(short_help="Remove the oldest exports.")
+@_target
+@click.option("--keep", type=click.IntRange(min=1), default=2, show_default=True, help="Full exports to keep.")
+@pass_context
+def prune(ctx: Context, target: str, keep: int) -> int:
+    """Remove the oldest exports; the newest full ones stay, with all that continue them.
+
+    \b
+    Example:
+      toolkit snapshot prune /srv/snapshots --keep 2
+    """
+    removed = prune_snapshot(ctx.application.file_store(target), keep)
+    show(f"{len(removed)} files removed")
+    return DONE
+
+
+def _line(manifest: Manifest) -> str:
+    kind = "full" if manifest.previous is None else f"since {manifest.previous.isoformat(timespec='seconds')}"
+    size = sum(file.bytes for file in manifest.files)
+    return (
+        f"{manifest.moment.isoformat(timespec='seconds')}  {kind}: {manifest.rows:,} rows in "
+        f"{len(manifest.files)} files, {size / 1e6:,.1f} MB"
+    )
+
+
+def _as_document(manifest: Manifest) -> dict[str, object]:
+    return {
+        "moment": manifest.moment,
+        "previous": manifest.previous,
+        "schema": manifest.schema,
+        "rows": manifest.rows,
+        "files": len(manifest.files),
+        "bytes": sum(file.bytes for file in manifest.files),
+        "seal": manifest.seal,
+    }

@@ -1,0 +1,159 @@
+"""The engines that judge a snapshot: DuckDB in this process, or Spark at the other end of Spark Connect.
+
+An engine reads Parquet files and runs Ibis expressions; the audit's own expressions are the same on all of them.
+"""
+
+from __future__ import annotations
+
+import socket
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
+
+import ibis
+import pyarrow as pa
+from ibis import Table
+from ibis.expr import operations as ops
+from pyarrow import compute as pc
+
+from toolkit.errors import EngineUnavailable
+
+_SPARK_PORT: Final = 15002
+_PATIENCE: Final = 10.0
+
+DEFAULT_MEMORY: Final = "2GB"
+"""The memory of DuckDB; what does not fit is spilled to the disk."""
+
+
+class Engine(Protocol):
+    """Runs Ibis expressions over Parquet files."""
+
+    def parquet(self, paths: Sequence[str], schema: pa.Schema) -> Table:
+        """The rows of these files."""
+
+    def kept(self, query: Table) -> Table:
+        """The rows of ``query``, computed once where the engine can keep them."""
+
+    def read(self, query: Table) -> pa.Table:
+        """The rows of ``query``, in its schema."""
+
+
+@contextmanager
+def duckdb_engine(scratch: Path, memory: str = DEFAULT_MEMORY) -> Iterator[Engine]:
+    """DuckDB with a limit of memory (such as ``1GB``), spilling into ``scratch``.
+
+    Raises:
+        EngineUnavailable: the memory does not suffice.
+    """
+    import duckdb
+
+    connection = ibis.duckdb.connect(
+        str(scratch / "work.duckdb"),
+        memory_limit=memory,
+        temp_directory=str(scratch),
+        preserve_insertion_order=False,
+    )
+    try:
+        yield _DuckdbEngine(connection)
+    except duckdb.OutOfMemoryException:
+        raise EngineUnavailable(
+            f"DuckDB needs more than {memory} of memory; give it more by TOOLKIT_ENGINE_MEMORY, or use a cluster."
+        ) from None
+    finally:
+        connection.disconnect()
+
+
+@contextmanager
+def spark_engine(url: str) -> Iterator[Engine]:
+    """Spark at ``url`` (``sc://host:port``), which must be able to read the snapshot's files itself.
+
+    Raises:
+        EngineUnavailable: the server does not answer, or it failed.
+    """
+    _check_listens(url)
+    with _without_warnings():
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+
+    try:
+        with _without_warnings():
+            session = SparkSession.builder.remote(url).create()
+            session.conf.set("spark.sql.session.timeZone", "UTC")
+            connection = ibis.pyspark.connect(session)
+        yield _SparkEngine(session, connection)
+        session.stop()
+    except PySparkException as error:
+        words = str(error).partition("\n")[0][:200]
+        raise EngineUnavailable(f"Spark at {url} failed or does not answer: {words}") from None
+
+
+class _DuckdbEngine:
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self._kept = 0
+
+    def parquet(self, paths: Sequence[str], schema: pa.Schema) -> Table:
+        return self._connection.read_parquet(list(paths)) if paths else _empty(schema)
+
+    def kept(self, query: Table) -> Table:
+        self._kept += 1
+        return self._connection.create_table(f"kept_{self._kept}", query)
+
+    def read(self, query: Table) -> pa.Table:
+        return self._connection.to_pyarrow(query)
+
+
+class _SparkEngine:
+    def __init__(self, session: Any, connection: Any) -> None:
+        self._session, self._connection = session, connection
+        self._views = 0
+
+    def parquet(self, paths: Sequence[str], schema: pa.Schema) -> Table:
+        if not paths:
+            return _empty(schema)
+        self._views += 1
+        name = f"snapshot_{self._views}"
+        self._session.read.parquet(*paths).createOrReplaceTempView(name)
+        return self._connection.table(name)
+
+    def kept(self, query: Table) -> Table:
+        return query
+
+    def read(self, query: Table) -> pa.Table:
+        with _without_warnings():
+            found = self._connection.to_pyarrow(query)
+        for place, field in enumerate(found.schema):
+            if pa.types.is_timestamp(field.type) and field.type.tz is None:  # in the zone of the session
+                found = found.set_column(place, field.name, pc.assume_timezone(found.column(place), "UTC"))
+        return found
+
+
+def _without_warnings() -> AbstractContextManager[object]:
+    """Keep PySpark from warning that pandas 3 is new to it; tests hold its results to those of DuckDB."""
+    return warnings.catch_warnings(action="ignore")
+
+
+def _check_listens(url: str) -> None:
+    """Find out in seconds that nobody answers: the client would try again for many minutes."""
+    place = urlsplit(url)
+    try:
+        socket.create_connection((place.hostname or "", place.port or _SPARK_PORT), timeout=_PATIENCE).close()
+    except OSError:
+        raise EngineUnavailable(
+            f"Spark at {url} does not answer. Check TOOLKIT_SPARK_URL and that the server is up."
+        ) from None
+
+
+def bound(query: Table, found: Mapping[str, Table]) -> Table:
+    """The query with the tables of the database, by name, replaced by those of an engine."""
+    replaced = {
+        node: found[node.name].select(*node.schema.names).op() for node in query.op().find(ops.UnboundTable)
+    }
+    return query.op().replace(replaced).to_expr()
+
+
+def _empty(schema: pa.Schema) -> Table:
+    return ibis.memtable(schema.empty_table())

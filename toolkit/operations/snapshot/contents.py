@@ -1,0 +1,165 @@
+"""The tables of a snapshot: their columns, and how their rows are read from PostgreSQL.
+
+Every row carries the stamp of the observation clock, which never goes back. So an export is the rows stamped after
+the export before and up to its own moment, and the observations that ended in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Final
+
+import pyarrow as pa
+import sqlalchemy as sa
+from pyarrow import compute as pc
+from sqlalchemy.dialects import postgresql
+
+from toolkit.storage import tables
+
+_MOMENT: Final = pa.timestamp("us", "UTC")
+_BLOCK: Final = 64
+"""Bytes in a block of SHA-256."""
+
+CLOSINGS: Final = pa.schema({"id": pa.int64(), "gone_at": _MOMENT})
+"""Observations of an earlier export that ended since."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """One table of a snapshot; ``stamp`` is the column that orders its rows in time."""
+
+    table: sa.Table
+    stamp: str
+    schema: pa.Schema
+    pseudonym: str | None = None
+    """The column with a key of an object, which becomes a pseudonym."""
+
+    @property
+    def name(self) -> str:
+        """The table's name."""
+        return self.table.name
+
+    @property
+    def closes(self) -> bool:
+        """Tell whether rows end, by ``gone_at``."""
+        return self.table in tables.CLOSED_ONCE
+
+    def rows(self, after: datetime | None, moment: datetime, secret: bytes) -> str:
+        """A query for the rows stamped after ``after`` and up to ``moment``, as they were at ``moment``."""
+        columns = ", ".join(self._column(field.name, moment, secret) for field in self.schema)
+        since = "" if after is None else f" AND {self.stamp} > {_literal(after)}"
+        return f"SELECT {columns} FROM {self.table.fullname} WHERE {self.stamp} <= {_literal(moment)}{since}"  # noqa: S608
+
+    def closings(self, after: datetime, moment: datetime) -> str:
+        """A query for the rows of earlier exports that ended after ``after`` and up to ``moment``."""
+        return (
+            f"SELECT id, gone_at FROM {self.table.fullname} WHERE gone_at > {_literal(after)} "  # noqa: S608
+            f"AND gone_at <= {_literal(moment)} AND {self.stamp} <= {_literal(after)}"
+        )
+
+    def _column(self, name: str, moment: datetime, secret: bytes) -> str:
+        if name == "gone_at":
+            return f"CASE WHEN gone_at <= {_literal(moment)} THEN gone_at END AS gone_at"
+        if name == self.pseudonym:
+            return f"{_hmac(name, secret)} AS {name}"
+        return name
+
+
+def _content(
+    table: sa.Table, stamp: str, columns: dict[str, pa.DataType], *, pseudonym: str | None = None
+) -> Content:
+    return Content(table, stamp, pa.schema(columns), pseudonym)
+
+
+_SEEN: Final = {"id": pa.int64(), "seen_at": _MOMENT, "gone_at": _MOMENT}
+
+CONTENTS: Final = (
+    _content(
+        tables.sale_observations,
+        "seen_at",
+        {
+            **_SEEN,
+            "sale_id": pa.string(),
+            "client_id": pa.string(),
+            "utility_group": pa.string(),
+            "is_client_financial_responsible": pa.bool_(),
+            "partner": pa.string(),
+            "created_at": _MOMENT,
+            "completed_at": _MOMENT,
+        },
+    ),
+    _content(
+        tables.evidence_observations,
+        "seen_at",
+        {
+            **_SEEN,
+            "evidence_id": pa.string(),
+            "sale_id": pa.string(),
+            "evidence_type": pa.string(),
+            "object_key": pa.string(),
+            "requested_at": _MOMENT,
+            "expires_at": _MOMENT,
+        },
+        pseudonym="object_key",
+    ),
+    _content(
+        tables.object_observations,
+        "seen_at",
+        {**_SEEN, "key": pa.string(), "size": pa.int64()},
+        pseudonym="key",
+    ),
+    _content(
+        tables.content_checks,
+        "checked_at",
+        {
+            "id": pa.int64(),
+            "observation_id": pa.int64(),
+            "kind": pa.string(),
+            "problem": pa.string(),
+            "sha256": pa.string(),
+            "checked_at": _MOMENT,
+        },
+    ),
+    _content(
+        tables.verification_failures,
+        "failed_at",
+        {"id": pa.int64(), "observation_id": pa.int64(), "failed_at": _MOMENT},
+    ),
+    _content(
+        tables.withdrawals,
+        "withdrawn_at",
+        {"evidence_id": pa.string(), "withdrawn_at": _MOMENT},
+    ),
+    _content(
+        tables.bucket_syncs,
+        "finished_at",
+        {"id": pa.int64(), "finished_at": _MOMENT, "bucket": pa.string()},
+    ),
+)
+"""What an audit reads."""
+
+
+def month_of(content: Content, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The batch by the months (UTC) of its stamps."""
+    months = pc.strftime(batch.column(content.stamp), "%Y-%m")
+    for month in months.unique():
+        yield month.as_py(), batch.filter(pc.equal(months, month))
+
+
+def _hmac(column: str, secret: bytes) -> str:
+    """HMAC-SHA-256 (RFC 2104) of a text as an SQL expression: PostgreSQL has the hash itself and no HMAC."""
+    key = (secret if len(secret) <= _BLOCK else sha256(secret).digest()).ljust(_BLOCK, b"\0")
+    inner, outer = (bytes(byte ^ pad for byte in key).hex() for pad in (0x36, 0x5C))
+    text = f"convert_to({column}, 'UTF8')"
+    return f"encode(sha256('\\x{outer}'::bytea || sha256('\\x{inner}'::bytea || {text})), 'hex')"
+
+
+def _literal(moment: datetime) -> str:
+    compiled = sa.literal(moment.astimezone(UTC), sa.TIMESTAMP(timezone=True)).compile(
+        dialect=postgresql.dialect(),  # type: ignore[no-untyped-call]
+        compile_kwargs={"literal_binds": True},
+    )
+    return f"{compiled}::timestamptz"

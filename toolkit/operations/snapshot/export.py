@@ -1,0 +1,232 @@
+"""Write the rows observed since the export before: streamed, table by table, in memory that does not grow.
+
+An export that was killed goes on with its own moment: files appear whole or not at all, a note of each is kept
+under ``TOOLKIT_HOME``, and the manifest, which makes the export exist, comes last.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from hashlib import file_digest, sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import sqlalchemy as sa
+from filelock import FileLock
+from pyarrow import parquet
+
+from toolkit.errors import InvalidInput
+from toolkit.operations import Clock
+from toolkit.operations.atomic_file import atomic_file
+from toolkit.operations.progress import Progress, Quiet
+from toolkit.operations.snapshot.contents import CLOSINGS, CONTENTS, Content, month_of
+from toolkit.operations.snapshot.manifest import File, Manifest, stamp_of
+from toolkit.operations.snapshot.reading import newest
+from toolkit.storage import schema, tables
+from toolkit.storage.database import Database
+from toolkit.storage.file_store import FileStore
+from toolkit.storage.frames import stream_arrow
+from toolkit.storage.observation_clock import final_moment
+
+_AT_ONCE: Final = 3
+"""Tables that are written side by side."""
+
+_KEY_BYTES: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export did; ``resumed`` counts the tables that an earlier, killed call had written."""
+
+    manifest: Manifest
+    resumed: int
+
+
+def export_snapshot(
+    database: Database,
+    store: FileStore,
+    home: Path,
+    clock: Clock,
+    *,
+    full: bool = False,
+    progress: Progress | None = None,
+) -> Exported:
+    """Write what was observed since the newest export in ``store``, or, with ``full``, the whole history.
+
+    ``home`` keeps the key of the pseudonyms (``snapshot.key``): exports that belong together need the same key.
+
+    Raises:
+        InvalidInput: another export into this store is under way.
+        UnreadableFile: the newest manifest cannot be read, or is of another version.
+    """
+    progress = progress or Quiet()
+    work = home / "snapshots" / sha256(store.address.encode()).hexdigest()[:16]
+    work.mkdir(parents=True, exist_ok=True, mode=0o700)
+    lock = FileLock(work / "lock")
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lock.acquire(blocking=False))
+        except TimeoutError:
+            raise InvalidInput(f"Another export into {store.address} is under way.") from None
+        before = None if full else newest(store)
+        export = _Export.resumed_or_new(work, database, clock, None if before is None else before.moment)
+        resumed = len(export.done)
+        secret = _key(home)
+        left = [content for content in CONTENTS if content.name not in export.done]
+        progress.begin("Exporting", len(left), "tables")
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            written = threads.map(lambda content: export.write(database, store, content, secret), left)
+            for content, files in zip(left, written, strict=True):
+                export.note(content, files)
+                progress.advance(1)
+        progress.end()
+        manifest = _manifest(database, export)
+        draft = work / "manifest.json"
+        draft.write_text(manifest.as_json(), encoding="utf-8")
+        store.put(manifest.name, draft)
+        export.forget()
+    return Exported(manifest, resumed)
+
+
+@dataclass
+class _Export:
+    """An export under way; ``done`` holds the files of the tables that are written."""
+
+    work: Path
+    moment: datetime
+    after: datetime | None
+    done: dict[str, list[File]]
+
+    @classmethod
+    def resumed_or_new(cls, work: Path, database: Database, clock: Clock, after: datetime | None) -> _Export:
+        note = work / "under-way.json"
+        if note.exists():
+            told = json.loads(note.read_text(encoding="utf-8"))
+            if told["after"] == (None if after is None else after.isoformat()):
+                done = {name: [File(**file) for file in files] for name, files in told["done"].items()}
+                return cls(work, datetime.fromisoformat(told["moment"]), after, done)
+        export = cls(work, final_moment(database, clock), after, {})
+        export._keep()
+        return export
+
+    def write(self, database: Database, store: FileStore, content: Content, secret: bytes) -> list[File]:
+        """Write the files of one table."""
+        files = list(self._rows(database, store, content, secret))
+        if content.closes and self.after is not None:
+            query = content.closings(self.after, self.moment)
+            with _Parts(self, store, content, "closings", CLOSINGS) as parts, database.snapshot() as connection:
+                for batch in stream_arrow(connection, query, CLOSINGS):
+                    parts.add("", batch)
+            files += parts.files
+        return files
+
+    def _rows(self, database: Database, store: FileStore, content: Content, secret: bytes) -> Iterator[File]:
+        query = content.rows(self.after, self.moment, secret)
+        with _Parts(self, store, content, "rows", content.schema) as parts, database.snapshot() as connection:
+            for batch in stream_arrow(connection, query, content.schema):
+                for month, of_month in month_of(content, batch):
+                    parts.add(month, of_month)
+        yield from parts.files
+
+    def note(self, content: Content, files: Sequence[File]) -> None:
+        """Keep that this table is written."""
+        self.done[content.name] = list(files)
+        self._keep()
+
+    def forget(self) -> None:
+        """Remove the note: the manifest tells it all."""
+        (self.work / "under-way.json").unlink()
+
+    def _keep(self) -> None:
+        told = {
+            "moment": self.moment.isoformat(),
+            "after": None if self.after is None else self.after.isoformat(),
+            "done": {name: [asdict(file) for file in files] for name, files in self.done.items()},
+        }
+        with atomic_file(self.work / "under-way.json") as draft:
+            draft.file.write(json.dumps(told))
+            draft.finish()
+
+
+class _Parts:
+    """The Parquet files of one table, one a month; they are put into the store when all is written."""
+
+    def __init__(self, export: _Export, store: FileStore, content: Content, part: str, columns: pa.Schema) -> None:
+        self.files: list[File] = []
+        self._export, self._store, self._content, self._part = export, store, content, part
+        self._columns = columns
+        self._writers: dict[str, parquet.ParquetWriter] = {}
+        self._rows: dict[str, int] = {}
+
+    def __enter__(self) -> _Parts:
+        self._scratch = tempfile.TemporaryDirectory(dir=self._export.work)
+        return self
+
+    def add(self, month: str, batch: pa.RecordBatch) -> None:
+        """Add rows of a month (empty: none) to its file."""
+        if month not in self._writers:
+            self._writers[month] = parquet.ParquetWriter(self._draft(month), self._columns, compression="zstd")
+            self._rows[month] = 0
+        self._writers[month].write_batch(batch)
+        self._rows[month] += batch.num_rows
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        for writer in self._writers.values():
+            writer.close()
+        try:
+            if kind is None:
+                self.files = [self._put(month) for month in sorted(self._writers)]
+        finally:
+            self._scratch.cleanup()
+
+    def _draft(self, month: str) -> Path:
+        return Path(self._scratch.name) / f"{month or 'all'}.parquet"
+
+    def _put(self, month: str) -> File:
+        draft = self._draft(month)
+        folder = f"{self._content.name}/{self._part}" + (f"/month={month}" if month else "")
+        name = f"{folder}/{stamp_of(self._export.moment)}.parquet"
+        with draft.open("rb") as file:
+            digest = file_digest(file, "sha256").hexdigest()
+        size = draft.stat().st_size
+        self._store.put(name, draft)
+        return File(name, self._content.name, self._part, self._rows[month], size, digest)
+
+
+def _manifest(database: Database, export: _Export) -> Manifest:
+    seals, records = tables.custody_seals, tables.evidence_observations
+    seal = (
+        sa.select(seals.c.hash).where(seals.c.sealed_at <= export.moment).order_by(seals.c.number.desc()).limit(1)
+    )
+    with database.transaction() as connection:
+        return Manifest(
+            moment=export.moment,
+            previous=export.after,
+            schema=schema.newest_revision(),
+            toolkit=version("evidence-toolkit"),
+            database=database.address,
+            embedded=database.embedded,
+            seal=connection.scalar(seal),
+            records_assumed_at=connection.scalar(sa.select(sa.func.max(records.c.assumed_at))),
+            files=tuple(file for content in CONTENTS for file in export.done[content.name]),
+        )
+
+
+def _key(home: Path) -> bytes:
+    """The key of the pseudonyms, made at its first use; whoever has it can tell which key a pseudonym is of."""
+    place = home / "snapshot.key"
+    with FileLock(home / "snapshots" / "key.lock"):
+        if not place.exists():
+            with atomic_file(place) as draft:
+                draft.file.write(secrets.token_hex(_KEY_BYTES))
+                draft.finish()
+        return bytes.fromhex(place.read_text(encoding="ascii").strip())

@@ -1,0 +1,108 @@
+"""The manifest of an export: its moment, the export before it, and each of its files with its SHA-256."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from toolkit.errors import UnreadableFile
+
+FORMAT: Final = 1
+"""The version of the layout; a snapshot of another one is refused."""
+
+PREFIX: Final = "manifest-"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A Parquet file of an export; ``part`` is ``rows`` or ``closings``."""
+
+    name: str
+    table: str
+    part: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What an export wrote. With the exports before it, it is the whole history up to ``moment``."""
+
+    moment: datetime
+    previous: datetime | None
+    """The moment of the export that this one continues, ``None`` for a full one."""
+    schema: str
+    """The version of the toolkit's schema in the database."""
+    toolkit: str
+    database: str
+    embedded: bool
+    """Whether the database was the embedded one, for trying out."""
+    seal: str | None
+    records_assumed_at: datetime | None
+    files: tuple[File, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the manifest's file."""
+        return f"{PREFIX}{stamp_of(self.moment)}.json"
+
+    @property
+    def rows(self) -> int:
+        """Rows in all files."""
+        return sum(file.rows for file in self.files)
+
+    def as_json(self) -> str:
+        """The manifest as it is stored."""
+        document = {
+            "format": FORMAT,
+            "moment": self.moment.isoformat(),
+            "previous": None if self.previous is None else self.previous.isoformat(),
+            "schema": self.schema,
+            "toolkit": self.toolkit,
+            "database": self.database,
+            "embedded": self.embedded,
+            "seal": self.seal,
+            "recordsAssumedAt": None if self.records_assumed_at is None else self.records_assumed_at.isoformat(),
+            "files": [asdict(file) for file in self.files],
+        }
+        return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+def read_manifest(text: str, name: str) -> Manifest:
+    """The manifest in ``text``, stored as ``name``.
+
+    Raises:
+        UnreadableFile: it is no manifest, or that of another version of the layout.
+    """
+    try:
+        document: Mapping[str, Any] = json.loads(text)
+        if document["format"] != FORMAT:
+            raise UnreadableFile(
+                f"{name} has format {document['format']}, and this toolkit reads {FORMAT}. Export a new snapshot."
+            )
+        return Manifest(
+            datetime.fromisoformat(document["moment"]),
+            _moment(document["previous"]),
+            document["schema"],
+            document["toolkit"],
+            document["database"],
+            document["embedded"],
+            document["seal"],
+            _moment(document["recordsAssumedAt"]),
+            tuple(File(**file) for file in document["files"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        raise UnreadableFile(f"{name} cannot be read as the manifest of a snapshot.") from None
+
+
+def stamp_of(moment: datetime) -> str:
+    """The moment in the names of files: ``20261120T180000.000000Z``."""
+    return moment.astimezone(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)

@@ -1,0 +1,113 @@
+"""List the exports of a snapshot, verify their files, and find the files of a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import file_digest
+from pathlib import Path
+
+from toolkit.errors import InvalidInput, UnreadableFile
+from toolkit.operations.snapshot.manifest import PREFIX, File, Manifest, read_manifest
+from toolkit.storage.file_store import FileStore
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The exports that together are the history up to ``moment``, the full one first."""
+
+    address: str
+    manifests: tuple[Manifest, ...]
+
+    @property
+    def moment(self) -> datetime:
+        """The latest moment that the snapshot knows all about."""
+        return self.manifests[-1].moment
+
+    def files(self, table: str, part: str) -> list[File]:
+        """The files of a table: its ``rows``, or its ``closings``."""
+        every = (file for manifest in self.manifests for file in manifest.files)
+        return [file for file in every if (file.table, file.part) == (table, part)]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A file that is not as it was exported."""
+
+    name: str
+    reason: str
+
+
+def snapshots(store: FileStore) -> list[Manifest]:
+    """All exports, the oldest first.
+
+    Raises:
+        UnreadableFile: a manifest cannot be read, or is of another version.
+    """
+    names = (name for name in store.names() if name.startswith(PREFIX) and name.endswith(".json"))
+    return [read_manifest(store.text(name), f"{store.address}/{name}") for name in names]
+
+
+def newest(store: FileStore) -> Manifest | None:
+    """The newest export, ``None`` where there is none."""
+    found = snapshots(store)
+    return found[-1] if found else None
+
+
+def open_snapshot(store: FileStore, as_of: datetime | None = None) -> Snapshot:
+    """The exports that tell of ``as_of``, or of the newest moment.
+
+    Raises:
+        InvalidInput: there is no export, or none that reaches to ``as_of``.
+        UnreadableFile: a manifest is missing or cannot be read.
+    """
+    found = {manifest.moment: manifest for manifest in snapshots(store)}
+    if not found:
+        raise InvalidInput(f"There is no snapshot in {store.address}. Make one: toolkit snapshot export TARGET")
+    reaching = [moment for moment in found if as_of is None or moment >= as_of]
+    if not reaching:
+        raise InvalidInput(
+            f"The snapshot in {store.address} ends at {max(found).isoformat(timespec='seconds')}. "
+            "To ask for a later moment, export again."
+        )
+    chain = [found[min(reaching) if as_of is not None else max(reaching)]]
+    while (previous := chain[0].previous) is not None:
+        if previous not in found:
+            raise UnreadableFile(
+                f"The export of {previous.isoformat()} is missing in {store.address}; later ones continue it. "
+                "Export the whole history: toolkit snapshot export TARGET --full"
+            )
+        chain.insert(0, found[previous])
+    return Snapshot(store.address, tuple(chain))
+
+
+def verify_snapshot(store: FileStore, cache: Path) -> Iterator[Fault | None]:
+    """Compare every file with its SHA-256; ``None`` for each that is as it was exported."""
+    there = set(store.names())
+    for manifest in snapshots(store):
+        for file in manifest.files:
+            if file.name not in there:
+                yield Fault(file.name, "missing")
+                continue
+            with store.local(file.name, cache).open("rb") as opened:
+                same = file_digest(opened, "sha256").hexdigest() == file.sha256
+            yield None if same else Fault(file.name, "changed")
+
+
+def prune_snapshot(store: FileStore, keep: int) -> list[str]:
+    """Remove the exports before the newest ``keep`` full ones; the names of the files that were removed.
+
+    An export that continues another one stays with it.
+    """
+    found = snapshots(store)
+    starts = [number for number, manifest in enumerate(found) if manifest.previous is None]
+    if keep < 1 or len(starts) <= keep:
+        return []
+    removed = []
+    for manifest in reversed(found[: starts[-keep]]):
+        # The manifest goes first: without it the export does not exist, and its files are leftovers.
+        for name in (manifest.name, *(file.name for file in manifest.files)):
+            store.remove(name)
+            removed.append(name)
+    return removed

@@ -1,0 +1,153 @@
+"""A place for files of a snapshot: a folder, or a prefix in a bucket (``s3://bucket/prefix``)."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from botocore.exceptions import ClientError
+
+from toolkit.errors import InvalidInput, UnreadableFile
+from toolkit.settings import AwsSettings
+from toolkit.storage.aws_errors import Server, status_of
+from toolkit.storage.aws_sessions import Access
+
+
+class FileStore(Protocol):
+    """Files by name; a name may hold slashes."""
+
+    address: str
+    """The target as a person wrote it."""
+
+    def names(self) -> list[str]:
+        """The names of all files, in order."""
+
+    def text(self, name: str) -> str:
+        """A small file as text."""
+
+    def put(self, name: str, draft: Path) -> None:
+        """Move a finished local file to ``name``; it appears whole or not at all."""
+
+    def local(self, name: str, cache: Path) -> Path:
+        """A local file with the contents of ``name``; ``cache`` takes a copy where it is not local already."""
+
+    def remove(self, name: str) -> None:
+        """Remove the file."""
+
+
+def open_store(target: str, aws: AwsSettings, *, embedded: bool = False) -> FileStore:
+    """The store that ``target`` names.
+
+    Raises:
+        InvalidInput: ``target`` is no folder and no ``s3://`` address.
+    """
+    if "://" not in target:
+        return FolderStore(Path(target).expanduser().absolute(), target)
+    found = re.fullmatch(r"s3://(?P<bucket>[a-z0-9.-]+)(/(?P<prefix>.*))?", target)
+    if found is None:
+        raise InvalidInput("A target is a folder, or an address such as s3://bucket/prefix.")
+    return S3Store(found["bucket"], (found["prefix"] or "").strip("/"), aws, target, embedded=embedded)
+
+
+class FolderStore:
+    """Files below a folder."""
+
+    def __init__(self, folder: Path, address: str) -> None:
+        self.address = address
+        self._folder = folder
+
+    def names(self) -> list[str]:
+        """The names of all files, in order; drafts are hidden files."""
+        found = (path for path in self._folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+        return sorted(path.relative_to(self._folder).as_posix() for path in found)
+
+    def text(self, name: str) -> str:
+        """A small file as text."""
+        text: str = self._read(lambda path: path.read_text(encoding="utf-8"), name)
+        return text
+
+    def put(self, name: str, draft: Path) -> None:
+        """Move the draft to its place, through a hidden file beside it."""
+        place = self._folder / name
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        beside = place.with_name(f".{place.name}")
+        shutil.move(draft, beside)
+        beside.rename(place)
+
+    def local(self, name: str, cache: Path) -> Path:  # noqa: ARG002
+        """The file itself."""
+        place: Path = self._read(lambda path: path.resolve(strict=True), name)
+        return place
+
+    def remove(self, name: str) -> None:
+        """Remove the file, and its folder where it was the last one in it."""
+        place = self._folder / name
+        place.unlink(missing_ok=True)
+        for folder in place.parents:
+            if folder == self._folder or any(folder.iterdir()):
+                break
+            folder.rmdir()
+
+    def _read(self, read: Callable[[Path], Any], name: str) -> Any:
+        try:
+            return read(self._folder / name)
+        except (OSError, UnicodeDecodeError) as error:
+            raise UnreadableFile(f"{self._folder / name} cannot be read: {error}.") from None
+
+
+class S3Store:
+    """Objects below a prefix of a bucket."""
+
+    def __init__(self, bucket: str, prefix: str, aws: AwsSettings, address: str, *, embedded: bool) -> None:
+        self.address = address
+        self._bucket, self._prefix = bucket, f"{prefix}/" if prefix else ""
+        self._server = Server(f"bucket {bucket}", embedded=embedded)
+        with self._server.translated():
+            self._client = Access(aws, embedded=embedded).client("s3")
+
+    def names(self) -> list[str]:
+        """The names of all objects, in order."""
+        with self._server.translated():
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=self._bucket, Prefix=self._prefix
+            )
+            keys = [item["Key"] for page in pages for item in page.get("Contents", ())]
+        return sorted(key.removeprefix(self._prefix) for key in keys)
+
+    def text(self, name: str) -> str:
+        """A small object as text."""
+        with self._server.translated():
+            return str(self._get(name).decode())
+
+    def put(self, name: str, draft: Path) -> None:
+        """Upload the draft and remove it."""
+        with self._server.translated(), draft.open("rb") as file:
+            self._client.put_object(Bucket=self._bucket, Key=self._prefix + name, Body=file)
+        draft.unlink()
+
+    def local(self, name: str, cache: Path) -> Path:
+        """A copy in ``cache``, fetched once: files of a snapshot never change."""
+        place = cache / name
+        if not place.exists():
+            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            draft = place.with_name(f".{place.name}")
+            with self._server.translated():
+                self._client.download_file(self._bucket, self._prefix + name, str(draft))
+            draft.rename(place)
+        return place
+
+    def remove(self, name: str) -> None:
+        """Delete the object."""
+        with self._server.translated():
+            self._client.delete_object(Bucket=self._bucket, Key=self._prefix + name)
+
+    def _get(self, name: str) -> Any:
+        try:
+            return self._client.get_object(Bucket=self._bucket, Key=self._prefix + name)["Body"].read()
+        except ClientError as error:
+            if status_of(error) == 404:
+                raise UnreadableFile(f"There is no {name} in {self.address}.") from None
+            raise
