@@ -116,6 +116,7 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
     assert str(final / "report") in executed.read_text()
     assert ".staged" not in executed.read_text()
     [failed] = out.glob("broken/failed/*/quote.failed.ipynb")
+    assert f"What ran until then is in {failed}" in json.loads((failed.parent / "reason.json").read_text())["reason"]
 
     told += "".join(mail.content.decode() for mail in mailbox.mails)
     told += "".join(body.decode() for _, body in receiver.got)

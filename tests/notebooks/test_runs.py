@@ -129,6 +129,8 @@ def test_a_kernel_that_dies_ends_the_run_and_memory_that_ran_out_is_told_apart(f
     monkeypatch.setattr(executing, "_killed_for_memory", lambda: next(counts))
     with pytest.raises(KernelOutOfMemory, match="memory ran out"):
         run_notebook(path, out=folder / "out.ipynb")
+    at_start = RuntimeError("Kernel died before replying to kernel_info")
+    assert isinstance(executing._failure(at_start, executing.Watch(None), out_of_memory=False), KernelDied)
     with pytest.raises(KernelOutOfMemory, match="MemoryError"):
         run_notebook(write(folder, "bytearray(1 << 62)"), out=folder / "out.ipynb")
 

@@ -186,6 +186,7 @@ class JobRun:
                 break
             except (Exception, SystemExit, KeyboardInterrupt) as error:
                 code, reason = self._cause(holding, error)
+                reason = reason.replace(str(part), str(self.folder.failed(self.slot)))  # where it is kept
                 if code not in RETRIED or tries > self.job.retries or holding.cause is not None:
                     end = StepEnd(step.step, position, kept, tries, started, self.clock(), {}, (), code, reason)
                     with suppress(ToolkitError):

@@ -180,6 +180,8 @@ def _failure(error: Exception, watch: Watch, *, out_of_memory: bool) -> Notebook
         return KernelDied("lost its kernel, which died (perhaps it ran out of memory).")
     if isinstance(error, NoSuchKernel):
         return NotebookFailed(f"needs the kernel {error.name!r}, which is not installed here.")
+    if isinstance(error, RuntimeError) and str(error).startswith("Kernel"):  # it died or stood still at its start
+        return KernelDied("has a kernel that did not start.")
     return NotebookFailed(f"could not be run: {error}")
 
 
