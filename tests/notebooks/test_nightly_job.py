@@ -16,6 +16,7 @@ import pytest
 from tests.unit.test_job_notices import SMTP, Mailbox, Receiver, certificate, served  # noqa: F401  # a fixture
 from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.jobs import job_settings
+from toolkit.entrypoints.notebooks import job_history
 from toolkit.samples import Samples, make_samples, story, write_sales, write_samples
 from toolkit.storage.database import Database
 
@@ -67,6 +68,7 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
     certificate: Path,  # noqa: F811
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mailbox, out, metrics = Mailbox(), tmp_path / "out", tmp_path / "toolkit.prom"
     server = served(mailbox, certificate, security="tls")
@@ -90,6 +92,7 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
         assert main(["job", "run", "nightly", "--json", "--log", "json"], environ) == 0
         printed = capsys.readouterr()
         counts = json.loads(printed.out)["counts"]
+        slot = json.loads(printed.out)["slot"]
         assert counts["audit"]["sales"] == counts["report"]["sales"] == len(samples.sales)
         told += printed.out + printed.err
         assert main(["job", "run", "broken"], environ) == 1
@@ -97,7 +100,6 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
         for words in (["history", "--json"], ["history"]):
             assert main(["job", *words], environ) == 0
         for name in ("nightly", "broken"):
-            slot = json.loads(printed.out)["slot"]
             assert main(["job", "show", f"{name}@{slot}"], environ) == 0
         printed = capsys.readouterr()
         told += printed.out + printed.err
@@ -115,8 +117,15 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
     [executed] = (final / "report").glob("*.ipynb")
     assert str(final / "report") in executed.read_text()
     assert ".staged" not in executed.read_text()
+    for variable in ("DATABASE_URL", "TOOLKIT_HOME"):
+        monkeypatch.setenv(variable, environ[variable])
+    shown = str(job_history())
+    assert "The last 1 runs of nightly: running 0, publishing 0, done 1" in shown
+    assert f"Open sales after each run: {slot[:10]} {slot[11:16]}" in shown
     [failed] = out.glob("broken/failed/*/quote.failed.ipynb")
-    assert f"What ran until then is in {failed}" in json.loads((failed.parent / "reason.json").read_text())["reason"]
+    assert (
+        f"What ran until then is in {failed}" in json.loads((failed.parent / "reason.json").read_text())["reason"]
+    )
 
     told += "".join(mail.content.decode() for mail in mailbox.mails)
     told += "".join(body.decode() for _, body in receiver.got)

@@ -24,7 +24,7 @@ from toolkit.samples import make_samples
 from toolkit.storage import tables
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-NAMES = ("01_bulk_load_clients", "02_request_credentials", "03_missing_evidence_report")
+NAMES = ("01_bulk_load_clients", "02_request_credentials", "03_missing_evidence_report", "04_job_history")
 
 
 def notebook(name: str) -> nbformat.NotebookNode:
@@ -71,10 +71,10 @@ def test_each_runs_by_papermill_from_anywhere(embedded_environment, database, mo
         monkeypatch.setenv(variable, value)
     monkeypatch.chdir(tmp_path)
     ran = {}
-    for name, given in zip(NAMES, ({}, {}, {"as_of": "2020-01-01"}), strict=True):
+    for name in NAMES:
         out = tmp_path / f"{name}.out.ipynb"
-        ran[name] = papermill.execute_notebook(NOTEBOOKS / f"{name}.ipynb", out, given, progress_bar=False)
-    [clients], [credentials], [report] = (results_of(executed) for executed in ran.values())
+        ran[name] = papermill.execute_notebook(NOTEBOOKS / f"{name}.ipynb", out, progress_bar=False)
+    [clients], [credentials], [report], [history] = (results_of(executed) for executed in ran.values())
     assert (clients["dryRun"], clients["accepted"], clients["rejected"]) == (True, 180, 11)
     assert "made up" in outputs(ran[NAMES[0]])
     assert (credentials["rows"], credentials["needsAttention"]) == (0, False)
@@ -82,8 +82,8 @@ def test_each_runs_by_papermill_from_anywhere(embedded_environment, database, mo
     assert (report["sales"], report["needsAttention"]) == (1, True)
     assert "1 of 1 sale lacks evidence" in outputs(ran[NAMES[2]])
     assert (tmp_path / "reports").is_dir()
-    with pytest.raises(papermill.PapermillExecutionError, match="Nothing was evaluated"):
-        papermill.execute_notebook(NOTEBOOKS / f"{NAMES[2]}.ipynb", tmp_path / "now.ipynb", progress_bar=False)
+    assert history["runs"] == 0
+    assert "Nothing ran yet" in outputs(ran[NAMES[3]])
 
 
 def test_a_mistake_is_told_in_one_line(embedded_environment, tmp_path, capsys):
@@ -219,7 +219,7 @@ def assert_nothing_leaked(out: Path, environ: dict[str, str]) -> None:
         secrets |= {value for name, value in fields.items() if name not in {"bucket", "key", "X-Amz-Algorithm"}}
     assert len(secrets) > 2 * 172
     executed = sorted((out / "notebooks").glob("*.ipynb"))
-    assert [path.stem for path in executed] == list(NAMES)
+    assert [path.stem for path in executed] == list(NAMES[:3])
     for path in executed:
         text = "\n".join(str(cell) for cell in nbformat.read(path, 4).cells)
         assert "V-2026-" in text or "clients.csv" in text

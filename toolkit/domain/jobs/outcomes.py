@@ -32,6 +32,7 @@ class FailureCode(StrEnum):
     KERNEL_DIED = "KERNEL_DIED"
     KERNEL_OUT_OF_MEMORY = "KERNEL_OUT_OF_MEMORY"
     LEASE_LOST = "LEASE_LOST"
+    NOTHING_EVALUATED = "NOTHING_EVALUATED"
     RUNNER_DIED = "RUNNER_DIED"
     SERVICE_UNAVAILABLE = "SERVICE_UNAVAILABLE"
     STOPPED = "STOPPED"
@@ -62,6 +63,7 @@ FAILURE_TEXTS: Final = {
     FailureCode.KERNEL_DIED: "The kernel of the notebook died.",
     FailureCode.KERNEL_OUT_OF_MEMORY: "The kernel of the notebook ran out of memory.",
     FailureCode.LEASE_LOST: "Another start took the run over, because this one had not been heard of.",
+    FailureCode.NOTHING_EVALUATED: "There was no sale to judge.",
     FailureCode.RUNNER_DIED: "The process that ran the job ended without a word.",
     FailureCode.SERVICE_UNAVAILABLE: "A service did not answer.",
     FailureCode.STOPPED: "The run was stopped by a signal.",

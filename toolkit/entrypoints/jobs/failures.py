@@ -25,6 +25,7 @@ _CODES: Final[tuple[tuple[type[errors.ToolkitError], FailureCode], ...]] = (
     (errors.DatabaseError, FailureCode.DATABASE_REFUSED),
     (errors.BucketError, FailureCode.BUCKET_REFUSED),
     (errors.SettingsError, FailureCode.WRONG_SETTINGS),
+    (errors.NothingEvaluated, FailureCode.NOTHING_EVALUATED),
     (errors.NotebookFailed, FailureCode.CELL_FAILED),
     (errors.ToolkitError, FailureCode.COMMAND_FAILED),
 )

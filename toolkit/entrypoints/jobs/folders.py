@@ -22,6 +22,7 @@ from datetime import datetime
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -147,7 +148,7 @@ class Staging:
         """Keep what a step wrote, and list it."""
         part, kept = self.path / f".{step}", self.path / step
         for notebook in part.glob("*.ipynb"):
-            _name_finally(notebook, part, self.final / step)
+            _name_finally(notebook, part.relative_to(self.path.parents[2]), Path(self.final.name) / step)
         shutil.rmtree(kept, ignore_errors=True)
         part.rename(kept)
         files = listed(kept, self.path)
@@ -183,8 +184,9 @@ def holds_all(folder: Path, files: Files) -> bool:
 
 def _name_finally(notebook: Path, part: Path, final: Path) -> None:
     """Let an executed notebook name its files where they will be."""
-    text = notebook.read_text(encoding="utf-8")
-    changed = text.replace(json.dumps(str(part))[1:-1], json.dumps(str(final))[1:-1])
+    text = changed = notebook.read_text(encoding="utf-8")
+    for written in (str, quote):  # as a path, and in a link
+        changed = changed.replace(written(str(part)), written(str(final)))
     if changed != text:
         notebook.write_text(changed, encoding="utf-8")
 

@@ -48,6 +48,7 @@ _PORTUGUESE_FAILURES: Final = {
     FailureCode.KERNEL_DIED: "O kernel do notebook morreu.",
     FailureCode.KERNEL_OUT_OF_MEMORY: "O kernel do notebook ficou sem memória.",
     FailureCode.LEASE_LOST: "Outra partida assumiu a execução, porque não havia notícias desta.",
+    FailureCode.NOTHING_EVALUATED: "Não havia venda para avaliar.",
     FailureCode.RUNNER_DIED: "O processo que executava a tarefa terminou sem aviso.",
     FailureCode.SERVICE_UNAVAILABLE: "Um serviço não respondeu.",
     FailureCode.STOPPED: "A execução foi interrompida por um sinal.",
