@@ -10,6 +10,8 @@ import re
 import stat
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
@@ -21,7 +23,7 @@ import pandas as pd
 import pytest
 from pypdf import PdfReader
 
-from tests.reported import Told, result_of, source
+from tests.reported import AS_OF, Told, result_of, source
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
 from toolkit.errors import InvalidInput, ReportError
 from toolkit.operations.judge.audit import AuditResult
@@ -384,7 +386,8 @@ def test_notices_tell_what_weakens_the_numbers(result: AuditResult) -> None:
 def test_whole_cpfs_are_for_the_owner_only(tmp_path: Path) -> None:
     open_sales = [Told("x", cpf="52998224725")]
     shown = written(result_of(open_sales, cpf_shown=True), tmp_path / "shown")
-    assert {stat.S_IMODE(path.stat().st_mode) for path in shown.iterdir()} == {0o600}
+    private = {path for path in shown.iterdir() if path.name != "index.html"}  # which holds totals only
+    assert {stat.S_IMODE(path.stat().st_mode) for path in private} == {0o600}
     assert "holds whole CPFs" in texts(shown)
 
 
@@ -405,17 +408,44 @@ def test_a_report_is_recognised_as_it_was_written(result: AuditResult, tmp_path:
     }
 
 
-def test_a_report_takes_the_place_of_the_one_before(result: AuditResult, tmp_path: Path) -> None:
+def test_an_earlier_report_is_moved_beneath_the_folder(result: AuditResult, tmp_path: Path) -> None:
     out = written(result, tmp_path)
+    before = {path.name: path.read_bytes() for path in out.iterdir() if path.name != "index.html"}
     (out / "missing-evidence.json").write_text("mine now", encoding="utf-8")
-    written(result, tmp_path, "csv")
-    # A file that somebody changed is theirs; verify names it.
+    written(replace(result, as_of=AS_OF + timedelta(days=1)), tmp_path, "csv")
     assert sorted(path.name for path in out.iterdir()) == [
+        "history",
+        "index.html",
         "manifest.json",
         "missing-evidence.csv",
-        "missing-evidence.json",
     ]
-    assert [each.state for each in verify_files(out)] == [FileState.AS_WRITTEN, FileState.ADDED]
+    (earlier,) = (out / "history").iterdir()
+    assert earlier.name == "20261120T210000Z"
+    kept = {path.name: path.read_bytes() for path in earlier.iterdir()}
+    assert kept == before | {"missing-evidence.json": b"mine now"}
+    assert {each.state for each in verify_files(out)} == {FileState.AS_WRITTEN}
+    assert {each.name: each.state for each in verify_files(earlier)}["missing-evidence.json"] is FileState.CHANGED
+
+
+def test_a_report_of_the_same_moment_joins_the_one_that_is_there(result: AuditResult, tmp_path: Path) -> None:
+    out = written(result, tmp_path)
+    (out / "missing-evidence.csv").write_text("mine now", encoding="utf-8")
+    written(result, tmp_path, "csv", "pdf")
+    states = {each.name: each.state for each in verify_files(out)}
+    assert set(states.values()) == {FileState.AS_WRITTEN}
+    assert len(states) == 5
+    assert [path.read_text() for path in out.glob("history/*/*")] == ["mine now"]
+
+
+def test_an_index_leads_to_all_reports_of_a_folder(result: AuditResult, tmp_path: Path) -> None:
+    for days in (0, 1, 2):
+        written(replace(result, as_of=AS_OF + timedelta(days=days)), tmp_path, "html", "csv")
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    links = re.findall(r'href="([^"]+[.](?:html|csv))"', page)
+    assert len(links) == 6
+    assert all((tmp_path / link).is_file() for link in links)
+    assert page.index("22 Nov 2026") < page.index("21 Nov 2026") < page.index("20 Nov 2026")
+    assert "unsafe" not in page
 
 
 def test_a_failure_leaves_the_report_before(
@@ -429,7 +459,7 @@ def test_a_failure_leaves_the_report_before(
 
     monkeypatch.setitem(FORMATS, "json", full)
     with pytest.raises(ReportError, match=r"cannot be written to .*: No space left on device"):
-        written(result_of([]), tmp_path)
+        written(replace(result, as_of=AS_OF + timedelta(days=1)), tmp_path)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 

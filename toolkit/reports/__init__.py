@@ -10,7 +10,7 @@
     table_csv      CSV
     document_json  JSON
     document_pdf   PDF, typeset by Typst
-    folder         writing all of it at once, and verifying it later
+    folder         writing all of it at once, and verifying it later: earlier keeps the reports before, index lists
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from zoneinfo import ZoneInfo
 from toolkit.errors import InvalidInput
 from toolkit.extras import require
 from toolkit.operations.judge.audit import AuditResult
+from toolkit.operations.progress import Progress
 from toolkit.reports import document_json, table_csv, web_page, workbook
 from toolkit.reports.folder import FileState, VerifiedFile, Writer, verify_files, write_files
 from toolkit.reports.language import ENGLISH, Language
@@ -63,8 +64,9 @@ def write_report(
     *,
     timezone: ZoneInfo = _TIMEZONE,
     language: Language = ENGLISH,
+    progress: Progress | None = None,
 ) -> list[Path]:
-    """Write ``missing-evidence.*`` into the folder ``out``, in place of an earlier report there.
+    """Write ``missing-evidence.*`` into the folder ``out``; an earlier report there is moved beneath it.
 
     Args:
         result: what the audit found.
@@ -72,6 +74,7 @@ def write_report(
         formats: any of ``FORMATS``.
         timezone: the zone that times are shown in.
         language: the language of the formats for people.
+        progress: told of each format.
 
     Returns:
         The paths of the report's files, in the order of ``FORMATS``.
@@ -81,7 +84,9 @@ def write_report(
         ReportError: the files cannot be written; the earlier report is still there.
     """
     wanted = chosen(formats)
-    return write_files(Report(result, timezone, wanted, language), out, {name: FORMATS[name] for name in wanted})
+    return write_files(
+        Report(result, timezone, wanted, language), out, {name: FORMATS[name] for name in wanted}, progress
+    )
 
 
 def partner_reports(

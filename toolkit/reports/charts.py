@@ -109,7 +109,7 @@ def shares(result: AuditResult) -> tuple[Segment, ...]:
         Status.INCOMPLETE.value: result.incomplete,
         Status.CONFLICT.value: result.conflict,
     }
-    return _segments(counts, result.sales)
+    return segments(counts, result.sales)
 
 
 def _bars(table: pd.DataFrame, meanings: Mapping[str, str] | None = None) -> tuple[Bar, ...]:
@@ -117,12 +117,13 @@ def _bars(table: pd.DataFrame, meanings: Mapping[str, str] | None = None) -> tup
     counts = table.set_index(table.columns[0])
     longest = int(counts.sum(axis=1).max())
     return tuple(
-        Bar(str(code), (meanings or {}).get(str(code), ""), _segments(dict(row), longest))
+        Bar(str(code), (meanings or {}).get(str(code), ""), segments(dict(row), longest))
         for code, row in counts.iterrows()
     )
 
 
-def _segments(counts: Mapping[str, int], longest: int) -> tuple[Segment, ...]:
+def segments(counts: Mapping[str, int], longest: int) -> tuple[Segment, ...]:
+    """Counts as one bar; ``longest`` is the count that has the full width."""
     found, start = [], 0.0
     for code, count in counts.items():
         length = WIDTH * int(count) / longest if longest else 0.0

@@ -1,7 +1,7 @@
-"""A report in its folder: written whole, and recognised later.
+"""A report in its folder: written whole, recognised later, and kept when the next one takes its place.
 
-``manifest.json`` names every file of the report with its size and SHA-256. A folder holds one report; the
-next one takes its place.
+``manifest.json`` names every file of the report with its size and SHA-256, and the totals. The newest report
+lies in the folder itself, earlier ones beneath it in ``history/<moment>``; ``index.html`` leads to all of them.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from hashlib import file_digest
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from toolkit.errors import ReportError
 from toolkit.operations.private_folder import PrivateFolder
+from toolkit.operations.progress import Progress, Quiet
+from toolkit.reports import index
+from toolkit.reports.earlier import INDEX, MANIFEST, digest, keep_earlier
 from toolkit.reports.report import STEM, Report
-from toolkit.reports.times import iso
-
-MANIFEST: Final = "manifest.json"
+from toolkit.reports.times import iso, iso_exact
 
 Writer = Callable[[Report, Path], None]
 
@@ -41,8 +41,10 @@ class VerifiedFile:
     state: FileState
 
 
-def write_files(report: Report, out: Path, writers: Mapping[str, Writer]) -> list[Path]:
-    """Write one file for each format into ``out``, and the manifest last.
+def write_files(
+    report: Report, out: Path, writers: Mapping[str, Writer], progress: Progress | None = None
+) -> list[Path]:
+    """Write one file for each format into ``out``, then the manifest, and the index last.
 
     Everything is written aside first and moved to its place then, so a failure leaves what was there. Files
     with whole CPFs can be read by their owner only.
@@ -51,18 +53,23 @@ def write_files(report: Report, out: Path, writers: Mapping[str, Writer]) -> lis
         ReportError: the folder cannot be made or written.
     """
     names = [f"{STEM}.{each}" for each in writers]
+    told = progress or Quiet()
     try:
         folder = PrivateFolder(out)
         draft = folder.path
         try:
             for name, write in zip(names, writers.values(), strict=True):
+                told.begin(f"Writing {name}", None, "files")
                 write(report, draft / name)
-            _write_manifest(report, draft, names)
-            _remove_earlier(out, keep=names)
+                told.end()
+            kept = keep_earlier(out, names, _identity(report))
+            _write_manifest(report, draft, names, kept)
             for name in (*names, MANIFEST):
                 if report.result.cpf_shown:
                     (draft / name).chmod(0o600)
                 (draft / name).replace(out / name)
+            index.write(report, out, draft / INDEX)
+            (draft / INDEX).replace(out / INDEX)
         finally:
             folder.remove()
     except OSError as error:
@@ -81,29 +88,41 @@ def verify_files(folder: Path) -> list[VerifiedFile]:
     """
     recorded = _recorded(folder)
     present = {path.name for path in folder.iterdir() if path.is_file()}
-    found = [VerifiedFile(name, _state(folder / name, digest)) for name, digest in recorded.items()]
+    found = [VerifiedFile(name, _state(folder / name, sha256)) for name, sha256 in recorded.items()]
     added = sorted(name for name in present - recorded.keys() if name.startswith(STEM))
     return found + [VerifiedFile(name, FileState.ADDED) for name in added]
 
 
-def _state(path: Path, digest: str) -> FileState:
+def _state(path: Path, recorded: str) -> FileState:
     if not path.is_file():
         return FileState.MISSING
-    return FileState.AS_WRITTEN if _digest(path) == digest else FileState.CHANGED
+    return FileState.AS_WRITTEN if digest(path) == recorded else FileState.CHANGED
 
 
-def _write_manifest(report: Report, folder: Path, names: list[str]) -> None:
+def _identity(report: Report) -> dict[str, Any]:
+    """The contents of a report: two with the same are one, in other formats perhaps."""
+    result = report.result
+    as_of = iso_exact(result.as_of, report.timezone)
+    return {"asOf": as_of, "partner": result.partner, "cpfShown": result.cpf_shown}
+
+
+def _write_manifest(report: Report, folder: Path, names: list[str], kept: list[dict[str, Any]]) -> None:
     result = report.result
     document: dict[str, Any] = {
         "report": STEM,
-        "asOf": iso(result.as_of, report.timezone),
+        **_identity(report),
         "madeAt": iso(result.made_at, report.timezone),
+        "sales": result.sales,
+        "compliant": result.compliant,
+        "incomplete": result.incomplete,
+        "conflict": result.conflict,
         "toolkit": result.source.toolkit,
         "rules": result.source.rules,
         "files": [
-            {"name": name, "bytes": (folder / name).stat().st_size, "sha256": _digest(folder / name)}
+            {"name": name, "bytes": (folder / name).stat().st_size, "sha256": digest(folder / name)}
             for name in names
-        ],
+        ]
+        + kept,
     }
     (folder / MANIFEST).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
@@ -123,19 +142,3 @@ def _recorded(folder: Path) -> dict[str, str]:
     if any(Path(name).name != name for name in recorded):
         raise ReportError(f"{path} names files outside its folder")
     return recorded
-
-
-def _remove_earlier(folder: Path, keep: list[str]) -> None:
-    """Remove the files of the report before, unless somebody changed them."""
-    try:
-        recorded = _recorded(folder)
-    except ReportError:
-        return
-    for name, digest in recorded.items():
-        if name not in keep and name.startswith(STEM) and _state(folder / name, digest) is FileState.AS_WRITTEN:
-            (folder / name).unlink()
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()

@@ -94,6 +94,22 @@ FINDING: Final = (
 )
 """The columns of ``findings``."""
 
+PARTNER: Final = (
+    "Sales",
+    "compliant",
+    "incomplete",
+    "in conflict",
+    "Findings",
+    "Overdue",
+    "Waived",
+    "Trend",
+    "Median days",
+)
+"""The figures of a partner."""
+
+WAIVER: Final = ("Sale", "Partner", "Finding", "Reason", "Owner", "Approved by", "Ends on", "Ends soon")
+"""The columns of the waivers."""
+
 
 def _partners(report: Report) -> Section:
     say = report.language.text
@@ -107,17 +123,6 @@ def _partners(report: Report) -> Section:
         )
         for row in tuples(report.result.partners)
     ]
-    names = (
-        "Sales",
-        "compliant",
-        "incomplete",
-        "in conflict",
-        "Findings",
-        "Overdue",
-        "Waived",
-        "Trend",
-        "Median days",
-    )
     return Section(
         "partners",
         say("Partners"),
@@ -125,7 +130,7 @@ def _partners(report: Report) -> Section:
             "Those with the most overdue findings first. The trend is the change of findings within 30 days; the "
             "median days are those from creation to completion."
         ),
-        {say("Partner"): 2.4, **{say(name): 1.0 for name in names}},
+        {say("Partner"): 2.4, **{say(name): 1.0 for name in PARTNER}},
         rows,
     )
 
@@ -259,12 +264,11 @@ def _waivers(report: Report) -> Section:
         )
         for waiver in life.waivers
     ]
-    names = ("Sale", "Partner", "Finding", "Reason", "Owner", "Approved by", "Ends on", "Ends soon")
     return Section(
         "waivers",
         say("Waivers"),
         say("Findings that two people accept until a day; they are back on it."),
-        {say(name): 2.0 if name in {"Finding", "Reason"} else 1.2 for name in names},
+        {say(name): 2.0 if name in {"Finding", "Reason"} else 1.2 for name in WAIVER},
         rows,
     )
 

@@ -87,11 +87,14 @@ class Line:
 
 def write(report: Report, path: Path) -> None:
     """Write the page."""
-    _page(report.language.code).stream(_context(report)).dump(str(path), encoding="utf-8", errors="replace")
+    template("page.html.j2", report.language.code).stream(_context(report)).dump(
+        str(path), encoding="utf-8", errors="replace"
+    )
 
 
 @cache
-def _page(code: str) -> Template:
+def template(name: str, code: str) -> Template:
+    """A template of the package in a language."""
     language = language_of(code)
     environment = Environment(
         loader=PackageLoader("toolkit.reports"),
@@ -105,12 +108,12 @@ def _page(code: str) -> Template:
     environment.filters["number"] = language.number
     environment.filters["percent"] = lambda share: language.percent(share / 100)
     environment.filters["breakable"] = lambda code: Markup("_<wbr>").join(code.split("_"))
-    return environment.get_template("page.html.j2")
+    return environment.get_template(name)
 
 
 def _context(report: Report) -> dict[str, Any]:
     result, language = report.result, report.language
-    style, script = _asset("page.css"), _asset(*_SCRIPTS)
+    style, script = asset("page.css"), asset(*_SCRIPTS)
     return {
         "language": language.code,
         "title": language.text(wording.TITLE),
@@ -138,7 +141,7 @@ def _context(report: Report) -> dict[str, Any]:
         "style": style,
         "script": script,
         "policy": (
-            f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; "
+            f"default-src 'none'; style-src {hashed(style)}; script-src {hashed(script)}; "
             "img-src data:; base-uri 'none'; form-action 'none'"
         ),
     }
@@ -304,14 +307,15 @@ def _script_words(language: Language) -> Mapping[str, str]:
     }
 
 
-def _asset(*names: str) -> Markup:
+def asset(*names: str) -> Markup:
     """Files that are part of the toolkit, to stand in the page as they are."""
     folder = files("toolkit.reports").joinpath("templates")
     text = "".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
     return Markup(f"\n{text}")  # noqa: S704  # our own files, and the policy names their hash
 
 
-def _digest(text: str) -> str:
+def hashed(text: str) -> str:
+    """A text as a content policy names it."""
     return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -21,6 +22,7 @@ from toolkit.reports import (
     verify_files,
     write_report,
 )
+from toolkit.reports.language import LANGUAGES, default_language, language
 from toolkit.reports.wording import headline, notices
 
 
@@ -33,6 +35,12 @@ from toolkit.reports.wording import headline, notices
     metavar="LIST",
     default=",".join(DEFAULT_FORMATS),
     help=f"Any of {', '.join(FORMATS)}; all but pdf by default.",
+)
+@click.option(
+    "--language",
+    "code",
+    type=click.Choice(LANGUAGES, case_sensitive=False),
+    help="Of the formats for people; by default that of TOOLKIT_LANGUAGE or of the locale.",
 )
 @click.option(
     "--show-cpf",
@@ -55,6 +63,7 @@ def report(
     asked: Asked,
     out: Path,
     formats: str,
+    code: str | None,
     show_cpf: bool,
     reason: str,
     partner: str | None,
@@ -64,15 +73,17 @@ def report(
     """Judge every sale and write the report of those that are not compliant.
 
     \b
-    Writes missing-evidence.html, .xlsx, .csv, .json and manifest.json into the folder, in
-    place of an earlier report there. CPFs are masked; --show-cpf shows them, and the custody
-    log then tells by an event UNMASKED which account saw them and why.
+    Writes missing-evidence.html, .xlsx, .csv, .json and manifest.json into the folder. An
+    earlier report there is moved to history/ beneath it, and index.html leads to all of them.
+    CPFs are masked; --show-cpf shows them, and the custody log then tells by an event UNMASKED
+    which account saw them and why.
 
     \b
     Examples:
       toolkit report
       toolkit report --out reports/2026-11 --as-of 2026-11-30
       toolkit report --format html,csv --fail-on conflict
+      toolkit report --language pt-BR --format html,pdf
       toolkit report --show-cpf --reason "request 2026-117 of the regulator" --out whole
       toolkit report --partner "Norte Energia" --out reports/norte
       toolkit report --per-partner --format xlsx
@@ -83,16 +94,17 @@ def report(
         wanted = chosen(formats.split(","))
     except InvalidInput as error:
         raise click.BadParameter(str(error), param_hint="--format") from None
+    spoken = language(code) if code else default_language(os.environ)
     unmasking = unmasking_for(show_cpf, reason, "--show-cpf")
     result = asked_for(ctx, asked, unmasking=unmasking, with_file_findings=True)
-    whole = result
+    whole, zone = result, ctx.settings.timezone
     if partner is not None:
         result = whole.for_partner(partner)
-    written = write_report(result, out, wanted, timezone=ctx.settings.timezone)
+    written = write_report(result, out, wanted, timezone=zone, language=spoken, progress=ctx.progress)
     if per_partner:
-        written += partner_reports(whole, out / "partners", wanted, timezone=ctx.settings.timezone)
-    note(f"{headline(result)}.")
-    for text in notices(result):
+        written += partner_reports(whole, out / "partners", wanted, timezone=zone, language=spoken)
+    note(f"{headline(result, spoken)}.")
+    for text in notices(result, spoken, zone):
         note(f"note: {text}")
     for path in written:
         show(str(path))

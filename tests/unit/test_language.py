@@ -1,0 +1,97 @@
+"""Reports in Portuguese and English: complete, and chosen as people expect."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import openpyxl
+import pytest
+from babel.messages.pofile import read_po
+from pypdf import PdfReader
+
+from tests.messages import FOLDER, messages
+from tests.reported import Told, result_of, source
+from toolkit.errors import InvalidInput
+from toolkit.reports import write_report
+from toolkit.reports.language import LANGUAGES, default_language, language
+from toolkit.reports.wording import headline
+
+PORTUGUESE = language("pt-BR")
+
+
+def catalogue() -> dict[str | tuple[str, ...], tuple[str, ...]]:
+    with (FOLDER / "translations" / "pt-BR.po").open("rb") as file:
+        read = read_po(file, locale="pt_BR")
+    return {
+        each.id: tuple(each.string) if isinstance(each.string, list | tuple) else (each.string,)
+        for each in read
+        if each.id
+    }
+
+
+def test_every_message_is_translated_and_none_is_left_over() -> None:
+    """A new text needs a line in toolkit/reports/translations/pt-BR.po."""
+    translated = {message for message, texts in catalogue().items() if all(texts)}
+    assert messages() - translated == set()
+    assert set(catalogue()) - messages() == set()
+
+
+def test_a_translation_has_the_values_and_codes_of_its_message() -> None:
+    named = re.compile(r"%\(\w+\)s|\{\w+\}|\b[A-Z]{2,}(?:_[A-Z]+)+\b")
+    for message, texts in catalogue().items():
+        keys = message if isinstance(message, tuple) else (message,)
+        for text in texts:
+            assert set(named.findall(text)) in [set(named.findall(key)) for key in keys], message
+
+
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [
+        ({"TOOLKIT_LANGUAGE": "pt-br", "LANG": "en_US.UTF-8"}, "pt-BR"),
+        ({"TOOLKIT_LANGUAGE": "en", "LANG": "pt_BR.UTF-8"}, "en"),
+        ({"LANG": "pt_BR.UTF-8"}, "pt-BR"),
+        ({"LC_ALL": "C", "LANG": "pt_BR.UTF-8"}, "en"),
+        ({"LANG": "de_DE.UTF-8"}, "en"),
+        ({}, "en"),
+    ],
+)
+def test_the_environment_chooses_the_language(environ: dict[str, str], expected: str) -> None:
+    assert default_language(environ).code == expected
+
+
+def test_an_unknown_language_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="there are pt-BR, en"):
+        language("de")
+    assert [language(code).code for code in LANGUAGES] == list(LANGUAGES)
+
+
+def test_numbers_days_and_plurals_are_those_of_the_language() -> None:
+    assert PORTUGUESE.number(1_234_567) == "1.234.567"
+    assert language("en").number(1_234_567) == "1,234,567"
+    assert PORTUGUESE.day(date(2026, 11, 20)) == "20/11/2026"
+    moment = datetime(2026, 11, 20, 21, 0, tzinfo=UTC)
+    assert PORTUGUESE.moment(moment, ZoneInfo("America/Sao_Paulo")) == "20 de nov. de 2026, 18:00 (UTC-03:00)"
+    told = [Told("a", "KYC"), Told("b", group="E")]
+    assert headline(result_of(told), PORTUGUESE) == "1 de 2 vendas está em conflito"
+    assert headline(result_of(told * 2), PORTUGUESE) == "2 de 4 vendas estão em conflito"
+
+
+def test_a_portuguese_report_keeps_the_codes_and_the_formats_for_programs(tmp_path: Path) -> None:
+    result = result_of([Told("S-1", "POV! DC~"), Told("S-2", "KYC POV")], given_source=source())
+    formats = ["html", "xlsx", "csv", "json", "pdf"]
+    write_report(result, tmp_path / "pt", formats, language=PORTUGUESE)
+    write_report(result, tmp_path / "en", formats)
+    for name in ("missing-evidence.csv", "missing-evidence.json"):
+        assert (tmp_path / "pt" / name).read_bytes() == (tmp_path / "en" / name).read_bytes()
+    page = (tmp_path / "pt" / "missing-evidence.html").read_text(encoding="utf-8")
+    assert '<html lang="pt-BR">' in page
+    assert "Falta evidência em 1 de 2 vendas, mais 1 está em conflito." in page
+    assert "DOC_<wbr>CONTRATANTE" in page
+    book = openpyxl.load_workbook(tmp_path / "pt" / "missing-evidence.xlsx")
+    assert book.sheetnames[:4] == ["Resumo", "Vendas", "Falta", "Achados"]
+    assert book["Vendas"]["C2"].value == "incompleta"
+    pages = PdfReader(tmp_path / "pt" / "missing-evidence.pdf").pages
+    assert f"página 1 de {len(pages)}" in pages[0].extract_text()

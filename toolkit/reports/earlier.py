@@ -1,0 +1,97 @@
+"""The earlier reports of a folder: moved beneath it, and read for the index."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import file_digest
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+from toolkit.reports.report import STEM
+
+MANIFEST: Final = "manifest.json"
+INDEX: Final = "index.html"
+HISTORY: Final = "history"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A report that lies in a folder: its moment, its totals by status and where its files are."""
+
+    as_of: datetime
+    counts: dict[str, int]
+    files: tuple[str, ...]
+    """Paths from the folder of the newest report."""
+
+
+def moment_name(moment: datetime) -> str:
+    """``20261120T210000Z``, the name of a moment that sorts by time."""
+    return moment.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
+
+
+def keep_earlier(out: Path, names: Sequence[str], identity: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Make room for a report: move the one before beneath the folder, where it is about another moment or partner.
+
+    A report of the same stays, and so do its files of other formats: the list of them is returned for the
+    new manifest. A file that somebody changed is moved before another one takes its place.
+    """
+    manifest = read_manifest(out)
+    if manifest is None:
+        return []
+    files = [each for each in manifest["files"] if (out / each["name"]).is_file()]
+    earlier = moment_name(datetime.fromisoformat(manifest["asOf"]))
+    if any(manifest.get(name) != value for name, value in identity.items()):
+        _move(out, [*(each["name"] for each in files), MANIFEST], earlier)
+        return []
+    changed = [each["name"] for each in files if digest(out / each["name"]) != each["sha256"]]
+    _move(out, [name for name in changed if name in names], earlier)
+    return [each for each in files if each["name"] not in names]
+
+
+def reports_in(folder: Path) -> list[Kept]:
+    """The reports in a folder and beneath it, the newest moment first."""
+    places = [folder, *sorted((folder / HISTORY).glob("*/"))]
+    return sorted(_kept(folder, places), key=lambda each: each.as_of, reverse=True)
+
+
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """The manifest of a folder, ``None`` where there is none that can be understood."""
+    try:
+        found: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        datetime.fromisoformat(found["asOf"])
+        names = [Path(each["name"]) for each in found["files"] if each["sha256"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return found if all(name.name == str(name) and str(name).startswith(STEM) for name in names) else None
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def _move(out: Path, names: Sequence[str], moment: str) -> None:
+    if not names:
+        return
+    for number in count(1):
+        place = out / HISTORY / (moment if number == 1 else f"{moment}-{number}")
+        if not place.exists():
+            break
+    place.mkdir(parents=True)
+    for name in names:
+        (out / name).replace(place / name)
+
+
+def _kept(folder: Path, places: Sequence[Path]) -> Iterator[Kept]:
+    for place in places:
+        manifest = read_manifest(place)
+        if manifest is not None:
+            counts = {name: int(manifest.get(name, 0)) for name in ("compliant", "incomplete", "conflict")}
+            files = [place / each["name"] for each in manifest["files"]]
+            listed = tuple(path.relative_to(folder).as_posix() for path in files if path.is_file())
+            yield Kept(datetime.fromisoformat(manifest["asOf"]), counts, listed)
