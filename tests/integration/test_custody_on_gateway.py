@@ -11,9 +11,10 @@ import pytest
 from tests.gateway import Gateway
 from tests.integration.evidence_bytes import pdf, silence, tone
 from tests.integration.test_upload_forms import make_bucket
-from tests.integration.uploaded_sales import credentials_line, rows, write_credentials
+from tests.integration.uploaded_sales import add_record, add_sale, credentials_line, rows, write_credentials
 from toolkit.domain.contents import ContentProblem
 from toolkit.errors import UploadRefused
+from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.observe.bucket_sync import Synced, sync_bucket
 from toolkit.operations.upload import UploadProblem, upload_files
 from toolkit.operations.verify.contents import Verified, verify_contents
@@ -75,3 +76,33 @@ def test_a_large_file_that_is_refused_is_told_with_the_reason(bucket: Bucket, tm
     line = credentials_line(bucket, "s", "large.pdf", max_bytes=1000)
     with pytest.raises(UploadRefused, match="EntityTooLarge"):
         post_file(line["url"], line["fields"], path)
+
+
+def test_a_delete_marker_an_overwritten_and_a_restored_object_are_told_apart(
+    database: Database, bucket: Bucket, clock: Any
+) -> None:
+    s3 = bucket._client
+    s3.put_bucket_versioning(Bucket=bucket.name, VersioningConfiguration={"Status": "Enabled"})
+    add_sale(database)
+    _, key = add_record(database)
+    first = s3.put_object(Bucket=bucket.name, Key=key, Body=pdf())["VersionId"]
+    sync_bucket(database, bucket, clock=clock)
+    second = s3.put_object(Bucket=bucket.name, Key=key, Body=pdf(2))["VersionId"]
+    sync_bucket(database, bucket, clock=clock)
+    marker = s3.delete_object(Bucket=bucket.name, Key=key)["VersionId"]
+    sync_bucket(database, bucket, clock=clock)
+    vanished = run_audit(database, clock=clock)
+    s3.delete_object(Bucket=bucket.name, Key=key, VersionId=marker)
+    sync_bucket(database, bucket, clock=clock)
+    s3.delete_object(Bucket=bucket.name, Key=key, VersionId=second)
+    s3.delete_object(Bucket=bucket.name, Key=key, VersionId=first)
+    sync_bucket(database, bucket, clock=clock)
+    assert rows(database, "SELECT version_id, gone_how FROM audit.object_observations ORDER BY id") == [
+        (first, "OVERWRITTEN"),
+        (second, "DELETE_MARKER"),
+        (second, "DELETED"),
+    ]
+    told = "SELECT kind FROM audit.custody_events WHERE kind NOT IN ('RECORDED', 'AUDITED') ORDER BY id"
+    kinds = [kind for (kind,) in rows(database, told)]
+    assert kinds == ["UPLOADED", "GONE", "UPLOADED", "GONE", "RESTORED", "GONE"]
+    assert vanished.rows["reasons"].tolist() == ["NEVER_REQUESTED|VANISHED"]

@@ -59,7 +59,7 @@ def test_a_record_that_was_issued_here_is_told_once(database: Database, clock: S
     issued, _ = add_record(database)
     with database.transaction() as connection:
         connection.execute(sa.update(evidences).values(requested_by="toolkit"))
-        tell_issued(connection, issued, issued)
+        tell_issued(connection, [issued])
     observe_service(database, clock)
     assert events(database) == [("ASKED", issued), ("ISSUED", issued)]
 

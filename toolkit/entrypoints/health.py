@@ -141,6 +141,7 @@ def _shared_bucket(settings: Settings) -> ServiceHealth:
         bucket = Bucket.open(settings)
         address = f"{bucket.name} at {bucket.endpoint}"
         bucket.check()
+        bucket.check_reading()
     except BucketError as error:
         problem = str(error)
     return ServiceHealth(

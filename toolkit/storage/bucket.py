@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -12,7 +12,7 @@ from typing import Final
 from botocore.exceptions import ClientError
 
 from toolkit.domain.contents import GoneHow
-from toolkit.errors import BucketError, BucketUnavailable
+from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived
 from toolkit.settings import AwsSettings, Settings
 from toolkit.storage import embedded as embedded_services
 from toolkit.storage.aws_errors import Server, shown_address, status_of
@@ -165,9 +165,17 @@ class Bucket:
                 if status_of(error) != 404:
                     raise
                 headers = error.response["ResponseMetadata"].get("HTTPHeaders", {})
-                marked = headers.get("x-amz-delete-marker") == "true"
-                return GoneHow.DELETE_MARKER if marked else GoneHow.DELETED
+                if headers.get("x-amz-delete-marker") == "true" or self._is_marked(key):
+                    return GoneHow.DELETE_MARKER
+                return GoneHow.DELETED
         return None
+
+    def _is_marked(self, key: str) -> bool:
+        """Tell whether a delete marker is the latest version: not every server says so when asked for the key."""
+        with suppress(ClientError):
+            answer = self._client.list_object_versions(Bucket=self.name, Prefix=key, MaxKeys=1)
+            return any(item["Key"] == key and item["IsLatest"] for item in answer.get("DeleteMarkers", ()))
+        return False
 
     def read(self, key: str, start: int, length: int) -> bytes:
         """``length`` bytes of the object from ``start``, fewer where it ends before.
@@ -203,6 +211,19 @@ class Bucket:
         """Make sure that the bucket is there and answers."""
         with self._server.translated():
             self._client.head_bucket(Bucket=self.name)
+
+    def check_reading(self) -> None:
+        """Make sure that objects may be listed, and read where there is one.
+
+        Raises:
+            BucketError: naming the right that is missing, ``s3:ListBucket`` or ``s3:GetObject``.
+        """
+        with self._server.translated():
+            prefix = (self.area.prefixes or ("",))[0]
+            found = self._client.list_objects_v2(Bucket=self.name, Prefix=prefix, MaxKeys=1).get("Contents", ())
+        for item in found:
+            with suppress(ObjectArchived):
+                self.read(item["Key"], 0, 1)
 
     @cached_property
     def _form_url(self) -> str:

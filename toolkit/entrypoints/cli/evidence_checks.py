@@ -9,7 +9,7 @@ from toolkit.domain.contents import ContentProblem
 from toolkit.domain.integrity import IntegrityFinding
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
 from toolkit.operations.judge.audit.details import standing_faults
-from toolkit.operations.verify.contents import verify_contents
+from toolkit.operations.verify.contents import FAILURE_TEXTS, verify_contents
 from toolkit.operations.verify.integrity import integrity_findings, records_of_unknown_partners
 from toolkit.reports.document_life import fault_records
 from toolkit.reports.report import tuples
@@ -49,12 +49,15 @@ def verify(ctx: Context, as_json: bool) -> int:
                 "wrongKind": verified.wrong_kind,
                 "left": verified.left,
                 "unusableFiles": list(fault_records(faults, ctx.settings.timezone)),
+                "failures": dict(verified.failures),
             }
         )
     else:
         show(f"{verified.verified} files verified: {verified.unusable} unusable, {verified.left} left")
         for problem, count in sorted(verified.problems.items()):
             note(f"{count} {problem}: {CODES[problem].meaning}")
+        for failure, count in sorted(verified.failures.items()):
+            note(f"{count} {failure}: {FAILURE_TEXTS[failure]}")
         if verified.wrong_kind:
             note(f"{verified.wrong_kind} {KindFault.WRONG_KIND}: {CODES[KindFault.WRONG_KIND].meaning}")
         for fault in tuples(faults.head(_SHOWN)):

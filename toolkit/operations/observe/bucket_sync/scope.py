@@ -5,8 +5,9 @@ A reading looks at
 - every key that a record of an open sale, or a new record, names, and
 - the next part of all keys, so that readings have gone round the whole bucket within ``EVERY_KEY_WITHIN``.
 
-Where this costs more than reading every key, every key is read. A sale is open that is not completed; a record is
-new for as long as a round takes, and its key is asked for although its sale is completed.
+Where this costs more than reading every key, every key is read. A sale is open that is not completed, or that the
+last audit found completed without evidence. A record is new for as long as a round takes, also where its sale is
+completed.
 """
 
 from __future__ import annotations
@@ -208,7 +209,13 @@ _ASKED: Final = """
     SELECT DISTINCT record.object_key
     FROM audit.evidence_observations AS record
     JOIN audit.sale_observations AS sale ON sale.sale_id = record.sale_id AND sale.gone_at IS NULL
-    CROSS JOIN LATERAL (SELECT sale.completed_at IS NULL OR record.seen_at > :new_since AS open) AS state
+    CROSS JOIN LATERAL (
+        SELECT sale.completed_at IS NULL OR record.seen_at > :new_since OR record.sale_id IN (
+            SELECT sale_id
+            FROM audit.finding_observations
+            WHERE gone_at IS NULL AND code = 'COMPLETED_WITHOUT_EVIDENCE'
+        ) AS open
+    ) AS state
     WHERE record.gone_at IS NULL
       AND record.object_key IS NOT NULL
       AND ((open AND NOT {in_turn}) OR ((open OR {in_turn}) AND NOT {listed}))

@@ -3,6 +3,7 @@
 ::
 
     verification    every object version that nobody verified, once
+    fetching        one version of an object, fetched and looked at
     queue           the versions that wait, the decisive ones first, and the budget
     inspector       a process in bounds that looks at files nobody trusts
     inspection      what it does there: kind, and what is wrong
@@ -11,6 +12,6 @@
 """
 
 from toolkit.operations.verify.contents.queue import Budget
-from toolkit.operations.verify.contents.verification import Verified, verify_contents
+from toolkit.operations.verify.contents.verification import FAILURE_TEXTS, Verified, verify_contents
 
-__all__ = ["Budget", "Verified", "verify_contents"]
+__all__ = ["FAILURE_TEXTS", "Budget", "Verified", "verify_contents"]

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from toolkit.domain.contents import ContentProblem
 from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived, ObjectDenied
 from toolkit.operations import Clock
+from toolkit.operations.observe.bucket_sync.belonging import check_belonging
 from toolkit.operations.progress import Progress, Quiet
 from toolkit.operations.verify.contents.fetching import fetch_and_inspect
 from toolkit.operations.verify.contents.inspection import Inspected
@@ -46,6 +47,13 @@ class Failure(StrEnum):
     DENIED = "DENIED"
     UNREADABLE = "UNREADABLE"
 
+
+FAILURE_TEXTS: Final = {
+    Failure.TOO_LARGE: "The file is larger than what is fetched.",
+    Failure.ARCHIVED: "The file is archived, and must be restored before it can be read.",
+    Failure.DENIED: "The credentials lack the right to read the file (s3:GetObject).",
+    Failure.UNREADABLE: "The file could not be read, or was overwritten meanwhile.",
+}
 
 _Outcome = dict[str, Any] | Failure | None
 
@@ -89,10 +97,13 @@ def verify_contents(
     what is not verified.
 
     Raises:
+        WrongBucket: the database belongs to another bucket; nothing was read.
         BucketUnavailable: it stopped half-way; run it again.
         VerificationFailed: files cannot be looked at on this machine.
     """
     progress = progress or Quiet()
+    with database.transaction() as connection:
+        check_belonging(connection, bucket)
     problems, reasons = Counter[ContentProblem](), Counter[Failure]()
     verified = wrong_kind = unreadable = 0
     ids = waiting(database)
