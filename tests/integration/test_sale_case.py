@@ -173,7 +173,7 @@ def test_a_load_of_sales_says_which_groups_no_rule_covers(
     heading = "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt\n"
     groups = ("b", "b", "GRUPO Z", "A")
     path.write_text(heading + "".join(f"S-{n},,{group},true,2026-03-01\n" for n, group in enumerate(groups)))
-    assert main(["--quiet", "sales", "load", str(path)], embedded_environment) == 0
+    assert main(["--quiet", "sales", "load", str(path), "--overwrite"], embedded_environment) == 0
     said = capsys.readouterr().err
     assert "2 sales of the utility group 'b'" in said
     assert "1 sales of the utility group 'GRUPO Z'" in said

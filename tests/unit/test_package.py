@@ -105,3 +105,11 @@ def test_an_empty_path_is_wrong_usage(
     assert main(command, {}) == 2
     assert "the path is empty" in capsys.readouterr().err
     assert not any(tmp_path.iterdir())
+
+
+def test_no_statement_names_the_schema_of_the_contracts_own_tables() -> None:
+    """The service is read as ``audit_service`` everywhere; ``public`` is right without a mapping only."""
+    named = re.compile(r"\bpublic\.(clients|addresses|sales|evidences)\b")
+    package = Path(toolkit.__file__).parent
+    modules = [path for path in package.rglob("*.py") if "migrations" not in path.parts]
+    assert [path.name for path in modules if named.search(path.read_text(encoding="utf-8"))] == []
