@@ -8,7 +8,8 @@
     web_page       HTML, one self-contained page: charts draws its bars, web_data packs its sales
     workbook       XLSX, sheet by sheet, from the columns of sheet_cells
     table_csv      CSV
-    document_json  JSON
+    document_json  JSON; document_life the life of findings in it
+    document_oscal OSCAL assessment results
     document_pdf   PDF, typeset by Typst
     folder         writing all of it at once, and verifying it later: earlier keeps the reports before, index lists
 """
@@ -26,7 +27,7 @@ from toolkit.errors import InvalidInput
 from toolkit.extras import require
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.progress import Progress
-from toolkit.reports import document_json, table_csv, web_page, workbook
+from toolkit.reports import document_json, document_oscal, table_csv, web_page, workbook
 from toolkit.reports.folder import FileState, VerifiedFile, Writer, verify_files, write_files
 from toolkit.reports.language import ENGLISH, Language
 from toolkit.reports.report import Report
@@ -48,6 +49,7 @@ FORMATS: Final[dict[str, Writer]] = {
     "csv": table_csv.write,
     "json": document_json.write,
     "pdf": _write_pdf,
+    "oscal.json": document_oscal.write,
 }
 """Each format that a report can have, and what writes it."""
 

@@ -34,7 +34,7 @@ from toolkit.reports.wording import headline, notices
     "formats",
     metavar="LIST",
     default=",".join(DEFAULT_FORMATS),
-    help=f"Any of {', '.join(FORMATS)}; all but pdf by default.",
+    help=f"Any of {', '.join(FORMATS)}; {', '.join(DEFAULT_FORMATS)} by default.",
 )
 @click.option(
     "--language",
