@@ -109,13 +109,14 @@ _STATUS = {Outcome.DONE: 0, Outcome.FAILED: 1, Outcome.DONE_BEFORE: 10}
 
 
 def start_process(folder: Path, environ: Mapping[str, str], notebook: Path | None = None) -> BaseProcess:
-    """One start, in a process of its own; its exit status tells the outcome."""
+    """One start, in a process of its own that works in ``folder``; its exit status tells the outcome."""
     process = _SERVER.Process(target=_start_and_exit, args=(folder, {**os.environ, **environ}, notebook))
     process.start()
     return process
 
 
 def _start_and_exit(folder: Path, environ: dict[str, str], notebook: Path | None) -> None:
+    os.chdir(folder)
     sys.exit(_STATUS[start(folder, environ, job=victim_job(notebook))])
 
 

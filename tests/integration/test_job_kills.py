@@ -6,14 +6,20 @@ import os
 import random
 import signal
 import time
+from collections.abc import Callable
+from datetime import timedelta
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+import nbformat
+import psutil
 import pytest
 
 from tests.job_runner import SECONDS, SLOT, STEPS, ZONE, check_done_once, holder, start_process
-from toolkit.domain.jobs.outcomes import RunStatus
+from toolkit.domain.jobs.outcomes import FailureCode, RunStatus
 from toolkit.entrypoints.jobs.folders import JobFolder
+from toolkit.entrypoints.jobs.holding import Holding, stopped_by_signals
+from toolkit.errors import DatabaseUnavailable
 from toolkit.operations.jobs.history import recent_runs, steps_of
 from toolkit.storage.database import Database
 
@@ -68,6 +74,46 @@ def test_a_signal_ends_a_run_with_its_code_and_the_next_start_goes_on(
     assert ended(start_process(tmp_path, environ)) == 0
     check_done_once(database, tmp_path)
     assert (tmp_path / "effects").read_text().split().count("one") == 1
+
+
+def test_a_kernel_does_not_outlive_the_process_that_runs_the_job(
+    database: Database, environ: dict[str, str], tmp_path: Path
+) -> None:
+    notebook = tmp_path / "sleep.ipynb"
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    cell = nbformat.v4.new_code_cell("open('ready', 'w').close(); import time; time.sleep(600)")
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell], metadata={"kernelspec": kernel}), notebook)
+    start = start_process(tmp_path, environ, notebook)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "ready").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    children = psutil.Process(start.pid).children(recursive=True)
+    assert children
+    start.kill()
+    assert ended(start) == -signal.SIGKILL
+    _, alive = psutil.wait_procs(children, timeout=30)
+    assert [each for each in alive if each.status() != psutil.STATUS_ZOMBIE] == []
+
+
+def nobody_answers() -> bool:
+    raise DatabaseUnavailable
+
+
+@pytest.mark.parametrize(
+    ("renew", "timeout", "code"),
+    [
+        (lambda: True, 0.3, FailureCode.TIMED_OUT),
+        (lambda: False, 60, FailureCode.LEASE_LOST),
+        (nobody_answers, 60, FailureCode.DATABASE_UNAVAILABLE),
+    ],
+)
+def test_a_run_is_stopped_when_its_time_is_up_or_it_cannot_be_held(
+    renew: Callable[[], bool], timeout: float, code: FailureCode
+) -> None:
+    holding = Holding(renew, lease=timedelta(seconds=1), timeout=timedelta(seconds=timeout))
+    with stopped_by_signals(), pytest.raises(SystemExit), holding.held():
+        time.sleep(30)
+    assert holding.cause is code
 
 
 def test_a_holder_that_stands_still_loses_its_run_and_publishes_nothing(

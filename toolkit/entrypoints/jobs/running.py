@@ -87,6 +87,8 @@ _OUTCOMES: Final = {
     Answer.HELD: Outcome.RUNNING,
     Answer.TOO_LATE: Outcome.TOO_LATE,
 }
+_MARGIN: Final = 2.0
+"""Seconds by which a notebook's time is up before that of the run, so that what ran of it is kept."""
 _POLL: Final = 2.0
 """Seconds between two looks at a run that another process holds."""
 
@@ -114,7 +116,9 @@ class JobRun:
         with stopped_by_signals() as stops:
             try:
                 claim = self._claim(late, wait)
-            except (ToolkitError, SystemExit) as error:
+            except SystemExit as error:  # nobody needs to be told: the run, if there is one, is another start's
+                return Ended(Outcome.FAILED, None, {}, *failure_of(error))
+            except ToolkitError as error:
                 return self._unrecorded(*failure_of(error))
             if claim.answer is not Answer.TAKEN:
                 return Ended(_OUTCOMES[claim.answer], claim.run)
@@ -204,7 +208,7 @@ class JobRun:
 
     def _limits(self, holding: Holding) -> Limits:
         cell = self.job.cell_timeout
-        return Limits(max(holding.remaining, 0.1), cell.total_seconds() if cell is not None else None)
+        return Limits(max(holding.remaining - _MARGIN, 0.1), cell.total_seconds() if cell is not None else None)
 
     def _succeed(
         self, claim: Claim, counts: Mapping[str, Mapping[str, int]], files: Sequence[Mapping[str, Any]]
