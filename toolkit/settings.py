@@ -74,6 +74,8 @@ class Settings:
     """Where the embedded services and their data live (``TOOLKIT_HOME``)."""
     database_url: str | None = field(default=None, repr=False)
     """The shared PostgreSQL; ``None`` stands for the embedded one (``DATABASE_URL``)."""
+    database_read_url: str | None = field(default=None, repr=False)
+    """A replica of the shared PostgreSQL that judges (``DATABASE_READ_URL``)."""
     evidence_bucket: str | None = None
     """The shared bucket; ``None`` stands for the embedded one (``EVIDENCE_BUCKET``)."""
     evidence_role_arn: str | None = None
@@ -143,7 +145,8 @@ class Settings:
             home=_home(value("TOOLKIT_HOME")),
             engine_memory=_memory(value("TOOLKIT_ENGINE_MEMORY")),
             spark_url=_spark(value("TOOLKIT_SPARK_URL")),
-            database_url=_database_url(value("DATABASE_URL")),
+            database_url=_database_url("DATABASE_URL", value("DATABASE_URL")),
+            database_read_url=_database_url("DATABASE_READ_URL", value("DATABASE_READ_URL")),
             evidence_bucket=value("EVIDENCE_BUCKET"),
             evidence_role_arn=value("EVIDENCE_ROLE_ARN"),
             evidence_prefixes=_prefixes(value("EVIDENCE_PREFIX")),
@@ -246,7 +249,7 @@ _HOW_TO_ESCAPE: Final = (
 )
 
 
-def _database_url(text: str | None) -> str | None:
+def _database_url(name: str, text: str | None) -> str | None:
     if text is None:
         return None
     # Commands that need no database do not wait for SQLAlchemy to load.
@@ -255,14 +258,14 @@ def _database_url(text: str | None) -> str | None:
 
     scheme, separator, rest = text.partition("://")
     if not separator or scheme not in {"postgres", "postgresql", "postgresql+psycopg"}:
-        raise SettingsError(f"DATABASE_URL must look like {_DATABASE_EXAMPLE}")
+        raise SettingsError(f"{name} must look like {_DATABASE_EXAMPLE}")
     try:
         url = _with_several_hosts(f"postgresql+psycopg://{rest}")
         parts = make_url(url)
     except (ValueError, ArgumentError):  # both quote the text, which may hold a password
-        raise SettingsError(f"DATABASE_URL cannot be understood; {_HOW_TO_ESCAPE}") from None
+        raise SettingsError(f"{name} cannot be understood; {_HOW_TO_ESCAPE}") from None
     if "@" in f"{parts.host}{parts.database}":
-        raise SettingsError(f"DATABASE_URL has more than one @; {_HOW_TO_ESCAPE}")
+        raise SettingsError(f"{name} has more than one @; {_HOW_TO_ESCAPE}")
     return url
 
 

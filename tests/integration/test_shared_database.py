@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 import sqlalchemy as sa
 
-from tests.shared_cluster import PGBOUNCER, Cluster, pooler_of, running_cluster
+from tests.shared_cluster import PGBOUNCER, Cluster, pooler_of, replica_of, running_cluster
 from toolkit.entrypoints.cli import main
 from toolkit.errors import DatabaseError
 from toolkit.operations.observe.service_history import observe_service
@@ -128,6 +128,23 @@ def test_a_missing_right_is_named_with_its_object(
     said = capsys.readouterr().err
     assert "permission denied for table sales" in said
     assert "toolkit db grants --help" in said
+
+
+def test_a_replica_judges_as_its_primary_does(
+    cluster: Cluster, granted: str, bucket_environment: dict[str, str], tmp_path: Path
+) -> None:
+    environ = environment(cluster, granted, "night", bucket_environment, tmp_path)
+    with replica_of(cluster) as port:
+        through = environ | {"DATABASE_READ_URL": cluster.url(granted, "reader", port=port)}
+        assert main(["report", "--out", str(tmp_path / "now"), "--format", "csv,html"], through) == 0
+        moment = datetime.now(UTC).isoformat()
+        for folder, variables in (("primary", environ), ("replica", through)):
+            command = ["report", "--as-of", moment, "--out", str(tmp_path / folder), "--format", "csv,json"]
+            assert main(command, variables) == 0
+    for name in ("missing-evidence.csv", "missing-evidence.json"):
+        assert (tmp_path / "primary" / name).read_bytes() == (tmp_path / "replica" / name).read_bytes()
+    assert len((tmp_path / "now" / "missing-evidence.csv").read_text().splitlines()) == SALES + 1
+    assert " s behind" in (tmp_path / "now" / "missing-evidence.html").read_text()
 
 
 @pytest.mark.skipif(PGBOUNCER is None, reason="PgBouncer is not installed")

@@ -24,6 +24,7 @@ GUIDES = "\n".join(path.read_text(encoding="utf-8") for path in _GUIDES)
 COMMANDS = re.findall(r"^\$ (toolkit .+?)(?:\s{2,}#.*)?$", GUIDES, flags=re.MULTILINE)
 SYSTEM_VARIABLES = {
     "DATABASE_URL",
+    "DATABASE_READ_URL",
     "EVIDENCE_BUCKET",
     "EVIDENCE_ROLE_ARN",
     "EVIDENCE_PREFIX",

@@ -62,6 +62,14 @@ class ApplicationContext:
         return database
 
     @cached_property
+    def replica(self) -> Database | None:
+        """The replica that judges, where there is one; only a shared database has one."""
+        url = self.settings.database_read_url
+        if url is None or self.settings.database_url is None:
+            return None
+        return Database(url, mapped=self.service_map is not None)
+
+    @cached_property
     def service_map(self) -> ServiceMap | None:
         """How the service's data are read, where they are not in the contract's own tables."""
         return None if self.settings.service_map is None else load_map(self.settings.service_map)
@@ -91,6 +99,8 @@ class ApplicationContext:
         """Close what was opened; embedded services keep running for the others."""
         if "database" in self.__dict__:
             self.database.dispose()
+        if (replica := self.__dict__.get("replica")) is not None:
+            replica.dispose()
         if any(self.credentials_folder.glob("*.jsonl")):
             from toolkit.operations.upload import remove_expired
 

@@ -55,6 +55,7 @@ def audit(
         with_file_findings=with_file_findings,
         verification=verification,
         deadlines=deadlines_of(application),
+        replica=application.replica,
     )
 
 

@@ -259,7 +259,7 @@ def provenance(result: AuditResult, timezone: ZoneInfo, language: Language = ENG
     say, source, sync = language.text, result.source, result.source.last_sync
     return {
         say("As of"): language.moment(result.as_of, timezone),
-        say("Database"): source.database,
+        say("Database"): source.database if source.replica is None else f"{source.database} ({source.replica})",
         say("Bucket"): sync.bucket if sync else say("never read"),
         say("Bucket read"): language.moment(sync.finished_at, timezone) if sync else say("never"),
         say("Oldest part of the picture"): (

@@ -10,6 +10,7 @@ The clock is a row that is locked: it needs no session and is given back with th
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
@@ -17,13 +18,18 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolkit.errors import DatabaseError
+from toolkit.errors import DatabaseError, DatabaseUnavailable
 from toolkit.storage.database import Database
 from toolkit.storage.tables import observation_clock
 
 Clock = Callable[[], datetime]
 
 TICK: Final = timedelta(microseconds=1)
+
+PATIENCE: Final = 60.0
+"""Seconds that a replica may be behind."""
+
+_PAUSE: Final = 0.2
 
 AHEAD: Final = timedelta(minutes=5)
 """How far the clock of this machine may be ahead of the database server's."""
@@ -59,6 +65,28 @@ def final_moment(database: Database, now: Clock, as_of: datetime | None = None) 
         if moment >= stands_at:
             _move(connection, moment + TICK)
     return moment
+
+
+def wait_for(replica: Database, moment: datetime) -> float:
+    """Wait until a replica has seen everything that is stamped up to ``moment``; the seconds that it was behind.
+
+    Raises:
+        DatabaseUnavailable: it is further behind than ``PATIENCE``.
+    """
+    started = time.monotonic()
+    while True:
+        with replica.transaction() as connection:
+            stands_at: datetime = connection.execute(sa.select(observation_clock.c.stands_at)).scalar_one()
+        waited = time.monotonic() - started
+        if stands_at > moment:
+            return waited
+        if waited > PATIENCE:
+            raise DatabaseUnavailable(
+                f"The replica at {replica.address} has seen nothing after "
+                f"{stands_at.isoformat(timespec='seconds')}. "
+                "It is behind, or no replica of this database; check DATABASE_READ_URL."
+            )
+        time.sleep(_PAUSE)
 
 
 def _hold(connection: Connection) -> datetime:

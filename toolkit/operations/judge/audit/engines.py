@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import socket
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -42,22 +42,20 @@ class Engine(Protocol):
 
 
 @contextmanager
-def duckdb_engine(scratch: Path, memory: str = DEFAULT_MEMORY) -> Iterator[Engine]:
-    """DuckDB with a limit of memory (such as ``1GB``), spilling into ``scratch``.
+def duckdb_engine(scratch: Path | None = None, memory: str = DEFAULT_MEMORY) -> Iterator[DuckdbEngine]:
+    """DuckDB with a limit of memory (such as ``1GB``), spilling into ``scratch``, or, without one, nowhere.
 
     Raises:
         EngineUnavailable: the memory does not suffice.
     """
     import duckdb
 
+    database = ":memory:" if scratch is None else str(scratch / "work.duckdb")
     connection = ibis.duckdb.connect(
-        str(scratch / "work.duckdb"),
-        memory_limit=memory,
-        temp_directory=str(scratch),
-        preserve_insertion_order=False,
+        database, memory_limit=memory, temp_directory="" if scratch is None else str(scratch)
     )
     try:
-        yield _DuckdbEngine(connection)
+        yield DuckdbEngine(connection)
     except duckdb.OutOfMemoryException:
         raise EngineUnavailable(
             f"DuckDB needs more than {memory} of memory; give it more by TOOLKIT_ENGINE_MEMORY, or use a cluster."
@@ -90,19 +88,34 @@ def spark_engine(url: str) -> Iterator[Engine]:
         raise EngineUnavailable(f"Spark at {url} failed or does not answer: {words}") from None
 
 
-class _DuckdbEngine:
+class DuckdbEngine:
+    """DuckDB in this process."""
+
     def __init__(self, connection: Any) -> None:
         self._connection = connection
         self._kept = 0
 
     def parquet(self, paths: Sequence[str], schema: pa.Schema) -> Table:
+        """The rows of these files."""
         return self._connection.read_parquet(list(paths)) if paths else _empty(schema)
 
+    def taken(self, rows: Iterable[pa.RecordBatch], schema: ibis.Schema) -> Table:
+        """These rows as a table of the engine, streamed into it."""
+        self._kept += 1
+        name = f"kept_{self._kept}"
+        reader = pa.RecordBatchReader.from_batches(schema.to_pyarrow(), rows)
+        self._connection.con.register("reader", reader)
+        self._connection.con.execute(f"CREATE TABLE {name} AS SELECT * FROM reader")  # noqa: S608
+        self._connection.con.unregister("reader")
+        return self._connection.table(name)
+
     def kept(self, query: Table) -> Table:
+        """The rows of ``query``, computed once."""
         self._kept += 1
         return self._connection.create_table(f"kept_{self._kept}", query)
 
     def read(self, query: Table) -> pa.Table:
+        """The rows of ``query``."""
         return self._connection.to_pyarrow(query)
 
 

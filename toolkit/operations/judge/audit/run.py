@@ -1,8 +1,4 @@
-"""Run the audit on PostgreSQL, in one repeatable-read transaction that SQLAlchemy owns.
-
-Ibis only compiles: the judged sales go into a temporary table, the census and the sales to act on come out of
-it as columns.
-"""
+"""Run the audit on PostgreSQL, in one repeatable-read transaction that SQLAlchemy owns."""
 
 from __future__ import annotations
 
@@ -12,10 +8,8 @@ from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
-import ibis
 import pandas as pd
 import sqlalchemy as sa
-from ibis import Table
 from sqlalchemy import Connection
 
 from toolkit.domain.deadlines import Deadlines
@@ -27,9 +21,8 @@ from toolkit.errors import InvalidInput, NothingEvaluated
 from toolkit.operations import Clock
 from toolkit.operations.judge.audit.census import by_partner, census, to_act_on
 from toolkit.operations.judge.audit.details import faults_at, withdrawals_at
-from toolkit.operations.judge.audit.expression import missing_evidence
+from toolkit.operations.judge.audit.judgement import Judged, judged_at
 from toolkit.operations.judge.audit.life import NO_LIFE, read_life
-from toolkit.operations.judge.audit.observed import evidences_at, objects_at, sales_at, unbound
 from toolkit.operations.judge.audit.present import present_file_findings, present_findings
 from toolkit.operations.judge.audit.result import AuditResult
 from toolkit.operations.judge.audit.rows import told_rows
@@ -38,15 +31,13 @@ from toolkit.operations.judge.findings.history import note_findings
 from toolkit.operations.observe.bucket_sync import picture_since
 from toolkit.operations.prove.custody_log import record_unmasking
 from toolkit.operations.verify.contents import Verified
-from toolkit.operations.verify.integrity import integrity_findings_seen
+from toolkit.operations.verify.integrity import integrity_findings
 from toolkit.storage import tables
-from toolkit.storage.database import Database, raw
-from toolkit.storage.frames import read_arrow
+from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_id
 from toolkit.storage.locks import Lock, take
-from toolkit.storage.observation_clock import final_moment
+from toolkit.storage.observation_clock import final_moment, wait_for
 
-_AUDITED: Final = "audited_sales"
 _FIRST_YEAR: Final = 1970
 
 DEFAULT_DEADLINES: Final = Deadlines(ZoneInfo("America/Sao_Paulo"))
@@ -68,6 +59,7 @@ def run_audit(
     with_file_findings: bool = False,
     verification: Verified | None = None,
     deadlines: Deadlines = DEFAULT_DEADLINES,
+    replica: Database | None = None,
 ) -> AuditResult:
     """Judge all sales as of a moment, or as of now; an audit of now is noted in ``audit.audit_runs``.
 
@@ -81,6 +73,7 @@ def run_audit(
         unmasking: keep whole CPFs in the rows, which the custody log then tells; otherwise they are masked.
         with_file_findings: also look for what is odd about the files that are in the bucket now; not for the past.
         deadlines: the business days that each finding has, and the zone of its days.
+        replica: a streaming replica of ``database`` to judge on; it must have seen the moment.
         verification: what the verification of contents before this audit did, if there was one.
 
     Raises:
@@ -89,25 +82,22 @@ def run_audit(
         DatabaseError: the database could not be asked.
     """
     now = clock()
-    moment = final_moment(database, clock, _checked(as_of, now))
+    moment = final_moment(database if as_of is None else replica or database, clock, _checked(as_of, now))
+    behind = None if replica is None else wait_for(replica, moment)
+    with_files = with_file_findings and as_of is None
     if unmasking is not None:
         with database.transaction() as connection:
             record_unmasking(connection, unmasking, "CPFs of an audit", now)
-    with database.snapshot() as connection:
-        audited = _judge(connection, moment)
-        counts = _read(connection, census(audited, moment))
-        told = told_rows(
-            _read(connection, to_act_on(audited, unbound(tables.clients, "id", "cpf"))),
-            moment,
-            unmasking is not None,
-        )
-        completions = _read(connection, by_partner(audited))
+    asked = replica or database
+    with asked.snapshot() as connection, judged_at(connection, moment) as judged:
+        counts = judged.read(census(judged.sales, moment))
+        told = told_rows(judged.read(to_act_on(judged.sales, judged.clients)), moment, unmasking is not None)
+        completions = judged.read(by_partner(judged.sales))
         last_sync, seal = _last_sync(connection, moment), _newest_seal(connection, moment)
         assumed_at = connection.scalar(sa.select(sa.func.max(tables.evidence_observations.c.assumed_at)))
         picture = picture_since(connection, moment)
-        with_files = with_file_findings and as_of is None
-        file_findings = tuple(integrity_findings_seen(connection)) if with_files else ()
-        of_files = present_file_findings(file_findings, _sales_of(connection, file_findings))
+        file_findings = tuple(integrity_findings(database)) if with_files else ()
+        of_files = present_file_findings(file_findings, _sales_of(judged, file_findings))
         faults, withdrawn = faults_at(connection, moment), withdrawals_at(connection, moment)
     embedded = {"database": database.embedded, "bucket": embedded_bucket}
     source = Source(
@@ -119,6 +109,7 @@ def run_audit(
         seal=seal,
         records_assumed_at=assumed_at,
         picture_since=picture,
+        replica=None if replica is None or behind is None else f"{replica.address}, {behind:.1f} s behind",
     )
     is_open = told["status"] != Status.COMPLIANT
     result = AuditResult(
@@ -145,7 +136,7 @@ def run_audit(
             take(connection, Lock.FINDING_HISTORY)
             _note(connection, result, with_files)
             note_findings(connection, pd.concat([of_sales, of_files]), moment, with_files=with_files)
-    with database.snapshot() as connection:
+    with (database if as_of is None else asked).snapshot() as connection:
         life = read_life(connection, of_sales, of_files if with_files else None, moment, deadlines)
     return replace(result, life=life)
 
@@ -158,21 +149,6 @@ def _checked(as_of: datetime | None, now: datetime) -> datetime | None:
     if as_of > now or as_of.year < _FIRST_YEAR:
         raise InvalidInput("The moment of an audit must lie in the past, and not before 1970.")
     return as_of
-
-
-def _judge(connection: Connection, moment: datetime) -> Table:
-    judged = missing_evidence(sales_at(moment), evidences_at(moment), objects_at(moment), moment)
-    raw(connection).execute(f"CREATE TEMPORARY TABLE {_AUDITED} ON COMMIT DROP AS {_sql(judged)}")
-    return ibis.table(judged.schema(), name=_AUDITED)
-
-
-def _read(connection: Connection, query: Table) -> pd.DataFrame:
-    found: pd.DataFrame = read_arrow(connection, _sql(query), query.schema().to_pyarrow()).to_pandas()
-    return found
-
-
-def _sql(query: Table) -> str:
-    return str(ibis.to_sql(query, dialect="postgres"))
 
 
 def _last_sync(connection: Connection, moment: datetime) -> LastSync | None:
@@ -193,14 +169,13 @@ def _newest_seal(connection: Connection, moment: datetime) -> str | None:
     return found
 
 
-def _sales_of(connection: Connection, findings: Iterable[IntegrityFinding]) -> pd.DataFrame:
+def _sales_of(judged: Judged, findings: Iterable[IntegrityFinding]) -> pd.DataFrame:
     """Partner and utility group of the sales that these findings concern."""
     wanted = sorted({sale_id for finding in findings for sale_id in finding.sale_ids})
-    query = sa.text(
-        f"SELECT sale_id, partner, utility_group FROM {_AUDITED} WHERE sale_id = ANY(:wanted)"  # noqa: S608
-    )
-    rows = connection.execute(query, {"wanted": wanted}).all() if wanted else []
-    return pd.DataFrame(rows, columns=["sale_id", "partner", "utility_group"], dtype=object)
+    if not wanted:
+        return pd.DataFrame(columns=["sale_id", "partner", "utility_group"], dtype=object)
+    concerned = judged.sales.filter(judged.sales.sale_id.isin(wanted))
+    return judged.read(concerned.select("sale_id", "partner", "utility_group")).astype(object)
 
 
 def _note(connection: Connection, result: AuditResult, with_files: bool) -> None:

@@ -33,5 +33,7 @@ class Source:
     """When that part of the bucket was looked at that had waited longest; objects of open sales never wait."""
     records_assumed_at: datetime | None = None
     """Until when evidence records were not observed: what is said of earlier moments is what they were then."""
+    replica: str | None = None
+    """The replica that judged, and how far it was behind."""
     snapshot: str | None = None
     """The snapshot that was judged instead of the database, with its moment."""
