@@ -5,15 +5,17 @@ VENV := .venv
 RUN := $(VENV)/bin
 SCALE ?= 1
 NAMES ?=
+SECONDS ?= 60
+SEED ?= 1
 WORK ?= work
 NAME ?=
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format lab bench picture migration lock clean
+.PHONY: help setup run test check format lab bench fuzz audit-deps licences picture migration lock clean
 
 help: ## Show these targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 setup: $(VENV)/.ready ## Create the environment in .venv from the hash-locked file
 
@@ -60,6 +62,15 @@ $(VENV)/.bench-ready: $(VENV)/.ready tests/benchmarks/requirements.lock
 
 bench: $(VENV)/.bench-ready ## Speed and memory, against a floor and a peer in the same run (SCALE=0.1 NAMES=http)
 	$(RUN)/python -m tests.benchmarks --scale $(SCALE) $(NAMES)
+
+fuzz: setup ## Hostile input by chance, the same for each SEED (SECONDS=60 SEED=1 NAMES=http)
+	$(RUN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(NAMES)
+
+audit-deps: setup ## Known vulnerabilities of the locked packages, by pip-audit (asks the package index)
+	$(UV) tool run pip-audit --disable-pip --require-hashes --requirement requirements.lock
+
+licences: setup ## The licence of every installed package
+	$(RUN)/python -m tests.licences
 
 picture: run ## Renew the report in reports/sample and its picture (needs chromium)
 	mkdir -p reports/sample

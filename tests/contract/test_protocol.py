@@ -257,6 +257,15 @@ def test_a_caller_that_leaves_harms_nobody(service: Service, token: str) -> None
     assert service.server.log("fault") == []
 
 
+def test_a_caller_that_leaves_with_another_request_half_sent_is_no_fault(service: Service, token: str) -> None:
+    for number in range(20):
+        named = {"X_Request_ID": f"half-sent-{number}"}
+        with Wire(service.server.port) as wire:
+            wire.send(request("POST /clients", CLIENT_BYTES, token=token, **named), b"GET /health HTTP/1.1\r\n")
+        service.server.logged("request", requestId=f"half-sent-{number}")
+    assert service.server.log("fault") == []
+
+
 @pytest.fixture
 def hurried(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[InProcess]:
     """A server with little patience."""

@@ -7,10 +7,11 @@ whose request was answered early.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from typing import Any, Final
 
 from starlette.responses import Response
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from toolkit.entrypoints.http_api.access_log import REQUEST_ID, new_request_id
 from toolkit.entrypoints.http_api.answers import failure, invalid
@@ -44,6 +45,7 @@ class Connection(HttpToolsProtocol):
         self._head_bytes = 0
         self._in_body = False
         self._framing_bytes = 0
+        self._unanswered: deque[RequestResponseCycle] = deque()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """Await the first head."""
@@ -54,8 +56,11 @@ class Connection(HttpToolsProtocol):
             self._start(HEAD_SECONDS, self._head_too_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the deadline."""
+        """Forget the deadline, and tell all requests that wait for an answer; uvicorn tells the last one only."""
         self._stop()
+        for cycle in self._unanswered:
+            cycle.disconnected = True
+            cycle.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -82,6 +87,7 @@ class Connection(HttpToolsProtocol):
         self._in_body = True
         self._framing_bytes = 0
         super().on_headers_complete()
+        self._unanswered.append(self.cycle)
 
     def on_body(self, body: bytes) -> None:
         """Hand over a part of the body."""
@@ -96,6 +102,7 @@ class Connection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """Read on for a while where the answer came before the end of the body."""
+        self._unanswered.popleft()
         super().on_response_complete()
         if self._in_body and self.cycle.response_complete and not self.transport.is_closing():
             self._start(REST_SECONDS, self.transport.close)
