@@ -88,7 +88,7 @@ class Rounds:
         folder.tidy(_staged_for(database, job, self.clock()))
 
     def _page(self, database: Database) -> None:
-        self.settings.out.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.settings.out.mkdir(parents=True, exist_ok=True)
         zone = next(iter(self.jobs.values())).schedule.zone
         write_history_page(
             self.settings.out / "history.html", recent_runs(database, limit=400), self.clock(), zone

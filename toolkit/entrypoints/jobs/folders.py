@@ -63,7 +63,6 @@ class JobFolder:
 
     def begin(self, slot: datetime, holder: UUID, done: Mapping[str, Files]) -> Staging:
         """A folder for a start, with the files of the steps that earlier starts did."""
-        self.out.mkdir(mode=0o700, parents=True, exist_ok=True)
         staging = Staging(self.staged(slot) / str(holder), self.final(slot))
         staging.path.mkdir(parents=True)
         for earlier in sorted(self.staged(slot).iterdir()):
