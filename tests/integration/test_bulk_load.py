@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import stat
 import threading
 import zipfile
@@ -271,14 +272,43 @@ def test_a_folder_that_another_load_clears_away_too_soon_is_made_again(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_one_unreadable_file_keeps_all_others_out(database: Database, load: Loads, tmp_path: Path):
+def test_one_unreadable_file_is_named_and_the_others_are_loaded(database: Database, load: Loads, tmp_path: Path):
     good = write_csv(tmp_path / "a.csv", [client(1)])
     bad = write_csv(tmp_path / "b.csv", [client(2)], headings=["x" * (n + 1) for n in range(len(FIELDS))])
-    with pytest.raises(
-        UnreadableFile, match=r"^b\.csv: no heading for cpf, .*No heading on line 1 is known.*--map"
-    ):
-        load(good, bad)
-    assert registered(database) == []
+    result = load(good, bad)
+    assert [row["cpf"] for row in registered(database)] == [client(1)["cpf"]]
+    (sentence,) = result.unreadable
+    assert re.match(r"b\.csv: no heading for cpf, .*No heading on line 1 is known.*--map", sentence)
+    with pytest.raises(UnreadableFile, match=r"^b\.csv: no heading for cpf"):
+        load(bad)
+
+
+def test_headings_as_distributors_write_them_are_understood(database: Database, load: Loads, tmp_path: Path):
+    written = {
+        "cpf": "CPF/CNPJ",
+        "numberOnDealership": "Cód. Cliente Distribuidora",
+        "birthdate": "Dt. Nasc.",
+        "address.installationNumber": "Nº Instalação",
+    }
+    headings = [written.get(name, name) for name in FIELDS]
+    assert counts(load(write_csv(tmp_path / "a.csv", [client(1)], headings=headings))) == (1, 0, 0)
+
+
+def test_a_whole_name_is_asked_back_and_never_guessed_apart(load: Loads, tmp_path: Path):
+    headings = [{"firstName": "Nome completo", "lastName": "x"}.get(name, name) for name in FIELDS]
+    with pytest.raises(UnreadableFile, match="Nome completo holds the first and the last name together"):
+        load(write_csv(tmp_path / "a.csv", [client(1)], headings=headings))
+
+
+def test_the_number_of_a_consumer_unit_is_rejected_with_a_reason_of_its_own(load: Loads, tmp_path: Path):
+    rows = [
+        client(1, address__installationNumber="123456789012345"),
+        client(2, address__installationNumber="1" * 12),
+    ]
+    result = load(write_csv(tmp_path / "a.csv", rows))
+    reasons = list(result.reasons)
+    assert "15 digits; the installation number of 7 to 11 characters is wanted" in reasons[0]
+    assert "Must have 7 to 11 characters" in reasons[1]
 
 
 def test_a_file_without_headings_is_refused_without_quoting_its_first_person(load: Loads, tmp_path: Path):

@@ -1,11 +1,13 @@
 """Taking sales over: new, updated, unchanged, rejected; and what is kept of each state that was seen."""
 
 import json
+import stat
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import openpyxl
 import pytest
 import sqlalchemy as sa
 
@@ -119,6 +121,34 @@ def test_rejected_rows_are_named_by_line_with_every_reason_and_the_others_are_ta
     }
 
 
+def test_portuguese_headings_are_understood(database: Database, tmp_path: Path, clock: SettableClock) -> None:
+    headings = "ID da Venda,id do cliente,Grupo Tarifario,Contratante paga,Data da venda,Parceiro"
+    assert load(database, tmp_path, clock, "S-1,,A,sim,02/01/2026 10:00,Luz", headings=headings).inserted == 1
+
+
+@pytest.mark.parametrize("kind", [".csv", ".xlsx"])
+def test_rejected_sales_come_back_to_be_corrected_and_loaded(
+    database: Database, tmp_path: Path, clock: SettableClock, kind: str
+) -> None:
+    loaded = load(database, tmp_path, clock, "S-1,,A,true,2026-02-28,", "S-2,,B,perhaps,2026-02-28,Luz do Vale")
+    (rejected,) = [path for path in loaded.rejected_files if path.suffix == kind]
+    assert rejected.name == f"sales.csv.rejected{kind}"
+    assert stat.S_IMODE(rejected.stat().st_mode) == 0o600
+    corrected = tmp_path / f"corrected{kind}"
+    if kind == ".csv":
+        text = rejected.read_text(encoding="utf-8-sig")
+        assert text.splitlines()[1].endswith(",3,isClientFinancialResponsible: Must be true or false")
+        corrected.write_text(text.replace("perhaps", "false"), encoding="utf-8")
+    else:
+        book = openpyxl.load_workbook(rejected)
+        marked = [cell for cell in book["rejected"][2] if cell.fill.fill_type == "solid"]
+        assert [cell.value for cell in marked] == ["perhaps"]
+        marked[0].value = "false"
+        book.save(corrected)
+    again = load_sales(database, corrected, timezone=ZoneInfo("America/Sao_Paulo"), clock=clock)
+    assert (again.rows, again.inserted, again.rejected) == (1, 1, ())
+
+
 def test_dates_with_slashes_are_day_first(database: Database, tmp_path: Path, clock: SettableClock) -> None:
     load(database, tmp_path, clock, "S-1,,A,true,02/01/2026 10:00,")
     with database.transaction() as connection:
@@ -227,6 +257,8 @@ def test_the_command_prints_what_became_of_the_rows(
         "updated": 0,
         "unchanged": 0,
         "rejected": 1,
+        "unknownGroups": {},
+        "rejectedFiles": [f"{path}.rejected.csv", f"{path}.rejected.xlsx"],
         "rejectedRows": [
             {"line": 3, "errors": [{"field": "isClientFinancialResponsible", "message": "Must be true or false"}]}
         ],

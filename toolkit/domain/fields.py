@@ -146,8 +146,19 @@ def _check_neighborhood(value: Any) -> str:
     return text
 
 
+CONSUMER_UNIT_DIGITS: Final = 15
+_CONSUMER_UNIT: Final = re.compile(f"[0-9]{{{CONSUMER_UNIT_DIGITS}}}")
+"""The number of a consumer unit on bills since January 2026 (REN ANEEL 1.095/2024)."""
+_WANTED_INSTALLATION: Final = (
+    f"Holds the consumer unit's number of {CONSUMER_UNIT_DIGITS} digits; the installation number of "
+    f"{INSTALLATION_MIN} to {INSTALLATION_MAX} characters is wanted, which the bill shows beside it"
+)
+
+
 def _check_installation(value: Any) -> str:
     text = required_text(value)
+    if _CONSUMER_UNIT.fullmatch(text):
+        raise invalid("consumer_unit", _WANTED_INSTALLATION)
     if not INSTALLATION_MIN <= len(text) <= INSTALLATION_MAX:
         raise invalid("length", f"Must have {INSTALLATION_MIN} to {INSTALLATION_MAX} characters, as on the bill")
     return text

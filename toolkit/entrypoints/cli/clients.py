@@ -109,7 +109,9 @@ def load(
     listed with their clientId in FILE.skipped.csv. A file is loaded as a whole or not at all; the same
     file again changes nothing.
 
-    Exit status 3: some rows were rejected.
+    Of several files, those that cannot be read are named at the end, and the others are loaded.
+
+    Exit status 3: some rows were rejected, or some files cannot be read.
     """
     options = LoadOptions(
         strict=strict,
@@ -137,7 +139,9 @@ def load(
         for file in result.files:
             _print_file(file, dry_run=dry_run)
         _print_details(result)
-    return NEEDS_ATTENTION if result.rejected else DONE
+    for sentence in result.unreadable:
+        note(f"not loaded: {sentence}")
+    return NEEDS_ATTENTION if result.rejected or result.unreadable else DONE
 
 
 def _announce(understood: Understood) -> None:

@@ -20,7 +20,8 @@ from toolkit.entrypoints.cli.context import (
     show,
 )
 from toolkit.operations.judge.completion import complete_sale
-from toolkit.operations.register.sales_load import RejectedSale, load_sales
+from toolkit.operations.register.sales_file import RejectedSale
+from toolkit.operations.register.sales_load import load_sales
 from toolkit.reports.times import iso
 
 _SHOWN = 20
@@ -40,14 +41,18 @@ def sales() -> None:
 @sales.command(short_help="Take over the sales of a file, or compare them.")
 @click.argument("file", type=Place())
 @click.option("--overwrite", is_flag=True, help="Write into a shared database, whose sales are the service's own.")
+@click.option("--out", type=Place(), help="Folder for rejected rows; beside FILE by default.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
-def load(ctx: Context, file: Path, overwrite: bool, as_json: bool) -> int:
+def load(ctx: Context, file: Path, overwrite: bool, out: Path | None, as_json: bool) -> int:
     """Take over the sales of FILE (CSV or XLSX), or compare them with those of a shared database.
 
     \b
     Columns: saleId, clientId, utilityGroup, isClientFinancialResponsible, createdAt
-    and, where there are any: partner, completedAt.
+    and, where there are any: partner, completedAt; or their usual Portuguese names
+    (ID da venda, ID do cliente, grupo tarifário, contratante paga, data da venda, ...).
+    Rejected rows come back in FILE.rejected.csv and FILE.rejected.xlsx with line and
+    errors: correct the cells there and load that file.
     In the embedded database a known sale with other values is updated; what was seen
     before is kept. A shared database is compared with the file, and each difference is
     named; --overwrite writes them there, over the service's own values.
@@ -66,6 +71,7 @@ def load(ctx: Context, file: Path, overwrite: bool, as_json: bool) -> int:
         timezone=ctx.settings.timezone,
         clock=ctx.application.clock,
         write=overwrite or ctx.application.database.embedded,
+        out=out,
         progress=ctx.progress,
     )
     if as_json:
@@ -78,6 +84,7 @@ def load(ctx: Context, file: Path, overwrite: bool, as_json: bool) -> int:
                 "rejected": len(loaded.rejected),
                 "unknownGroups": loaded.unknown_groups,
                 "rejectedRows": [_as_json(row) for row in loaded.rejected],
+                "rejectedFiles": [str(path) for path in loaded.rejected_files],
                 "differing": len(loaded.differing),
                 "differingRows": [
                     {"line": row.line, "saleId": row.sale_id, "fields": list(row.fields)}
@@ -106,6 +113,8 @@ def load(ctx: Context, file: Path, overwrite: bool, as_json: bool) -> int:
             note(f"{file.name}, line {row.line}: {reasons}")
         if len(loaded.rejected) > _SHOWN:
             note(f"... and {len(loaded.rejected) - _SHOWN} more; --json lists all of them")
+        for path in loaded.rejected_files:
+            show(f"  rejected rows: {path}")
     return NEEDS_ATTENTION if loaded.rejected or loaded.differing else DONE
 
 

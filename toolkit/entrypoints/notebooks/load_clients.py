@@ -22,7 +22,13 @@ from toolkit.entrypoints.notebooks.display import (
     Shown,
     show,
 )
-from toolkit.entrypoints.notebooks.notebook_errors import application, given_path, given_paths, told_plainly
+from toolkit.entrypoints.notebooks.notebook_errors import (
+    application,
+    given_path,
+    given_paths,
+    in_parameters,
+    told_plainly,
+)
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
 from toolkit.errors import SettingsError
 from toolkit.operations.register import bulk_load
@@ -88,7 +94,8 @@ def load_clients(
         "accepted": result.accepted,
         "rejected": result.rejected,
         "skipped": result.skipped,
-        "needsAttention": bool(result.rejected and paths),
+        "unreadable": list(result.unreadable),
+        "needsAttention": bool((result.rejected or result.unreadable) and paths),
     }
     return Shown(result, _parts(result, made_up=not paths), counts)
 
@@ -116,6 +123,7 @@ def _parts(result: LoadResult, *, made_up: bool) -> list[Part]:
     ]
     heading = "Clients, checked only" if result.dry_run else "Clients"
     parts: list[Part] = [Facts(heading, facts, _hint(result, made_up=made_up)), _file_by_file(result)]
+    parts += [Remark("Not loaded", in_parameters(sentence)) for sentence in result.unreadable]
     if result.rejected_files:
         parts.append(Files("The rejected rows", result.rejected_files))
     if result.reasons:

@@ -79,9 +79,32 @@ def _kind(value: object) -> str:
 
 def _plain(error: ToolkitError) -> ToolkitError:
     """The error, shown by IPython as one line."""
-    line = f"{type(error).__name__}: {error}"
+    line = f"{type(error).__name__}: {in_parameters(str(error))}"
     vars(error)["_render_traceback_"] = lambda: [line]
     return error
+
+
+_PARAMETERS: Final = {
+    "--map HEADING=field": 'headings={"HEADING": "field"}',
+    "--map HEADING=-": 'headings={"HEADING": "-"}',
+    "--as-of": "as_of",
+    "--format": "formats",
+    "--no-sync": "sync=False",
+    "--no-verify": "verify=False",
+    "--pad-cpf": "pad_cpf=True",
+    "--out": "out",
+    "--encoding": "encoding",
+    "--delimiter": "delimiter",
+    "--sheet": "sheet",
+}
+"""The options that advice names, as parameters of a notebook."""
+
+
+def in_parameters(advice: str) -> str:
+    """The same advice with the parameters of a notebook in the place of options."""
+    for option, parameter in _PARAMETERS.items():
+        advice = advice.replace(option, parameter)
+    return advice
 
 
 def _place(error: Exception) -> str:

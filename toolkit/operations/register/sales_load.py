@@ -15,26 +15,16 @@ from sqlalchemy import Connection
 from toolkit.domain.evidence import UtilityGroup
 from toolkit.domain.requests import parse
 from toolkit.domain.sales import SaleRecord
-from toolkit.errors import InvalidField, InvalidFields, UnreadableFile
+from toolkit.errors import InvalidField, InvalidFields
 from toolkit.operations import Clock
 from toolkit.operations.observe.service_history import OBSERVED, observe_sales
 from toolkit.operations.progress import Progress, Quiet
+from toolkit.operations.register.sales_file import RejectedSale, columns_of, hand_back
 from toolkit.operations.spreadsheets import Table, read_table
 from toolkit.storage.database import Database, raw
 from toolkit.storage.locks import Lock, take
 from toolkit.storage.service_map.writing import require_writable
 from toolkit.storage.tables import clients, sales
-
-REQUIRED_COLUMNS: Final = ("saleId", "clientId", "utilityGroup", "isClientFinancialResponsible", "createdAt")
-OPTIONAL_COLUMNS: Final = ("partner", "completedAt")
-
-
-@dataclass(frozen=True, slots=True)
-class RejectedSale:
-    """A row that was not taken over: its line in the file and every reason."""
-
-    line: int
-    invalid: tuple[InvalidField, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +48,8 @@ class SalesLoaded:
     unknown_groups: Mapping[str, int] = field(default_factory=dict)
     """The accepted sales by a utility group that the contract does not know, as it is written."""
     differing: tuple[DifferingSale, ...] = ()
+    rejected_files: tuple[Path, ...] = ()
+    """The rejected rows as they are in the file, with line and errors, to be corrected and loaded."""
 
 
 def load_sales(
@@ -67,13 +59,14 @@ def load_sales(
     timezone: tzinfo,
     clock: Clock,
     write: bool = True,
+    out: Path | None = None,
     progress: Progress | None = None,
 ) -> SalesLoaded:
     """Take over the sales of a CSV or XLSX file, all valid rows in one transaction; or only compare them.
 
     The sales of a shared database are the service's own: without ``write`` nothing is changed there. Otherwise a
-    known sale with other values is updated, and the values it had stay as an observation. Columns:
-    ``REQUIRED_COLUMNS`` and, where the file has them, ``OPTIONAL_COLUMNS``; times without an offset are in
+    known sale with other values is updated, and the values it had stay as an observation. Columns are
+    those of ``sales_file``; times without an offset are in
     ``timezone``. A sale with an unknown ``clientId``, or whose id stands in the file before, is rejected.
 
     Raises:
@@ -84,7 +77,7 @@ def load_sales(
         require_writable(database, "sales.insert", "sales.update")
     progress = progress or Quiet()
     table = read_table(path)
-    columns = _columns(table, path)
+    columns = columns_of(table, path)
     with database.transaction() as connection:
         _stage(connection)
         rejected, accepted = [], 0
@@ -119,29 +112,13 @@ def load_sales(
         else:
             differing = _differing(connection)
     rejected.sort(key=lambda row: row.line)
+    files = hand_back(table, columns, rejected, out or path.parent, path.name) if rejected else ()
     rows = len(table.rows)
     unchanged = rows - len(rejected) - inserted - updated - len(differing)
-    return SalesLoaded(rows, inserted, updated, unchanged, tuple(rejected), unknown_groups, differing)
+    return SalesLoaded(rows, inserted, updated, unchanged, tuple(rejected), unknown_groups, differing, files)
 
 
 _STAGED: Final = ("line", "id", *OBSERVED)
-
-
-def _columns(table: Table, path: Path) -> dict[str, str]:
-    """Contract name -> heading as written, for the columns that the file has."""
-    written = {str(heading).strip().lower(): str(heading) for heading in table.rows.columns}
-    found = {
-        name: written[name.lower()] for name in REQUIRED_COLUMNS + OPTIONAL_COLUMNS if name.lower() in written
-    }
-    lacking = [name for name in REQUIRED_COLUMNS if name not in found]
-    if lacking:
-        # Where nothing is a heading, this may be a row of data.
-        listed = f"Found: {', '.join(table.rows.columns)}" if found else "The file has no headings"
-        raise UnreadableFile(
-            f"{path}: the columns {', '.join(lacking)} are missing. {listed}. "
-            f"A sales file has {', '.join(REQUIRED_COLUMNS)} and may have {', '.join(OPTIONAL_COLUMNS)}."
-        )
-    return found
 
 
 def _bodies(table: Table, columns: dict[str, str]) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from toolkit.errors import UnreadableFile
 from toolkit.operations import Clock
 from toolkit.operations.progress import Progress, Quiet
 from toolkit.operations.register.bulk_load.duplicates import SeenKeys
@@ -55,7 +56,7 @@ def load_clients(
     before anything is loaded.
 
     Raises:
-        UnreadableFile: a file cannot be read or lacks headings; then none of the files was loaded.
+        UnreadableFile: no file can be read or has the headings; where some can, the result names the others.
         InvalidInput: what comes back cannot be written; files before the one at work are in, that one is not.
         WriteRefused: the service's clients cannot be written as they are mapped; nothing was read.
         DatabaseError: the database failed; likewise.
@@ -66,14 +67,20 @@ def load_clients(
     headings = Headings(options.headings)
     reading = Reading(options.encoding, options.delimiter, options.sheet, headings.recognise)
     sources = find_sources(files)
-    plans = []
+    plans, unreadable = [], []
     for source in sources:
-        table = open_table(source, reading)
-        plans.append(Plan(table, headings, out or source.path.parent))
+        try:
+            table = open_table(source, reading)
+            plans.append(Plan(table, headings, out or source.path.parent))
+        except UnreadableFile as error:
+            unreadable.append(error)
+            continue
         if len(sources) > 1:
             table.release()
+    if unreadable and not plans:
+        raise unreadable[0]
     for plan in plans:
         announce(plan.understood)
     counted = SeenKeys() if dry_run else None
     loads = (Load(plan, options, clock(), progress or Quiet(), counted) for plan in plans)
-    return LoadResult(dry_run, tuple(load.run(database) for load in loads))
+    return LoadResult(dry_run, tuple(load.run(database) for load in loads), tuple(map(str, unreadable)))

@@ -16,7 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from email_validator.rfc_constants import CASE_INSENSITIVE_MAILBOX_NAMES
 
-from toolkit.domain.fields import INSTALLATION_MAX, INSTALLATION_MIN, NEIGHBORHOOD_MIN, TEXT_MAX, TRIMMED
+from toolkit.domain.fields import (
+    CONSUMER_UNIT_DIGITS,
+    INSTALLATION_MAX,
+    INSTALLATION_MIN,
+    NEIGHBORHOOD_MIN,
+    TEXT_MAX,
+    TRIMMED,
+)
 from toolkit.operations.register.bulk_load.fields import Field
 from toolkit.operations.register.bulk_load.options import Repair
 from toolkit.operations.register.bulk_load.shapes import Shape, cells_of, column_of, digits_column, read
@@ -89,7 +96,10 @@ def _neighborhood(cells: _Cells) -> Judged:
 
 def _installation(cells: _Cells) -> Judged:
     lengths = _lengths(cells.column)
-    return _of_length(cells, (lengths >= INSTALLATION_MIN) & (lengths <= INSTALLATION_MAX))
+    judged = _of_length(cells, (lengths >= INSTALLATION_MIN) & (lengths <= INSTALLATION_MAX))
+    assert judged.alike is not None
+    # Numbers of consumer units have a reason of their own.
+    return replace(judged, alike=judged.alike & (lengths != CONSUMER_UNIT_DIGITS))
 
 
 def _of_length(cells: _Cells, fits: Mask) -> Judged:

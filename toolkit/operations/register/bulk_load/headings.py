@@ -11,15 +11,16 @@ from toolkit.operations.register.bulk_load.fields import FIELDS
 
 PORTUGUESE: Final = {
     "externalId": ("ID externo",),
-    "numberOnDealership": ("número na distribuidora", "código do cliente"),
+    "cpf": ("CPF/CNPJ", "CPF do cliente"),
+    "numberOnDealership": ("número na distribuidora", "código do cliente", "cód. cliente distribuidora"),
     "enrollment": ("matrícula",),
     "firstName": ("nome",),
     "lastName": ("sobrenome",),
     "email": ("e-mail",),
-    "birthdate": ("data de nascimento", "nascimento"),
+    "birthdate": ("data de nascimento", "nascimento", "dt. nasc.", "dt. nascimento"),
     "phoneNumber": ("telefone", "celular"),
     "address.neighborhood": ("bairro",),
-    "address.installationNumber": ("número da instalação", "instalação"),
+    "address.installationNumber": ("número da instalação", "instalação", "nº instalação", "nº da instalação"),
     "address.address": ("endereço", "logradouro", "rua"),
     "address.addressNumber": ("número",),
     "address.city": ("cidade", "município"),
@@ -28,6 +29,9 @@ PORTUGUESE: Final = {
 
 OWN: Final = ("line", "errors")
 """What a load adds to the rejected rows; ignored when they are loaded again."""
+
+WHOLE_NAMES: Final = ("nome completo", "nome do cliente", "cliente", "full name")
+"""Headings of names that nobody can take apart for sure."""
 
 IGNORED: Final = "-"
 """What a heading is mapped to when its column means nothing here."""
@@ -104,10 +108,14 @@ class Headings:
         if missing:
             listed = ", ".join(self._quotable(headings))
             seen = f"Found on line {line}: {listed}" if listed else f"No heading on line {line} is known"
-            raise UnreadableFile(
-                f"{source}: no heading for {', '.join(missing)}. {seen}. "
-                "Rename the headings, or say what they mean: --map HEADING=field."
-            )
+            advice = "Rename the headings, or say what they mean: --map HEADING=field."
+            whole = [heading for heading in headings if plain(heading) in map(plain, WHOLE_NAMES)]
+            if whole and {"firstName", "lastName"} & set(missing):
+                advice = (
+                    f"{whole[0]} holds the first and the last name together, and where one ends is not guessed: "
+                    f"write them into two columns, nome and sobrenome. {advice}"
+                )
+            raise UnreadableFile(f"{source}: no heading for {', '.join(missing)}. {seen}. {advice}")
         return found
 
     def _quotable(self, headings: Sequence[str]) -> list[str]:

@@ -107,6 +107,8 @@ class LoadResult:
 
     dry_run: bool
     files: tuple[FileLoaded, ...]
+    unreadable: tuple[str, ...] = ()
+    """A sentence about each file that was not loaded because it cannot be read."""
 
     @property
     def rows(self) -> int:
@@ -175,6 +177,7 @@ class LoadResult:
             "repairs": self.repairs,
             "warnings": self.warnings,
             "rejectedFiles": [str(path) for path in self.rejected_files],
+            "unreadable": list(self.unreadable),
             "files": [
                 {
                     "source": file.source,

@@ -1,0 +1,94 @@
+"""A file of sales: its columns, and its rejected rows as they come back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from toolkit.errors import InvalidField, UnreadableFile
+from toolkit.operations.register.bulk_load.headings import OWN, plain
+from toolkit.operations.register.bulk_load.rejects import Outputs
+from toolkit.operations.register.bulk_load.results import Tally
+from toolkit.operations.spreadsheets import Chunk, Table
+
+REQUIRED_COLUMNS: Final = ("saleId", "clientId", "utilityGroup", "isClientFinancialResponsible", "createdAt")
+OPTIONAL_COLUMNS: Final = ("partner", "completedAt")
+
+PORTUGUESE: Final = {
+    "saleId": ("ID da venda", "código da venda", "número da venda", "nº da venda", "venda"),
+    "clientId": ("ID do cliente", "código do cliente"),
+    "utilityGroup": ("grupo tarifário", "grupo"),
+    "isClientFinancialResponsible": (
+        "cliente é o responsável financeiro",
+        "cliente responsável financeiro",
+        "contratante paga",
+    ),
+    "createdAt": ("data da venda", "data de criação", "criada em", "criado em"),
+    "partner": ("parceiro",),
+    "completedAt": ("data de conclusão", "concluída em", "finalizada em"),
+}
+"""The usual headings beside the contract's, in any case, with or without accents and punctuation."""
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedSale:
+    """A row that was not taken over: its line in the file and every reason."""
+
+    line: int
+    invalid: tuple[InvalidField, ...]
+
+
+def columns_of(table: Table, path: Path) -> dict[str, str]:
+    """Contract name -> heading as written, for the columns that the file has.
+
+    Raises:
+        UnreadableFile: a required column is missing.
+    """
+    written = {plain(str(heading)): str(heading) for heading in reversed(table.rows.columns)}
+    found = {}
+    for name in REQUIRED_COLUMNS + OPTIONAL_COLUMNS:
+        understood = [written[key] for key in map(plain, (name, *PORTUGUESE[name])) if key in written]
+        if understood:
+            found[name] = understood[0]
+    lacking = [name for name in REQUIRED_COLUMNS if name not in found]
+    if lacking:
+        # Where nothing is a heading, this may be a row of data.
+        listed = f"Found: {', '.join(table.rows.columns)}" if found else "The file has no headings"
+        raise UnreadableFile(
+            f"{path}: the columns {', '.join(lacking)} are missing. {listed}. "
+            f"A sales file has {', '.join(REQUIRED_COLUMNS)} and may have {', '.join(OPTIONAL_COLUMNS)}, or their "
+            f"Portuguese names: {', '.join(PORTUGUESE[name][0] for name in REQUIRED_COLUMNS)}."
+        )
+    return found
+
+
+def hand_back(
+    table: Table, columns: dict[str, str], rejected: Sequence[RejectedSale], out: Path, name: str
+) -> tuple[Path, ...]:
+    """Write the rejected rows for people to correct, as those of clients."""
+    headings = [str(heading) for heading in table.rows.columns if str(heading) not in OWN]
+    place = {line: row for row, line in enumerate(table.lines.tolist())}
+    rows = table.rows.iloc[[place[each.line] for each in rejected]]
+    chunk = Chunk(
+        [pa.array(rows[heading].tolist(), pa.string()) for heading in headings],
+        np.array([each.line for each in rejected]),
+        0,
+    )
+    reasons = ["; ".join(f"{item.field}: {item.message}" for item in each.invalid) for each in rejected]
+    wrong = {
+        headings.index(columns[field]): np.array(
+            [field in {item.field for item in each.invalid} for each in rejected]
+        )
+        for field in columns
+    }
+    tally = Tally(len(table.rows) - len(rejected), len(rejected))
+    tally.reasons.update(f"{item.field}: {item.message}" for each in rejected for item in each.invalid)
+    with Outputs(out, name, table.layout.delimiter, headings) as outputs:
+        outputs.reject(chunk, reasons, wrong)
+        outputs.complete(tally)
+        return outputs.publish()[0]
