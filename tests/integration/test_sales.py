@@ -262,7 +262,6 @@ def test_the_command_prints_what_became_of_the_rows(
         "rejectedRows": [
             {"line": 3, "errors": [{"field": "isClientFinancialResponsible", "message": "Must be true or false"}]}
         ],
-        "unknownGroups": {},
         "differing": 0,
         "differingRows": [],
     }
