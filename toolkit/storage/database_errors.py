@@ -113,7 +113,8 @@ class ErrorTranslation:
                 "See: toolkit db check"
             )
         reason = f"{_first_line(error)} [{state}]" if state else type(error).__name__
-        return DatabaseError(f"The database at {self._address} refused: {reason}")
+        hint = ". See: toolkit db check" if state.startswith("23") and not self._embedded else ""
+        return DatabaseError(f"The database at {self._address} refused: {reason}{hint}")
 
     def _denied(self, said: str, statement: str | None) -> DatabaseError:
         """The object and the right that is missing, and who can give it."""

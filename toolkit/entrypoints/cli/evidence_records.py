@@ -84,9 +84,11 @@ def _cells(record: EvidenceRecord, requested: str) -> tuple[str, ...]:
 
 def _requester(record: EvidenceRecord) -> str:
     if record.account is None:
-        return f"{record.requested_by or 'unknown'} (not known for which partner)"
+        by = record.requested_by or "unknown"
+    return f"{by} (not known for which partner)"
     signed_in = "" if record.account == record.requested_by else f", signed in as {record.account}"
-    return f"{record.requested_by} ({f'for {record.partner}' if record.partner else 'an operator'}{signed_in})"
+    by = record.requested_by or "unknown"
+    return f"{by} ({f'for {record.partner}' if record.partner else 'an operator'}{signed_in})"
 
 
 def record_as_json(record: EvidenceRecord, ctx: Context) -> dict[str, Any]:

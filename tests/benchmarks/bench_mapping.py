@@ -1,0 +1,128 @@
+"""The audit of a service that is read through a mapping, beside the audit of the contract's own tables.
+
+Scale 1 is 400,000 sales with 1,000,000 evidence records. The other team's tables hold the same data under numbers
+as keys, with codes, bare times in two columns, a table of partners and the public name of a sale beside its key.
+An audit is: observe the service, of which nothing changed, and judge. Goal: at most 1.1 times the own tables.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from tests.benchmarks.bench_audit import _NOW, _SALES, _fill
+from toolkit.operations.judge.audit import run_audit
+from toolkit.operations.observe.service_history import observe_service
+from toolkit.storage import embedded, schema
+from toolkit.storage.database import Database
+from toolkit.storage.service_map import load_map
+
+_ROUNDS = 5
+
+
+def main(scale: float) -> None:
+    """Print both audits and their ratio."""
+    home = Path(tempfile.mkdtemp(prefix="bench-mapping-", dir="/tmp"))  # open to the account of PostgreSQL
+    try:
+        url = embedded.database_url(home)
+        own, mapped = Database(url, embedded=True), Database(url, embedded=True, mapped=True)
+        schema.upgrade(own, service_tables=True)
+        sales = max(100, round(_SALES * scale))
+        _fill(own, sales)
+        with own.raw() as connection:
+            connection.execute(_OTHER_TABLES.encode())
+        (home / "map.toml").write_text(_MAP)
+        schema.upgrade(mapped, service_map=load_map(home / "map.toml"))
+        for database in (own, mapped):
+            _audit(database)
+        assert [observed.changed for observed in observe_service(mapped, lambda: _NOW)] == [0, 0]
+        seconds: dict[Database, list[float]] = {own: [], mapped: []}
+        for _ in range(_ROUNDS):  # in turn, so that what else the machine does falls on both
+            for database, times in seconds.items():
+                started = time.perf_counter()
+                _audit(database)
+                times.append(time.perf_counter() - started)
+        floor, ours = (statistics.median(times) for times in seconds.values())
+        print(f"{sales:,} sales, {sales * 5 // 2:,} evidence records{'seconds':>12}  ratio")
+        print(f"{'audit of the own tables':44}{floor:>8.2f}  1.00")
+        print(f"{'audit through a mapping':44}{ours:>8.2f}  {ours / floor:.2f} (goal 1.1)", flush=True)
+        for database in seconds:
+            database.dispose()
+    finally:
+        embedded.stop(home)
+        shutil.rmtree(home)
+
+
+def _audit(database: Database) -> None:
+    observe_service(database, lambda: _NOW)
+    run_audit(database, clock=lambda: _NOW)
+
+
+_OTHER_TABLES = """
+    CREATE SCHEMA other;
+    CREATE TABLE other.parceiro (id int PRIMARY KEY, nome text NOT NULL);
+    INSERT INTO other.parceiro
+    SELECT row_number() OVER (ORDER BY partner), partner FROM (SELECT DISTINCT partner FROM sales) AS each;
+    CREATE TABLE other.venda (
+        id int PRIMARY KEY, codigo text NOT NULL UNIQUE, grupo smallint NOT NULL, fl_resp char(1) NOT NULL,
+        parceiro_id int NOT NULL REFERENCES other.parceiro, dia date NOT NULL, hora time NOT NULL,
+        concluida_em timestamp);
+    INSERT INTO other.venda
+    SELECT row_number() OVER (ORDER BY sales.id), sales.id, ascii(utility_group) - 64,
+           CASE WHEN is_client_financial_responsible THEN 'S' ELSE 'N' END, parceiro.id,
+           (created_at AT TIME ZONE 'UTC')::date, (created_at AT TIME ZONE 'UTC')::time,
+           completed_at AT TIME ZONE 'UTC'
+    FROM sales JOIN other.parceiro ON nome = partner;
+    CREATE TABLE other.prova (
+        id uuid PRIMARY KEY, venda_id int NOT NULL REFERENCES other.venda, tipo text NOT NULL, media text NOT NULL,
+        chave text NOT NULL, nome text NOT NULL, por text NOT NULL, criada_em timestamp NOT NULL,
+        expira_em timestamp);
+    CREATE INDEX ON other.prova (venda_id);
+    INSERT INTO other.prova
+    SELECT evidences.id, venda.id, left(evidence_type, 3) || length(evidence_type), type, object_key, file_name,
+           requested_by, requested_at AT TIME ZONE 'UTC', expires_at AT TIME ZONE 'UTC'
+    FROM evidences JOIN other.venda ON codigo = sale_id;
+    ANALYZE;
+"""
+
+_MAP = """
+timezone = "UTC"
+[clients]
+absent = true
+[addresses]
+absent = true
+[sales]
+from = "other.venda"
+[sales.columns]
+id = "codigo"
+client_id = { absent = true }
+utility_group = { column = "grupo", codes = { 1 = "A", 2 = "B", 3 = "C", 4 = "D" } }
+is_client_financial_responsible = { column = "fl_resp", codes = { S = true, N = false } }
+partner = { column = "nome", table = "other.parceiro", key = "id", by = "parceiro_id" }
+created_at = { date = "dia", time = "hora" }
+completed_at = "concluida_em"
+[evidences]
+from = "other.prova"
+[evidences.columns]
+id = "id"
+sale_id = { column = "codigo", table = "other.venda", key = "id", by = "venda_id" }
+file_name = "nome"
+file_format = "media"
+type = "media"
+object_key = "chave"
+requested_by = "por"
+requested_at = "criada_em"
+expires_at = "expira_em"
+[evidences.columns.evidence_type]
+column = "tipo"
+[evidences.columns.evidence_type.codes]
+POV3 = "POV"
+AUT3 = "AUT"
+KYC3 = "KYC"
+DOC15 = "DOC_CONTRATANTE"
+DOC26 = "DOC_RESPONSAVEL_FINANCEIRO"
+DOC40 = "DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO"
+"""
