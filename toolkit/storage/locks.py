@@ -26,6 +26,8 @@ class Lock(Enum):
     """Clients are loaded: two loads at once could each register what is in both files."""
     CREDENTIALS = 0x63726564
     """A manifest gets its credentials: two at once could each make a record for the same file."""
+    OPEN_FORMS = 0x666F726D
+    """The open forms of one sale are counted: two requests at once could each take the last place."""
     SALES_LOAD = 0x6D657267
     """Sales are merged from a file: two with the same new sale would fail each other."""
     OBJECT_HISTORY = 0x73796E63
@@ -50,6 +52,13 @@ def take(connection: Connection, lock: Lock) -> None:
     """
     _check_order(connection, lock)
     connection.execute(sa.select(sa.func.pg_advisory_xact_lock(lock.value)))
+    _note(connection, lock)
+
+
+def take_for(connection: Connection, lock: Lock, name: str) -> None:
+    """Wait for the lock of one thing, such as a sale, and hold it as ``take`` does."""
+    _check_order(connection, lock)
+    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(lock.value, sa.func.hashtext(name))))
     _note(connection, lock)
 
 

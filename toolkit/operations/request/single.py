@@ -21,6 +21,7 @@ from toolkit.operations.access.own_sales import OWN_SALE, own_sale_parameters
 from toolkit.operations.prove.custody_log import TELL_ISSUED
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
+from toolkit.storage.locks import Lock, take_for
 from toolkit.storage.service_map.keys import next_id
 from toolkit.storage.service_map.writing import require_writable
 from toolkit.storage.tables import evidence_requests, evidences
@@ -111,7 +112,7 @@ def _store(database: Database, record: Mapping[str, Any], open_forms: int | None
         if connection.execute(_ISSUE, {**record, "open_forms": far_below}).first() is not None:
             return
     with database.transaction() as connection:
-        connection.execute(_ONE_AT_A_TIME, record)
+        take_for(connection, Lock.OPEN_FORMS, record["sale_id"])
         if connection.execute(_ISSUE, {**record, "open_forms": open_forms}).first() is not None:
             return
         open_until = connection.execute(_OPEN_UNTIL, record).scalar_one_or_none()
@@ -147,8 +148,6 @@ _ISSUE: Final = sa.text(
     """  # noqa: S608
 ).bindparams(*(sa.bindparam(column.name, type_=column.type) for column in evidences.columns))
 """One statement looks for the sale, stores the record and tells of it: there is no moment in between."""
-
-_ONE_AT_A_TIME: Final = sa.text("SELECT pg_advisory_xact_lock(0x666f726d, hashtext(:sale_id))")
 
 _OPEN_UNTIL: Final = sa.text(
     f"WITH {OWN_SALE} SELECT min(open.expires_at) FROM own_sale, ({_OPEN_FORMS}) AS open"  # noqa: S608
