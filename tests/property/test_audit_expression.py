@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from toolkit.domain.contents import Coverage
 from toolkit.domain.evidence import EvidenceType, FileKind, UtilityGroup
 from toolkit.domain.findings import Verdict
+from toolkit.domain.report_cells import SEPARATOR
 from toolkit.domain.rules import (
     GROUP_RULES,
     Evidence,
@@ -33,7 +34,6 @@ from toolkit.operations.judge.audit.expression import (
     EVIDENCES,
     OBJECTS,
     SALES,
-    SEPARATOR,
     missing_evidence,
 )
 from toolkit.storage.database import Database, raw

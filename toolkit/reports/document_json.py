@@ -41,10 +41,10 @@ from zoneinfo import ZoneInfo
 import pandas as pd
 
 from toolkit.domain.integrity import IntegrityFinding
+from toolkit.domain.report_cells import REPORT, items
 from toolkit.operations.judge.audit import AuditResult
-from toolkit.operations.judge.audit.expression import items
 from toolkit.reports.document_life import life_lists, life_summary, records
-from toolkit.reports.report import MOMENTS, STEM, Report, known
+from toolkit.reports.report import MOMENTS, Report, known
 from toolkit.reports.times import iso, iso_column, iso_exact
 
 
@@ -80,7 +80,7 @@ def summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
     """Everything but the rows."""
     source = result.source
     return {
-        "report": STEM,
+        "report": REPORT,
         "asOf": iso_exact(result.as_of, timezone),
         "sales": result.sales,
         "compliant": result.compliant,

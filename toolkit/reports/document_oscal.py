@@ -16,8 +16,9 @@ import pandas as pd
 
 from toolkit.domain.codes import CODES, Code, Subject
 from toolkit.domain.finding_life import NAMESPACE, FindingStatus
+from toolkit.domain.report_cells import REPORT
 from toolkit.operations.judge.audit import AuditResult
-from toolkit.reports.report import STEM, Report, tuples
+from toolkit.reports.report import Report, tuples
 from toolkit.reports.times import iso_exact
 
 OSCAL_VERSION: Final = "1.2.3"
@@ -67,7 +68,7 @@ def assessment_results(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any
         "assessment-results": {
             "uuid": str(audit),
             "metadata": {
-                "title": STEM,
+                "title": REPORT,
                 "last-modified": moment,
                 "version": moment,
                 "oscal-version": OSCAL_VERSION,

@@ -17,7 +17,7 @@ import typst
 
 from toolkit.domain.codes import CODES
 from toolkit.domain.findings import Reason
-from toolkit.operations.judge.audit.expression import items
+from toolkit.domain.report_cells import items
 from toolkit.reports import wording
 from toolkit.reports.charts import Chart, Segment, charts, shares
 from toolkit.reports.document_json import fingerprint

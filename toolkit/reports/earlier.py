@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
-from toolkit.reports.report import STEM
+from toolkit.domain.report_cells import REPORT
 
 MANIFEST: Final = "manifest.json"
 INDEX: Final = "index.html"
@@ -66,7 +66,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
         names = [Path(each["name"]) for each in found["files"] if each["sha256"]]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return found if all(name.name == str(name) and str(name).startswith(STEM) for name in names) else None
+    return found if all(name.name == str(name) and str(name).startswith(REPORT) for name in names) else None
 
 
 def digest(path: Path) -> str:

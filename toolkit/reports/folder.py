@@ -13,12 +13,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from toolkit.domain.report_cells import REPORT
 from toolkit.errors import ReportError
 from toolkit.operations.private_folder import PrivateFolder
 from toolkit.operations.progress import Progress, Quiet
 from toolkit.reports import index
 from toolkit.reports.earlier import INDEX, MANIFEST, digest, keep_earlier
-from toolkit.reports.report import STEM, Report
+from toolkit.reports.report import Report
 from toolkit.reports.times import iso, iso_exact
 
 Writer = Callable[[Report, Path], None]
@@ -52,7 +53,7 @@ def write_files(
     Raises:
         ReportError: the folder cannot be made or written.
     """
-    names = [f"{STEM}.{each}" for each in writers]
+    names = [f"{REPORT}.{each}" for each in writers]
     told = progress or Quiet()
     try:
         folder = PrivateFolder(out)
@@ -89,7 +90,7 @@ def verify_files(folder: Path) -> list[VerifiedFile]:
     recorded = _recorded(folder)
     present = {path.name for path in folder.iterdir() if path.is_file()}
     found = [VerifiedFile(name, _state(folder / name, sha256)) for name, sha256 in recorded.items()]
-    added = sorted(name for name in present - recorded.keys() if name.startswith(STEM))
+    added = sorted(name for name in present - recorded.keys() if name.startswith(REPORT))
     return found + [VerifiedFile(name, FileState.ADDED) for name in added]
 
 
@@ -109,7 +110,7 @@ def _identity(report: Report) -> dict[str, Any]:
 def _write_manifest(report: Report, folder: Path, names: list[str], kept: list[dict[str, Any]]) -> None:
     result = report.result
     document: dict[str, Any] = {
-        "report": STEM,
+        "report": REPORT,
         **_identity(report),
         "madeAt": iso(result.made_at, report.timezone),
         "sales": result.sales,

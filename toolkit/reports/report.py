@@ -12,9 +12,6 @@ import pandas as pd
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports.language import ENGLISH, Language
 
-STEM: Final = "missing-evidence"
-"""What every file of a report is called, before its format."""
-
 MOMENTS: Final = ("createdAt", "completedAt", "oldestRequest")
 """The columns of the rows that hold times."""
 

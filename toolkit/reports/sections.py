@@ -14,6 +14,7 @@ import pandas as pd
 
 from toolkit.domain.codes import CODES, Owner
 from toolkit.domain.finding_life import FindingStatus
+from toolkit.domain.report_cells import items
 from toolkit.reports import wording
 from toolkit.reports.report import Report, known, tuples
 
@@ -211,7 +212,7 @@ def _warned(report: Report) -> Section:
     warning = {True: say("sale without a client"), False: ""}
     rows = []
     for row in tuples(known(report.result.warned)):
-        problems = [say(CODES[each].name) for each in row.problems.split("|") if each]
+        problems = [say(CODES[each].name) for each in items(row.problems)]
         listed = "; ".join(filter(None, [*problems, warning[row.clientId is None]]))
         rows.append((row.saleId, listed, row.partner or "", row.createdAt))
     return Section(

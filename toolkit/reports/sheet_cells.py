@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from toolkit.domain.codes import CODES
 from toolkit.domain.findings import Status
-from toolkit.operations.judge.audit.expression import items
+from toolkit.domain.report_cells import items
 from toolkit.operations.spreadsheets.xlsx_parts import Style
 from toolkit.operations.spreadsheets.xlsx_writer import CELL_CHARACTERS, Cells, Form
 from toolkit.reports import wording

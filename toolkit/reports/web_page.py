@@ -25,13 +25,13 @@ from toolkit.domain.codes import CODES
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.domain.findings import Problem, Reason, Status
 from toolkit.domain.integrity import IntegrityProblem
+from toolkit.domain.report_cells import REPORT, items
 from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
-from toolkit.operations.judge.audit.expression import items
 from toolkit.reports import web_data, wording
 from toolkit.reports.charts import charts, shares
 from toolkit.reports.language import Language
 from toolkit.reports.language import language as language_of
-from toolkit.reports.report import STEM, Report, known, tuples
+from toolkit.reports.report import Report, known, tuples
 from toolkit.reports.sections import Cell, Section, cell_text, sections
 from toolkit.reports.wording import told
 
@@ -132,7 +132,7 @@ def _context(report: Report) -> dict[str, Any]:
         "shown": min(len(result.rows), STATIC_ROWS),
         "filters": _filters(report),
         "sections": [_section(each, report) for each in sections(report)],
-        "files": [f"{STEM}.{each}" for each in report.formats if each != "html"],
+        "files": [f"{REPORT}.{each}" for each in report.formats if each != "html"],
         "words": _words(language),
         "glossary": {language.text(word): language.text(text) for word, text in wording.GLOSSARY.items()},
         "codes": told(wording.MEANINGS, language),

@@ -19,8 +19,8 @@ import pandas as pd
 
 from toolkit.domain.codes import CODES
 from toolkit.domain.findings import Reason, Status
+from toolkit.domain.report_cells import items
 from toolkit.errors import ReportError
-from toolkit.operations.judge.audit.expression import items
 from toolkit.operations.spreadsheets.xlsx_parts import Looks, Style, column_name
 from toolkit.operations.spreadsheets.xlsx_writer import SHEET_NAME, SHEET_ROWS, Cells, Workbook
 from toolkit.reports import sheet_cells, wording

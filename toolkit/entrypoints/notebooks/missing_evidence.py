@@ -11,6 +11,7 @@ import pandas as pd
 
 from toolkit.domain.codes import CODES
 from toolkit.domain.findings import Reason, Status
+from toolkit.domain.report_cells import items
 from toolkit.entrypoints.auditing import audit
 from toolkit.entrypoints.notebooks.display import (
     BAD,
@@ -120,7 +121,7 @@ def _file_findings(result: AuditResult) -> Grid:
 
 
 def _pieces(row: Any) -> str:
-    pieces = zip(row.missing.split("|"), row.reasons.split("|"), strict=True)
+    pieces = zip(items(row.missing), items(row.reasons), strict=True)
     return ", ".join(f"{piece} ({reason})" for piece, reason in pieces if piece)
 
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from toolkit.domain.evidence import KIND_OF, EvidenceType, FileKind
 from toolkit.domain.findings import Problem, Status
+from toolkit.domain.report_cells import REPORT, items
 from toolkit.errors import UnreadableFile
 from toolkit.operations import Clock
 from toolkit.operations.progress import Progress
@@ -20,17 +21,16 @@ from toolkit.operations.request.existing_records import sales_with_kyc
 from toolkit.operations.request.manifest import judged
 from toolkit.operations.request.single import UploadLimits
 from toolkit.operations.spreadsheets import read_table
+from toolkit.operations.spreadsheets.formulas import as_written
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 
-REPORT_NAME: Final = "missing-evidence.csv"
+REPORT_NAME: Final = f"{REPORT}.csv"
 """The file of a report folder that lists what is missing."""
 
 _COLUMNS: Final = ("saleId", "status", "missing")
 _SAFE_NAME: Final = 200
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
-_GUARDED: Final = re.compile(r"\A'(?='*[=+\-@\t\r\n])")
-"""What a CSV report puts before a cell that a spreadsheet would take for a formula."""
 
 
 class LeftOutReason(StrEnum):
@@ -120,13 +120,13 @@ def _reported_sales(path: Path) -> list[_ReportedSale]:
     rows = table.rows.assign(problems=table.rows.get("problems", ""))
     cells = zip(table.lines.tolist(), *(rows[name].tolist() for name in (*_COLUMNS, "problems")), strict=True)
     return [
-        _ReportedSale(line, _GUARDED.sub("", sale_id, count=1), status, _listed(missing), _listed(problems))
+        _ReportedSale(line, as_written(sale_id), status, _listed(missing), _listed(problems))
         for line, sale_id, status, missing, problems in cells
     ]
 
 
 def _listed(cell: str) -> tuple[str, ...]:
-    return tuple(filter(None, cell.split("|")))
+    return tuple(items(cell))
 
 
 def _left_out(database: Database, bucket: Bucket, sales: list[_ReportedSale], now: datetime) -> list[LeftOut]:

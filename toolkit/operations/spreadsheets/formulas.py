@@ -28,6 +28,11 @@ def harmless(text: str) -> str:
     return f"'{text}" if _PATTERN.match(text) else text
 
 
+def as_written(text: str) -> str:
+    """The text as it was before ``harmless``."""
+    return text[1:] if text.startswith("'") and _PATTERN.match(text[1:]) else text
+
+
 def escape(cells: pa.StringArray) -> pa.StringArray:
     """The cells of a column, each ``harmless``."""
     return pc.replace_substring_regex(cells, f"^({_FORMULA})", r"'\1") if _may_hold_formulas(cells) else cells

@@ -20,6 +20,7 @@ from ibis.expr.types import BooleanValue, StringValue
 from toolkit.domain.contents import Coverage
 from toolkit.domain.evidence import KIND_OF, EvidenceType, UtilityGroup
 from toolkit.domain.findings import Problem, Reason, Status
+from toolkit.domain.report_cells import SEPARATOR
 from toolkit.domain.rules import (
     COMBINED,
     GROUP_RULES,
@@ -73,9 +74,6 @@ OBJECTS: Final = ibis.schema(
 that was found in them; ``coverage`` is a ``Coverage``.
 """
 
-SEPARATOR: Final = "|"
-"""Between the items of ``missing``, ``reasons``, ``problems`` and ``counted``."""
-
 COVERAGES: Final = {
     Coverage.VERIFIED: "verified",
     Coverage.FIRST_BYTES: "first_bytes",
@@ -104,11 +102,6 @@ def missing_evidence(sales: Table, evidences: Table, objects: Table, as_of: date
     """
     attempts = _attempts(evidences, objects, as_of)
     return _with_lists(_with_status(_with_best_attempts(sales, attempts)))
-
-
-def items(joined: str) -> list[str]:
-    """The items of one of the lists."""
-    return joined.split(SEPARATOR) if joined else []
 
 
 def _attempts(evidences: Table, objects: Table, as_of: datetime) -> Table:

@@ -10,7 +10,7 @@ import pandas as pd
 from toolkit.domain.codes import SaleWarning, missing_code
 from toolkit.domain.finding_life import file_finding_ids, finding_id
 from toolkit.domain.integrity import IntegrityFinding
-from toolkit.operations.judge.audit.expression import SEPARATOR
+from toolkit.domain.report_cells import SEPARATOR
 
 COLUMNS: Final = ("id", "code", "sale_id", "partner", "utility_group", "reason")
 

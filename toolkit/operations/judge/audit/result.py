@@ -17,10 +17,11 @@ from toolkit.domain.evidence import EvidenceType, UtilityGroup
 from toolkit.domain.finding_life import FindingStatus, file_finding_ids
 from toolkit.domain.findings import Problem, Reason, Status
 from toolkit.domain.integrity import IntegrityFinding
+from toolkit.domain.report_cells import items
 from toolkit.domain.rules import GROUP_RULES
 from toolkit.errors import InvalidInput
 from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
-from toolkit.operations.judge.audit.expression import COVERAGES, items
+from toolkit.operations.judge.audit.expression import COVERAGES
 from toolkit.operations.judge.audit.life import Life
 from toolkit.operations.judge.audit.source import Source
 from toolkit.operations.verify.contents import Verified
