@@ -25,6 +25,7 @@ from toolkit.storage import tables
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 NAMES = ("01_bulk_load_clients", "02_request_credentials", "03_missing_evidence_report", "04_job_history")
+QUESTIONS = ("05_one_sale", "06_compare_moments", "07_partners", "08_verify_contents", "09_load_sales")
 
 
 def notebook(name: str) -> nbformat.NotebookNode:
@@ -32,10 +33,10 @@ def notebook(name: str) -> nbformat.NotebookNode:
 
 
 def test_these_are_the_notebooks():
-    assert sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb")) == sorted(NAMES)
+    assert sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb")) == sorted((*NAMES, *QUESTIONS))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *QUESTIONS])
 def test_a_notebook_is_text_parameters_imports_one_call_and_a_display(name):
     cells = notebook(name).cells
     assert [cell.cell_type for cell in cells] == ["markdown", "code", "code", "code", "markdown", "code"]
@@ -51,7 +52,7 @@ def test_a_notebook_is_text_parameters_imports_one_call_and_a_display(name):
     assert all(not cell.get("outputs") for cell in cells)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *QUESTIONS])
 def test_every_parameter_has_a_comment_and_reaches_the_call(name):
     parameters = read_parameters(notebook(name))
     assert all(parameter.comment for parameter in parameters.values())
@@ -84,6 +85,27 @@ def test_each_runs_by_papermill_from_anywhere(embedded_environment, database, mo
     assert (tmp_path / "reports").is_dir()
     assert history["runs"] == 0
     assert "Nothing ran yet" in outputs(ran[NAMES[3]])
+
+
+def test_the_notebooks_for_questions_run_by_papermill(embedded_environment, database, monkeypatch, tmp_path):
+    Story(database).sale("S-1")
+    for variable, value in embedded_environment.items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.chdir(tmp_path)
+    given = {"05_one_sale": {"sale_id": "S-1"}}
+    ran = {
+        name: papermill.execute_notebook(
+            NOTEBOOKS / f"{name}.ipynb", tmp_path / f"{name}.ipynb", given.get(name, {}), progress_bar=False
+        )
+        for name in QUESTIONS
+    }
+    [sale], [changes], [partners], [verified], [sales] = (results_of(executed) for executed in ran.values())
+    assert (sale["status"], sale["needsAttention"]) == ("incomplete", True)
+    assert "MISSING_POV" in outputs(ran["05_one_sale"])
+    assert changes["resolved"] == 0
+    assert partners["partners"] == 1
+    assert (verified["verified"], verified["needsAttention"]) == (0, False)
+    assert sales["rows"] == 0
 
 
 def test_a_mistake_is_told_in_one_line(embedded_environment, tmp_path, capsys):

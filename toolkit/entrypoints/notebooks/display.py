@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
@@ -130,16 +131,52 @@ def _ink(colour: str) -> str:
     return "black" if 0.3 * red + 0.6 * green + 0.1 * blue > 153 else "white"
 
 
+_SORTING: Final = """(name) => {
+  for (const place of document.getElementsByClassName(name)) {
+    const table = place.querySelector("table");
+    if (!table || place.dataset.ready) continue;
+    place.dataset.ready = "yes";
+    const rows = [...table.tBodies[0].rows];
+    const value = (row, at) => row.cells[at].dataset.value ?? row.cells[at].textContent;
+    [...table.tHead.rows[0].cells].forEach((heading, at) => {
+      let way = -1;
+      heading.tabIndex = 0;
+      heading.style.cursor = "pointer";
+      const sort = () => {
+        way = -way;
+        const compare = new Intl.Collator(undefined, { numeric: true }).compare;
+        rows.sort((one, other) => way * compare(value(one, at), value(other, at)));
+        table.tBodies[0].append(...rows);
+      };
+      heading.addEventListener("click", sort);
+      heading.addEventListener("keydown", (event) => event.key === "Enter" && sort());
+    });
+    const filter = Object.assign(document.createElement("input"), { type: "search", placeholder: "Filter" });
+    filter.setAttribute("aria-label", "Filter");
+    filter.addEventListener("input", () => {
+      const wanted = filter.value.toLowerCase();
+      for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+    });
+    if (rows.length > 5) place.before(filter);
+  }
+}"""
+"""Makes a table sortable and filterable by what it shows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table of the first ``SHOWN`` rows; ``total`` tells how many there are where ``rows`` holds fewer."""
+    """A table of the first ``SHOWN`` rows; ``total`` tells how many there are where ``rows`` holds fewer.
+
+    Where the notebook was run, its script lets it be sorted and filtered; JupyterLab strips the script from a
+    notebook that somebody else has run, and the table stays readable.
+    """
 
     heading: str
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
     total: int = 0
 
-    SHOWN: ClassVar = 20
+    SHOWN: ClassVar = 500
 
     def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """As HTML, and as tab-separated text."""
@@ -147,13 +184,15 @@ class Grid:
             f'<th style="text-align:left;padding:4px 12px 4px 0">{escape(name)}</th>' for name in self.columns
         )
         rows = self.rows[: self.SHOWN]
+        place = f"grid-{sha256(repr((self.heading, self.columns, rows)).encode()).hexdigest()[:12]}"
         body = "".join(f"<tr>{''.join(_cell(value) for value in row)}</tr>" for row in rows)
         total = max(self.total, len(self.rows))
         note = f'<div style="opacity:.75;margin-top:4px">The first {len(rows)} of {total:,}.</div>'
         markup = (
             f'<div style="font-weight:600;margin:10px 0 4px">{escape(self.heading)}</div>'
-            f'<table style="border-collapse:collapse"><thead><tr style="border-bottom:{_EDGE}">{head}</tr></thead>'
-            f"<tbody>{body}</tbody></table>{note if total > len(rows) else ''}"
+            f'<div class="{place}" style="max-height:32em;overflow:auto"><table style="border-collapse:collapse">'
+            f'<thead><tr style="border-bottom:{_EDGE}">{head}</tr></thead><tbody>{body}</tbody></table></div>'
+            f"{note if total > len(rows) else ''}<script>({_SORTING})('{place}')</script>"
         )
         lines = ["\t".join(str(value) for value in row) for row in (self.columns, *rows)]
         return {"text/html": markup, "text/plain": "\n".join([self.heading, *lines])}, {}
@@ -161,7 +200,8 @@ class Grid:
 
 def _cell(value: object) -> str:
     if isinstance(value, int):
-        return f'<td style="text-align:right;vertical-align:top;padding:3px 12px 3px 0">{_number(value)}</td>'
+        style = "text-align:right;vertical-align:top;padding:3px 12px 3px 0"
+        return f'<td data-value="{value}" style="{style}">{_number(value)}</td>'
     text = str(value)
     wrap = "normal" if len(text) > _NO_WRAP else "nowrap"
     style = f"text-align:left;vertical-align:top;white-space:{wrap};padding:3px 12px 3px 0"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
-from datetime import tzinfo
 from pathlib import Path
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 import pandas as pd
 
@@ -32,6 +33,8 @@ from toolkit.entrypoints.timestamps import parse_timestamp
 from toolkit.errors import SettingsError
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports import DEFAULT_FORMATS, chosen, write_report
+from toolkit.reports.language import Language, default_language
+from toolkit.reports.language import language as language_of
 from toolkit.reports.wording import headline, notices
 
 _STATUS_COLOURS: Final = {Status.COMPLIANT: GOOD, Status.INCOMPLETE: DOUBTFUL, Status.CONFLICT: BAD}
@@ -48,21 +51,27 @@ _REASON_COLOURS: Final = {
 
 @told_plainly
 def missing_evidence_report(
-    *, as_of: str = "", out: str = "reports", formats: str = ",".join(DEFAULT_FORMATS), sync: bool = True
+    *,
+    as_of: str = "",
+    out: str = "reports",
+    formats: str = ",".join(DEFAULT_FORMATS),
+    sync: bool = True,
+    language: str = "",
 ) -> Shown[AuditResult]:
     """Judge all sales by the evidence that lies in the bucket, and write the report into the folder ``out``.
 
     ``as_of`` is a moment in the past, empty for now. With ``sync`` an audit of now looks at the sales and the
-    bucket first; an audit of the past takes what was seen then.
+    bucket first; an audit of the past takes what was seen then. ``language`` is that of the files for people.
     """
     wanted = chosen(formats.split(","))
+    spoken = language_of(language) if language.strip() else default_language(os.environ)
     if not str(out).strip():
         raise SettingsError("out must name the folder for the report.")
     with application() as opened:
         now, timezone = opened.clock(), opened.settings.timezone
         moment = parse_timestamp(as_of, timezone=timezone, now=now) if as_of.strip() else None
         result = audit(opened, as_of=moment, sync=sync, with_file_findings=True, progress=NotebookProgress())
-    written = write_report(result, given_path(out), wanted, timezone=timezone)
+    written = write_report(result, given_path(out), wanted, timezone=timezone, language=spoken)
     counts = {
         "job": "missing_evidence_report",
         "sales": result.sales,
@@ -72,19 +81,19 @@ def missing_evidence_report(
         "written": [str(path) for path in written],
         "needsAttention": result.open > 0,
     }
-    return Shown(result, _parts(result, written, timezone), counts)
+    return Shown(result, _parts(result, written, timezone, spoken), counts)
 
 
-def _parts(result: AuditResult, written: Sequence[Path], timezone: tzinfo) -> list[Part]:
+def _parts(result: AuditResult, written: Sequence[Path], timezone: ZoneInfo, spoken: Language) -> list[Part]:
     facts = [
         Fact("sales", result.sales),
         Fact("compliant", result.compliant, GOOD),
         Fact("incomplete", result.incomplete, DOUBTFUL),
         Fact("in conflict", result.conflict, BAD),
     ]
-    as_of = f"As of {result.as_of.astimezone(timezone):%Y-%m-%d %H:%M %z}."
-    parts: list[Part] = [Facts(headline(result), facts, as_of), Files("The report", written)]
-    parts += [Remark("Note", text) for text in notices(result)]
+    as_of = f"{spoken.text('As of')} {spoken.moment(result.as_of, timezone)}."
+    parts: list[Part] = [Facts(headline(result, spoken), facts, as_of), Files("The report", written)]
+    parts += [Remark("Note", text) for text in notices(result, spoken, timezone)]
     parts.append(Bars("Sales by utility group", _counts(result.by_group, "utilityGroup"), _texts(_STATUS_COLOURS)))
     missing = {name: row for name, row in _counts(result.missing, "evidenceType").items() if any(row.values())}
     if missing:

@@ -1,0 +1,60 @@
+"""Notebook 06: the findings of two moments compared, such as the ends of two months."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pandas as pd
+
+from toolkit.entrypoints.auditing import audit
+from toolkit.entrypoints.notebooks.display import BAD, GOOD, QUIET, Bars, Fact, Facts, Grid, Part, Shown
+from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
+from toolkit.entrypoints.timestamps import parse_timestamp
+from toolkit.operations.judge.audit import AuditResult
+from toolkit.operations.judge.findings.changes import Changes, changes_between
+from toolkit.reports.times import readable
+
+_COLOURS = {"compliant": GOOD, "incomplete": "#e09a2d", "conflict": BAD}
+
+
+@told_plainly
+def compare_moments(*, earlier: str = "", later: str = "") -> Shown[Changes]:
+    """Compare the audits of two past moments; empty ones are a month ago, and now."""
+    with application() as opened:
+        now, zone = opened.clock(), opened.settings.timezone
+        last = parse_timestamp(later, timezone=zone, now=now) if later.strip() else now
+        first = parse_timestamp(earlier, timezone=zone, now=now) if earlier.strip() else last - timedelta(days=30)
+        changes = changes_between(opened.database, first, last)
+        before, after = (audit(opened, as_of=moment) for moment in (first, last))
+    counts = {
+        "job": "compare_moments",
+        **{kind: len(getattr(changes, kind)) for kind in ("new", "resolved", "reopened", "open")},
+        "needsAttention": bool(changes.new or changes.reopened),
+    }
+    names = [readable(moment, zone) for moment in (first, last)]
+    return Shown(changes, _parts(changes, before, after, names), counts)
+
+
+def _parts(changes: Changes, before: AuditResult, after: AuditResult, names: list[str]) -> list[Part]:
+    facts = [
+        Fact("new", len(changes.new), BAD if changes.new else QUIET),
+        Fact("back again", len(changes.reopened), BAD if changes.reopened else QUIET),
+        Fact("resolved", len(changes.resolved), GOOD if changes.resolved else QUIET),
+        Fact("still open", len(changes.open)),
+    ]
+    sales = {
+        name: {"compliant": result.compliant, "incomplete": result.incomplete, "conflict": result.conflict}
+        for name, result in zip(names, (before, after), strict=True)
+    }
+    parts: list[Part] = [Facts(f"Findings from {names[0]} to {names[1]}", facts), Bars("Sales", sales, _COLOURS)]
+    for heading, kind in (("New", "new"), ("Back again", "reopened"), ("Resolved", "resolved")):
+        ids = set(map(str, getattr(changes, kind)))
+        if ids:
+            parts.append(_findings(heading, after.life.findings, ids))
+    return parts
+
+
+def _findings(heading: str, findings: pd.DataFrame, ids: set[str]) -> Grid:
+    columns = ["saleId", "code", "severity", "partner", "owner"]
+    rows = findings.loc[findings["id"].isin(ids), columns].astype(object)
+    return Grid(heading, columns, rows.where(rows.notna(), "").to_numpy().tolist())

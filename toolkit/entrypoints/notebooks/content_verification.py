@@ -1,0 +1,50 @@
+"""Notebook 08: verify the contents of the files in the bucket."""
+
+from __future__ import annotations
+
+from toolkit.entrypoints.notebooks.display import BAD, DOUBTFUL, GOOD, QUIET, Bars, Fact, Facts, Part, Shown
+from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
+from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
+from toolkit.errors import SettingsError
+from toolkit.operations.observe.bucket_sync import sync_bucket
+from toolkit.operations.verify.contents import Budget, Verified, verify_contents
+
+
+@told_plainly
+def content_verification(*, minutes: int = 10) -> Shown[Verified]:
+    """Read the files that were not verified yet for at most so many minutes, and tell what is wrong with them."""
+    if type(minutes) is not int or minutes < 1:
+        raise SettingsError("minutes must be a whole number above zero.")
+    with application() as opened:
+        progress = NotebookProgress()
+        sync_bucket(opened.database, opened.bucket, clock=opened.clock, progress=progress)
+        verified = verify_contents(
+            opened.database,
+            opened.bucket,
+            clock=opened.clock,
+            budget=Budget(seconds=minutes * 60),
+            progress=progress,
+        )
+    counts = {
+        "job": "content_verification",
+        "verified": verified.verified,
+        "unusable": verified.unusable,
+        "left": verified.left,
+        "needsAttention": verified.unusable > 0 or verified.unreadable > 0,
+    }
+    return Shown(verified, _parts(verified), counts)
+
+
+def _parts(verified: Verified) -> list[Part]:
+    facts = [
+        Fact("verified", verified.verified, GOOD),
+        Fact("unusable", verified.unusable, BAD if verified.unusable else QUIET),
+        Fact("unreadable", verified.unreadable, BAD if verified.unreadable else QUIET),
+        Fact("left for the next time", verified.left, DOUBTFUL if verified.left else QUIET),
+    ]
+    hint = "Notebook 03 names the sales of unusable files." if verified.unusable else ""
+    problems = {str(problem): number for problem, number in verified.problems.items() if number}
+    if verified.wrong_kind:
+        problems["WRONG_KIND"] = verified.wrong_kind
+    parts: list[Part] = [Facts("Files", facts, hint)]
+    return [*parts, Bars.ranked("What is wrong with unusable files", problems, BAD)] if problems else parts

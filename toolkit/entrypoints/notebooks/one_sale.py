@@ -1,0 +1,60 @@
+"""Notebook 05: everything about one sale."""
+
+from __future__ import annotations
+
+from zoneinfo import ZoneInfo
+
+from toolkit.domain.codes import CODES
+from toolkit.domain.findings import Status
+from toolkit.entrypoints.auditing import deadlines_of
+from toolkit.entrypoints.notebooks.display import BAD, DOUBTFUL, GOOD, Fact, Facts, Grid, Part, Shown
+from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
+from toolkit.operations.judge.sale_case import SaleCase, sale_case
+from toolkit.reports.report import tuples
+from toolkit.reports.times import readable
+
+_COLOURS = {Status.COMPLIANT: GOOD, Status.INCOMPLETE: DOUBTFUL, Status.CONFLICT: BAD}
+
+
+@told_plainly
+def one_sale(*, sale_id: str = "") -> Shown[SaleCase | None]:
+    """Show what is known about a sale: its status, its records and files, its findings, and what to do."""
+    if not sale_id.strip():
+        nothing = Facts("No sale was named", [], "Set sale_id to the id of a sale.")
+        return Shown(None, [nothing], {"job": "one_sale", "saleId": "", "needsAttention": False})
+    with application() as opened:
+        zone = opened.settings.timezone
+        case = sale_case(opened.database, sale_id.strip(), clock=opened.clock, deadlines=deadlines_of(opened))
+    counts = {
+        "job": "one_sale",
+        "saleId": case.sale_id,
+        "status": str(case.verdict.status),
+        "needsAttention": case.verdict.status is not Status.COMPLIANT,
+    }
+    return Shown(case, _parts(case, zone), counts)
+
+
+def _parts(case: SaleCase, zone: ZoneInfo) -> list[Part]:
+    status = case.verdict.status
+    facts = [
+        Fact("status", str(status), _COLOURS[status]),
+        Fact("utility group", case.utility_group),
+        Fact("partner", case.partner or "none"),
+        Fact("created", readable(case.created_at, zone)),
+        Fact("completed", readable(case.completed_at, zone) if case.completed_at else "no"),
+    ]
+    steps = [(code, CODES[code].meaning, remedy) for code, remedy in case.next_steps]
+    records = [
+        (each.evidence_type, each.told_state, readable(each.requested_at, zone), each.requested_by or "not noted")
+        for each in case.records
+    ]
+    findings = [
+        (row.code, row.status, row.severity, readable(row.firstSeen, zone), readable(row.dueAt, zone))
+        for row in tuples(case.findings)
+    ]
+    return [
+        Facts(f"Sale {case.sale_id}", facts),
+        Grid("What to do", ["code", "meaning", "remedy"], steps),
+        Grid("Evidence records", ["type", "state", "requested", "by"], records),
+        Grid("Findings", ["code", "status", "weight", "first seen", "due"], findings),
+    ]

@@ -1,0 +1,44 @@
+"""Notebook 07: the partners, those with the most overdue findings first."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from toolkit.entrypoints.auditing import audit
+from toolkit.entrypoints.notebooks.display import BAD, DOUBTFUL, GOOD, Bars, Fact, Facts, Grid, Part, Shown
+from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
+from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
+from toolkit.entrypoints.timestamps import parse_timestamp
+from toolkit.reports.times import readable
+
+
+@told_plainly
+def partner_scores(*, as_of: str = "", sync: bool = True) -> Shown[pd.DataFrame]:
+    """Judge all sales and show what each partner has to act on."""
+    with application() as opened:
+        zone = opened.settings.timezone
+        moment = parse_timestamp(as_of, timezone=zone, now=opened.clock()) if as_of.strip() else None
+        result = audit(opened, as_of=moment, sync=sync, with_file_findings=True, progress=NotebookProgress())
+    board = result.partners
+    overdue = int(board["overdue"].sum())
+    counts = {"job": "partner_scores", "partners": len(board), "overdue": overdue, "needsAttention": overdue > 0}
+    return Shown(board, _parts(board, readable(result.as_of, zone)), counts)
+
+
+def _parts(board: pd.DataFrame, as_of: str) -> list[Part]:
+    findings, overdue = int(board["findings"].sum()), int(board["overdue"].sum())
+    facts = [
+        Fact("partners", len(board)),
+        Fact("findings", findings),
+        Fact("overdue", overdue, BAD if overdue else GOOD),
+    ]
+    parts: list[Part] = [Facts("Partners", facts, f"As of {as_of}.")]
+    if not len(board):
+        return parts
+    named = board.assign(partner=board["partner"].replace("", "no partner"))
+    colours = {"compliant": GOOD, "incomplete": DOUBTFUL, "conflict": BAD}
+    sales = named.head(Bars.MOST).set_index("partner")[list(colours)].to_dict("index")
+    parts.append(Bars("Their sales", sales, colours))  # type: ignore[arg-type]
+    rows = named.astype(object).where(named.notna(), "").to_numpy().tolist()
+    parts.append(Grid("All partners, those with the most overdue findings first", list(named.columns), rows))
+    return parts
