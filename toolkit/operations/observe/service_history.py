@@ -106,8 +106,11 @@ def _observe(connection: Connection, history: _History, now: datetime, only: str
         )
     ).one()
     known = sa.select(seen.c.id).where(seen.c.gone_at.is_(None), row_of_seen).exists()
-    unseen = sa.select(rows.c.id, *(rows.c[name] for name in history.columns), sa.literal(now)).where(
-        ~known, sa.true() if only is None else rows.c.id == only
+    # Sorted, so that the rows are found before the first is inserted: else each looks through those before it.
+    unseen = (
+        sa.select(rows.c.id, *(rows.c[name] for name in history.columns), sa.literal(now))
+        .where(~known, sa.true() if only is None else rows.c.id == only)
+        .order_by(rows.c.id)
     )
     opened = connection.execute(
         sa.insert(seen)

@@ -103,4 +103,6 @@ _OPEN: Final = """
     WHERE NOT EXISTS (
         SELECT FROM audit.finding_observations WHERE finding_id = present.finding_id AND gone_at IS NULL
     )
+    ORDER BY finding_id
 """
+"""Sorted, so that the rows are found before the first is inserted: else each looks through those before it."""
