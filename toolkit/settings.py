@@ -106,6 +106,8 @@ class Settings:
     deadlines: Mapping[str, int] = field(default_factory=dict)
     """Business days by code, or by code and utility group, where they differ from the catalogue's
     (``TOOLKIT_DEADLINES``)."""
+    log_keys: tuple[str, ...] = field(default=(), repr=False)
+    """The keys of the hashes in the custody log, the newest first (``TOOLKIT_LOG_KEY``)."""
     jwt_secret: str | None = field(default=None, repr=False)
     """The HS256 secret of bearer tokens (``TOOLKIT_JWT_SECRET``)."""
     jwt_public_key: str | None = field(default=None, repr=False)
@@ -177,6 +179,7 @@ class Settings:
                 "TOOLKIT_VERIFY_BYTES", value("TOOLKIT_VERIFY_BYTES"), DEFAULT_VERIFY_BYTES, 0, 1024**5
             ),
             deadlines=_deadlines(value("TOOLKIT_DEADLINES")),
+            log_keys=_log_keys(value("TOOLKIT_LOG_KEY")),
             jwt_secret=value("TOOLKIT_JWT_SECRET"),
             jwt_public_key=value("TOOLKIT_JWT_PUBLIC_KEY"),
             jwt_audience=value("TOOLKIT_JWT_AUDIENCE"),
@@ -359,6 +362,13 @@ def _timezone(name: str) -> ZoneInfo:
         raise SettingsError(
             f"TOOLKIT_TIMEZONE {name!r} is no known zone; write one like America/Sao_Paulo"
         ) from None
+
+
+def _log_keys(text: str | None) -> tuple[str, ...]:
+    keys = tuple((text or "").split())
+    if any(len(key) < 32 for key in keys):
+        raise SettingsError("TOOLKIT_LOG_KEY: a key has 32 characters or more; several are separated by spaces.")
+    return keys
 
 
 def _between(name: str, text: str | None, default: int, lowest: int, highest: int) -> int:

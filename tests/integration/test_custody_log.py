@@ -149,7 +149,7 @@ def test_what_is_rolled_back_is_not_told(database: Database, tell: Any) -> None:
 
 def test_a_log_without_events_has_no_seal(database: Database, clock: Any, tmp_path: Path) -> None:
     assert export_log(database, tmp_path / "log.jsonl", clock) is None
-    assert verify_log(tmp_path / "log.jsonl").misfit is None
+    assert verify_log(tmp_path / "log.jsonl").misfit == "it holds nothing: no event and no seal"
 
 
 def test_seals_are_chained_and_cover_every_event_once(

@@ -16,7 +16,7 @@ from tests.integration.uploaded_sales import MONDAY, add_record, add_sale, rows
 from toolkit.errors import DatabaseError
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.observe.service_history import Observed, observe_service
-from toolkit.operations.prove.custody_log import tell_issued
+from toolkit.operations.prove.custody_log import record_issued
 from toolkit.storage import schema
 from toolkit.storage.database import Database
 from toolkit.storage.observation_clock import TICK, final_moment, stamp
@@ -59,7 +59,7 @@ def test_a_record_that_was_issued_here_is_told_once(database: Database, clock: S
     issued, _ = add_record(database)
     with database.transaction() as connection:
         connection.execute(sa.update(evidences).values(requested_by="toolkit"))
-        tell_issued(connection, [issued])
+        record_issued(connection, [issued])
     observe_service(database, clock)
     assert events(database) == [("ASKED", issued), ("ISSUED", issued)]
 

@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolkit.domain.log_keys import LogKeys
+from toolkit.entrypoints.log_keys import log_keys
 from toolkit.errors import ToolkitError
 from toolkit.operations import Clock
 from toolkit.settings import Settings
@@ -73,6 +75,11 @@ class ApplicationContext:
     def service_map(self) -> ServiceMap | None:
         """How the service's data are read, where they are not in the contract's own tables."""
         return None if self.settings.service_map is None else load_map(self.settings.service_map)
+
+    @cached_property
+    def log_keys(self) -> LogKeys:
+        """The keys of the hashes in the custody log."""
+        return log_keys(self.settings)
 
     @cached_property
     def bucket(self) -> Bucket:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from toolkit.domain.deadlines import Deadlines
@@ -11,7 +12,7 @@ from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.operations.observe.bucket_sync import Synced, sync_bucket
 from toolkit.operations.observe.disappearance import Tolerance
 from toolkit.operations.progress import Progress
-from toolkit.operations.prove.custody_log import seal_events
+from toolkit.operations.prove.custody_log import record_and_seal_report, seal_events
 from toolkit.operations.verify.contents import Budget, verify_contents
 
 
@@ -45,7 +46,7 @@ def audit(
                 budget=Budget(application.settings.verify_seconds, application.settings.verify_bytes),
                 progress=progress,
             )
-        seal_events(application.database, application.clock)
+        seal_events(application.database, application.clock, application.log_keys)
     return run_audit(
         application.database,
         clock=application.clock,
@@ -82,3 +83,11 @@ def sync_now(
         tolerance=Tolerance(settings.disappearance_percent, confirmed),
         progress=progress,
     )
+
+
+def witnessed(application: ApplicationContext, files: Mapping[str, str]) -> str | None:
+    """Record the SHA-256 of each file of a report in the custody log; the hash of the seal that covers it.
+
+    ``None`` where none does yet: an older transaction is under way, and the next seal will.
+    """
+    return record_and_seal_report(application.database, files, application.clock, application.log_keys)

@@ -28,7 +28,7 @@ from toolkit.extras import require
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.progress import Progress
 from toolkit.reports import document_json, document_oscal, table_csv, web_page, workbook
-from toolkit.reports.folder import FileState, VerifiedFile, Writer, verify_files, write_files
+from toolkit.reports.folder import FileState, VerifiedFile, Witness, Writer, verify_files, write_files
 from toolkit.reports.language import ENGLISH, Language
 from toolkit.reports.report import Report
 from toolkit.settings import DEFAULT_TIMEZONE
@@ -67,6 +67,7 @@ def write_report(
     timezone: ZoneInfo = _TIMEZONE,
     language: Language = ENGLISH,
     progress: Progress | None = None,
+    witness: Witness | None = None,
 ) -> list[Path]:
     """Write ``missing-evidence.*`` into the folder ``out``; an earlier report there is moved beneath it.
 
@@ -77,6 +78,7 @@ def write_report(
         timezone: the zone that times are shown in.
         language: the language of the formats for people.
         progress: told of each format.
+        witness: takes note of the files' hashes, and gives the custody seal that covers them.
 
     Returns:
         The paths of the report's files, in the order of ``FORMATS``.
@@ -86,9 +88,8 @@ def write_report(
         ReportError: the files cannot be written; the earlier report is still there.
     """
     wanted = chosen(formats)
-    return write_files(
-        Report(result, timezone, wanted, language), out, {name: FORMATS[name] for name in wanted}, progress
-    )
+    writers = {name: FORMATS[name] for name in wanted}
+    return write_files(Report(result, timezone, wanted, language), out, writers, progress, witness)
 
 
 def partner_reports(
@@ -98,6 +99,7 @@ def partner_reports(
     *,
     timezone: ZoneInfo = _TIMEZONE,
     language: Language = ENGLISH,
+    witness: Witness | None = None,
 ) -> list[Path]:
     """Write one report for each partner into a folder of its own below ``out``; raises as ``write_report`` does.
 
@@ -108,7 +110,8 @@ def partner_reports(
     for name in sorted(result.counts["partner"].dropna().unique()):
         safe = re.sub(r"[^A-Za-z0-9.-]+", "_", name).strip("._")[:60] or "partner"
         folder = out / f"{safe}-{sha256(name.encode()).hexdigest()[:6]}"
-        written += write_report(result.for_partner(name), folder, wanted, timezone=timezone, language=language)
+        own = result.for_partner(name)
+        written += write_report(own, folder, wanted, timezone=timezone, language=language, witness=witness)
     return written
 
 

@@ -42,10 +42,20 @@ class VerifiedFile:
     state: FileState
 
 
+Witness = Callable[[Mapping[str, str]], str | None]
+"""Takes note of the SHA-256 of each file of a report; gives the custody seal that covers it, if any."""
+
+
 def write_files(
-    report: Report, out: Path, writers: Mapping[str, Writer], progress: Progress | None = None
+    report: Report,
+    out: Path,
+    writers: Mapping[str, Writer],
+    progress: Progress | None = None,
+    witness: Witness | None = None,
 ) -> list[Path]:
     """Write one file for each format into ``out``, then the manifest, and the index last.
+
+    The ``witness`` is told of the files as they are, and the manifest carries the seal that it gives.
 
     Everything is written aside first and moved to its place then, so a failure leaves what was there. Files
     with whole CPFs can be read by their owner only.
@@ -64,7 +74,8 @@ def write_files(
                 write(report, draft / name)
                 told.end()
             kept = keep_earlier(out, names, _identity(report))
-            _write_manifest(report, draft, names, kept)
+            seal = witness({name: digest(draft / name) for name in names}) if witness is not None else None
+            _write_manifest(report, draft, names, kept, seal)
             for name in (*names, MANIFEST):
                 if report.result.cpf_shown:
                     (draft / name).chmod(0o600)
@@ -107,7 +118,9 @@ def _identity(report: Report) -> dict[str, Any]:
     return {"asOf": as_of, "partner": result.partner, "cpfShown": result.cpf_shown}
 
 
-def _write_manifest(report: Report, folder: Path, names: list[str], kept: list[dict[str, Any]]) -> None:
+def _write_manifest(
+    report: Report, folder: Path, names: list[str], kept: list[dict[str, Any]], seal: str | None
+) -> None:
     result = report.result
     document: dict[str, Any] = {
         "report": REPORT,
@@ -119,6 +132,7 @@ def _write_manifest(report: Report, folder: Path, names: list[str], kept: list[d
         "conflict": result.conflict,
         "toolkit": result.source.toolkit,
         "rules": result.source.rules,
+        "custodySeal": seal,
         "files": [
             {"name": name, "bytes": (folder / name).stat().st_size, "sha256": digest(folder / name)}
             for name in names

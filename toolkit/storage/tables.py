@@ -328,7 +328,13 @@ custody_events = Table(
     Column("kind", Text, nullable=False),
     Column("happened_at", _moment, nullable=False),
     Column("detail", JSONB, nullable=False),
-    Index(None, "transaction", "id"),
+    Column(
+        "epoch",
+        sa.Integer,
+        nullable=False,
+        server_default=text("coalesce(nullif(current_setting('audit.epoch', true), ''), '1')::integer"),
+    ),
+    Index("custody_events_order_idx", "epoch", "transaction", "id"),
 )
 """What happened to evidence, written with what it tells, mostly by triggers: ids, hashes and times only."""
 
@@ -343,6 +349,8 @@ custody_seals = Table(
     Column("digests", sa.LargeBinary, nullable=False),
     Column("previous", Text, nullable=False),
     Column("hash", Text, nullable=False),
+    Column("last_epoch", sa.Integer, nullable=False, server_default="1"),
+    Column("key_id", Text),
 )
 """The chain over the events: each seal covers some and the hash of the seal before."""
 
@@ -404,6 +412,15 @@ waiver_revocations = Table(
 )
 """Waivers that were taken back before their end."""
 
+custody_epochs = Table(
+    "custody_epochs",
+    toolkit,
+    Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    Column("cluster", sa.BigInteger),
+    Column("opened_at", _moment, nullable=False),
+)
+"""The clusters that the log was written in, one after the other; each has transactions of its own."""
+
 APPEND_ONLY: Final = (
     load_batches,
     content_checks,
@@ -419,6 +436,7 @@ APPEND_ONLY: Final = (
     waiver_revocations,
     custody_events,
     custody_seals,
+    custody_epochs,
 )
 """Rows of these tables are never changed or deleted; the database itself refuses it."""
 

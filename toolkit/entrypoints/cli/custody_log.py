@@ -16,7 +16,7 @@ from toolkit.entrypoints.cli.context import (
     print_json,
     show,
 )
-from toolkit.operations.prove.custody_log import export_log, verify_log
+from toolkit.operations.prove.custody_log import export_log, verify_live, verify_log
 
 
 @click.command()
@@ -38,7 +38,10 @@ def log(ctx: Context, out: Path, as_json: bool) -> int:
       toolkit evidence log --out custody.jsonl
       toolkit verify custody.jsonl --seal HASH
     """
-    seal = export_log(ctx.application.database, out, ctx.application.clock)
+    space = ctx.application
+    seal = export_log(space.database, out, space.clock, space.log_keys)
+    if not space.log_keys.keys:
+        note("the hashes in the log have no key: a CPF can be found by trying all; set TOOLKIT_LOG_KEY")
     if as_json:
         print_json({"file": out, "newestSeal": seal.as_json() if seal else None})
     elif seal is None:
@@ -60,3 +63,17 @@ def verify_custody_log(path: Path, kept_seal: str | None) -> int:
     if kept_seal is None:
         note("toolkit: without --seal, a log that was forged as a whole or cut off at a seal looks the same")
     return DONE
+
+
+def verify_tables(ctx: Context) -> int:
+    """Compare the tables with the log in the same database, and name each difference."""
+    found = verify_live(ctx.application.database, ctx.application.log_keys)
+    for difference in found.differences:
+        show(f"{difference.what:<11} {difference.id}: {difference.how}")
+    if found.seals == 0:
+        show("nothing     the log holds no seal yet: toolkit evidence log --out FILE")
+        return NEEDS_ATTENTION
+    if not found.differences:
+        show(f"as sealed   the tables hold what {found.events} events under {found.seals} seals tell of")
+    note("toolkit: the log cannot tell whether it was cut at a seal; compare a seal that was kept elsewhere")
+    return NEEDS_ATTENTION if found.differences else DONE

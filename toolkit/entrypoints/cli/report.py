@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import click
 
+from toolkit.entrypoints.auditing import witnessed
 from toolkit.entrypoints.cli.audit_options import Asked, asked_for, audit_options
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, note, pass_context, show
-from toolkit.entrypoints.cli.custody_log import verify_custody_log
+from toolkit.entrypoints.cli.custody_log import verify_custody_log, verify_tables
 from toolkit.entrypoints.cli.unmasking import unmasking_for
 from toolkit.errors import InvalidInput
 from toolkit.operations.judge.audit import AuditResult
@@ -100,9 +102,12 @@ def report(
     whole, zone = result, ctx.settings.timezone
     if partner is not None:
         result = whole.for_partner(partner)
-    written = write_report(result, out, wanted, timezone=zone, language=spoken, progress=ctx.progress)
+    told = partial(witnessed, ctx.application)
+    written = write_report(
+        result, out, wanted, timezone=zone, language=spoken, progress=ctx.progress, witness=told
+    )
     if per_partner:
-        written += partner_reports(whole, out / "partners", wanted, timezone=zone, language=spoken)
+        written += partner_reports(whole, out / "partners", wanted, timezone=zone, language=spoken, witness=told)
     note(f"{headline(result, spoken)}.")
     for text in notices(result, spoken, zone):
         note(f"note: {text}")
@@ -117,9 +122,11 @@ def _fails(result: AuditResult, fail_on: str | None) -> bool:
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=Place())
+@click.argument("folder", metavar="[DIR]", type=Place(), required=False)
+@click.option("--live", is_flag=True, help="Compare the tables of the database with the custody log.")
 @click.option("--seal", metavar="HASH", help="For a custody log: the hash of a seal that was kept elsewhere.")
-def verify(folder: Path, seal: str | None) -> int:
+@pass_context
+def verify(ctx: Context, folder: Path | None, live: bool, seal: str | None) -> int:
     """Tell whether the report in DIR, or the exported custody log DIR, is what was written.
 
     \b
@@ -132,12 +139,21 @@ def verify(folder: Path, seal: str | None) -> int:
     line that does not fit is named.
 
     \b
+    With --live the records, contents, withdrawals and completions in the database are
+    compared with what the custody log holds of them, and each difference is named.
+
+    \b
     Examples:
       toolkit verify reports
       toolkit verify custody.jsonl --seal HASH
+      toolkit verify --live
 
     Exit status 3: something is not as it was written. 1: there is no report in DIR.
     """
+    if (folder is None) is not live:
+        raise click.UsageError("Name a report or a log, or compare the database: --live")
+    if folder is None:
+        return verify_tables(ctx)
     if folder.is_file():
         return verify_custody_log(folder, seal)
     found = verify_files(folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -13,7 +14,7 @@ import pandas as pd
 from toolkit.domain.codes import CODES
 from toolkit.domain.findings import Reason, Status
 from toolkit.domain.report_cells import items
-from toolkit.entrypoints.auditing import audit
+from toolkit.entrypoints.auditing import audit, witnessed
 from toolkit.entrypoints.notebooks.display import (
     BAD,
     DOUBTFUL,
@@ -71,7 +72,8 @@ def missing_evidence_report(
         now, timezone = opened.clock(), opened.settings.timezone
         moment = parse_timestamp(as_of, timezone=timezone, now=now) if as_of.strip() else None
         result = audit(opened, as_of=moment, sync=sync, with_file_findings=True, progress=NotebookProgress())
-    written = write_report(result, given_path(out), wanted, timezone=timezone, language=spoken)
+        told = partial(witnessed, opened)
+        written = write_report(result, given_path(out), wanted, timezone=timezone, language=spoken, witness=told)
     counts = {
         "job": "missing_evidence_report",
         "sales": result.sales,

@@ -19,7 +19,7 @@ from toolkit.operations import Clock
 from toolkit.operations.judge.evidence_records import seen_before
 from toolkit.operations.observe.bucket_sync.belonging import check_belonging
 from toolkit.operations.observe.service_history import observe_sales
-from toolkit.operations.prove.custody_log import tell_completed
+from toolkit.operations.prove.custody_log import record_completion
 from toolkit.operations.verify.contents.fetching import fetch_and_inspect
 from toolkit.operations.verify.contents.inspection import Inspected
 from toolkit.operations.verify.contents.inspector import Inspector
@@ -111,7 +111,7 @@ def complete_sale(
                 completed_at = clock()
                 connection.execute(sa.update(sales).where(sales.c.id == sale_id).values(completed_at=completed_at))
                 observe_sales(connection, clock, sale_id)
-                tell_completed(connection, sale_id, completed_at, _versions(known, files, completed_at))
+                record_completion(connection, sale_id, completed_at, _versions(known, files, completed_at))
                 return Completion(sale_id, completed_at, False, verdict)
     raise BucketError(
         f"The sale {sale_id!r} or its files changed {ATTEMPTS} times while they were read; try again."

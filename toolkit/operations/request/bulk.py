@@ -18,7 +18,7 @@ from toolkit.errors import InvalidField, InvalidInput
 from toolkit.operations import Clock
 from toolkit.operations.atomic_file import atomic_file
 from toolkit.operations.progress import Progress, Quiet
-from toolkit.operations.prove.custody_log import tell_issued, tell_reissued
+from toolkit.operations.prove.custody_log import record_issued, record_reissued
 from toolkit.operations.request.existing_records import KnownRecord, known_records, stage, without_sale
 from toolkit.operations.request.manifest import Manifest, ManifestRow, RejectedRow, Wanted, read_manifest
 from toolkit.operations.request.single import UploadLimits
@@ -195,9 +195,9 @@ class _Batch:
                     progress.advance(_STEP)
         progress.advance(len(wanted) % _STEP)
         if issued:
-            tell_issued(connection, issued)
+            record_issued(connection, issued)
             connection.execute(_ASKED_BY_OPERATOR, {"ids": issued, "account": self.account})
-        tell_reissued(connection, reissued, self.requested_at)
+        record_reissued(connection, reissued, self.requested_at)
         progress.end()
         return len(issued)
 

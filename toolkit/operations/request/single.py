@@ -18,7 +18,7 @@ from toolkit.domain.sales import is_possible_sale_id
 from toolkit.errors import InvalidField, InvalidFields, SaleNotFound, TooManyForms
 from toolkit.operations import Clock
 from toolkit.operations.access.own_sales import OWN_SALE, own_sale_parameters
-from toolkit.operations.prove.custody_log import TELL_ISSUED
+from toolkit.operations.prove.custody_log import RECORD_ISSUED
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.locks import Lock, take_for
@@ -143,7 +143,7 @@ _ISSUE: Final = sa.text(
         INSERT INTO {evidence_requests} (evidence_id, account, partner)
         SELECT record.id, :account, own_sale.acting_partner FROM record, own_sale
     )
-    {TELL_ISSUED}
+    {RECORD_ISSUED}
     RETURNING id
     """  # noqa: S608
 ).bindparams(*(sa.bindparam(column.name, type_=column.type) for column in evidences.columns))

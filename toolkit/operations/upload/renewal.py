@@ -13,7 +13,7 @@ from sqlalchemy import Row
 from toolkit.domain.requests import parse
 from toolkit.errors import CredentialsExpired
 from toolkit.operations import Clock
-from toolkit.operations.prove.custody_log import tell_reissued
+from toolkit.operations.prove.custody_log import record_reissued
 from toolkit.operations.request import UploadLimits, request_upload
 from toolkit.operations.request.existing_records import known_records, stage
 from toolkit.operations.request.manifest import ManifestRow, Wanted
@@ -61,7 +61,7 @@ class Renewal:
                 form = self.bucket.presign_post(
                     known.object_key, max_bytes=self.limits.max_bytes, expires_at=known.expires_at
                 )
-                tell_reissued(connection, [known.evidence_id], now)
+                record_reissued(connection, [known.evidence_id], now)
                 return _with_form(line, known.evidence_id, form.url, form.fields)
         fresh = request_upload(
             self.database,

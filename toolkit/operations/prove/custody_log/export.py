@@ -11,44 +11,59 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Row
 
 from toolkit.domain.custody_chain import DIGEST_BYTES, Seal
+from toolkit.domain.log_keys import LogKeys
+from toolkit.errors import InvalidInput
 from toolkit.operations import Clock
 from toolkit.operations.atomic_file import atomic_file
-from toolkit.operations.prove.custody_log.sealing import event_of, seal_events, seal_of
+from toolkit.operations.prove.custody_log.sealing import NO_KEYS, event_of, seal_events, seal_of
 from toolkit.storage.database import Database
 from toolkit.storage.tables import custody_seals
 
 
-def export_log(database: Database, out: Path, clock: Clock) -> Seal | None:
+def export_log(database: Database, out: Path, clock: Clock, keys: LogKeys = NO_KEYS) -> Seal | None:
     """Seal what can be sealed, and write the whole sealed log to ``out``; its newest seal, if there is any.
 
     The digests and hashes are those of the time of sealing: an event that was changed since does not fit them.
 
     Raises:
-        InvalidInput: the log cannot be written there.
+        InvalidInput: the log cannot be written there, or a key that it was sealed with is not here.
     """
-    newest = seal_events(database, clock)
+    newest = seal_events(database, clock, keys)
     with atomic_file(out) as draft, database.snapshot() as connection:
-        for line in _lines(connection):
+        for line in sealed_lines(connection, keys):
             draft.file.write(json.dumps(line, ensure_ascii=False) + "\n")
         draft.finish()
     return newest
 
 
-def _lines(connection: Connection) -> Iterator[dict[str, Any]]:
-    last_transaction, last_id = 0, 0
+def sealed_lines(connection: Connection, keys: LogKeys) -> Iterator[dict[str, Any]]:
+    """The lines of the sealed log.
+
+    Raises:
+        InvalidInput: a key that it was sealed with is not here.
+    """
+    last_epoch, last_transaction, last_id = 0, 0, 0
     for seal in _seals(connection):
+        if not keys.has(seal.key_id):
+            raise InvalidInput(
+                f"Seal {seal.number} of the custody log was made with the key {seal.key_id}, which is not here: "
+                "put it behind the newest one in TOOLKIT_LOG_KEY."
+            )
         bounds = {
+            "after_epoch": last_epoch,
             "after_transaction": last_transaction,
             "after_id": last_id,
+            "last_epoch": seal.last_epoch,
             "last_transaction": seal.last_transaction,
             "last_id": seal.last_id,
         }
         events = connection.execute(sa.text(_SEALED), bounds)
         for number, row in enumerate(events):
             digest = seal.digests[number * DIGEST_BYTES : (number + 1) * DIGEST_BYTES]
-            yield {"event": event_of(row).as_json(), "digest": digest.hex()}
+            event = keys.hashed(event_of(row).as_json(), seal.key_id)
+            yield {"event": event, "digest": digest.hex()}
         yield {"seal": seal_of(seal).as_json()}
-        last_transaction, last_id = seal.last_transaction, seal.last_id
+        last_epoch, last_transaction, last_id = seal.last_epoch, seal.last_transaction, seal.last_id
 
 
 def _seals(connection: Connection) -> Iterator[Row[Any]]:
@@ -62,7 +77,7 @@ def _seals(connection: Connection) -> Iterator[Row[Any]]:
 _SEALED: Final = """
     SELECT id, kind, happened_at, detail
     FROM audit.custody_events
-    WHERE (transaction, id) > (:after_transaction, :after_id)
-      AND (transaction, id) <= (:last_transaction, :last_id)
-    ORDER BY transaction, id
+    WHERE (epoch, transaction, id) > (:after_epoch, :after_transaction, :after_id)
+      AND (epoch, transaction, id) <= (:last_epoch, :last_transaction, :last_id)
+    ORDER BY epoch, transaction, id
 """

@@ -1,12 +1,12 @@
 """Chain the events recorded since the last seal.
 
-Events are sealed in the order of their transactions, and only when no older transaction can still record any:
-so the place of an event in the chain never changes, and no writer is made to wait.
+Events are sealed in the order of their epochs and transactions, and only when no older transaction can still
+record any: so the place of an event in the chain never changes, and no writer is made to wait.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -14,16 +14,20 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Row
 
 from toolkit.domain.custody_chain import BEGINNING, Event, Seal, event_digest, first_digest, seal_hash, seal_header
+from toolkit.domain.log_keys import LogKeys
 from toolkit.operations import Clock
+from toolkit.operations.prove.custody_log.events import record_report
 from toolkit.storage.database import Database
 from toolkit.storage.locks import Lock, take
 from toolkit.storage.tables import custody_seals
+
+NO_KEYS: Final = LogKeys()
 
 BATCH: Final = 1000
 """Events under one seal at most."""
 
 
-def seal_events(database: Database, clock: Clock) -> Seal | None:
+def seal_events(database: Database, clock: Clock, keys: LogKeys = NO_KEYS) -> Seal | None:
     """Seal every event that can be sealed; the newest seal, ``None`` while there is none at all."""
     with database.transaction() as connection:
         take(connection, Lock.CUSTODY_SEAL)
@@ -31,8 +35,24 @@ def seal_events(database: Database, clock: Clock) -> Seal | None:
         horizon: int = connection.execute(sa.text(_HORIZON)).scalar_one()
         last = connection.execute(_newest()).one_or_none()
         for rows in _unsealed(connection, last, horizon):
-            last = _seal(connection, last, rows, clock())
+            last = _seal(connection, last, rows, clock(), keys)
         return seal_of(last) if last is not None else None
+
+
+def record_and_seal_report(
+    database: Database, files: Mapping[str, str], clock: Clock, keys: LogKeys = NO_KEYS
+) -> str | None:
+    """Record that a report with these files (SHA-256 by name) was written; the hash of the seal that covers it.
+
+    ``None`` where none does yet: an older transaction is under way, and the next seal will.
+    """
+    before = newest_seal(database)
+    with database.transaction() as connection:
+        event = record_report(connection, files, before.hash if before is not None else None, clock())
+    newest = seal_events(database, clock, keys)
+    with database.transaction() as connection:
+        covered = connection.execute(sa.text(_COVERED), {"event": event}).scalar_one()
+    return newest.hash if newest is not None and covered else None
 
 
 def newest_seal(database: Database) -> Seal | None:
@@ -57,38 +77,52 @@ def _newest() -> sa.Select[Any]:
 
 
 def _unsealed(connection: Connection, last: Row[Any] | None, horizon: int) -> Iterator[list[Row[Any]]]:
-    place = {"transaction": last.last_transaction, "id": last.last_id} if last else {"transaction": 0, "id": 0}
+    place = {"epoch": 0, "transaction": 0, "id": 0}
+    if last is not None:
+        place = {"epoch": last.last_epoch, "transaction": last.last_transaction, "id": last.last_id}
     while rows := connection.execute(sa.text(_UNSEALED), {**place, "horizon": horizon, "batch": BATCH}).all():
         yield list(rows)
-        place = {"transaction": rows[-1].transaction, "id": rows[-1].id}
+        place = {"epoch": rows[-1].epoch, "transaction": rows[-1].transaction, "id": rows[-1].id}
 
 
-def _seal(connection: Connection, last: Row[Any] | None, rows: list[Row[Any]], now: datetime) -> Row[Any]:
+def _seal(
+    connection: Connection, last: Row[Any] | None, rows: list[Row[Any]], now: datetime, keys: LogKeys
+) -> Row[Any]:
     number, previous = (last.number + 1, last.hash) if last is not None else (1, BEGINNING)
     digest, digests = first_digest(previous), bytearray()
     for row in rows:
-        digest = event_digest(digest, event_of(row).as_json())
+        digest = event_digest(digest, keys.hashed(event_of(row).as_json(), keys.newest))
         digests += digest
     seal = {
         "number": number,
         "sealed_at": now,
         "events": len(rows),
+        "last_epoch": rows[-1].epoch,
         "last_transaction": rows[-1].transaction,
         "last_id": rows[-1].id,
         "digests": bytes(digests),
+        "key_id": keys.newest,
         "previous": previous,
         "hash": seal_hash(digest, seal_header(number, now, len(rows), previous)),
     }
     return connection.execute(sa.insert(custody_seals).returning(custody_seals), seal).one()
 
 
+_COVERED: Final = """
+    SELECT coalesce((epoch, transaction, id) <= (
+        SELECT last_epoch, last_transaction, last_id FROM audit.custody_seals ORDER BY number DESC LIMIT 1
+    ), FALSE)
+    FROM audit.custody_events
+    WHERE id = :event
+"""
+
 _HORIZON: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
 
 _UNSEALED: Final = """
-    SELECT id, transaction, kind, happened_at, detail
+    SELECT id, epoch, transaction, kind, happened_at, detail
     FROM audit.custody_events
-    WHERE (transaction, id) > (:transaction, :id)
-      AND transaction < :horizon
-    ORDER BY transaction, id
+    WHERE (epoch, transaction, id) > (:epoch, :transaction, :id)
+      AND (transaction < :horizon OR epoch < (SELECT max(number) FROM audit.custody_epochs))
+    ORDER BY epoch, transaction, id
     LIMIT :batch
 """

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from toolkit.domain.custody_chain import BEGINNING, event_digest, first_digest, seal_hash
+from toolkit.domain.custody_events import CustodyEvent
 from toolkit.errors import UnreadableFile
 
 
@@ -51,6 +52,8 @@ class _Chain:
         self._kept, self._kept_found = kept_seal, False
         self._events = self._seals = self._under_way = 0
         self._newest = BEGINNING
+        self._sealed_at = ""
+        self._hashes = {BEGINNING}
         self._digest = first_digest(BEGINNING)
 
     def follow(self, number: int, text: str) -> str | None:
@@ -69,6 +72,8 @@ class _Chain:
         """The verdict after the last line."""
         if self.misfit is None and self._under_way:
             self.misfit = f"the end is missing: {self._under_way} events have no seal"
+        if self.misfit is None and not self._seals:
+            self.misfit = "it holds nothing: no event and no seal"
         if self.misfit is None and self._kept is not None and not self._kept_found:
             self.misfit = "no seal of this log is the one that was kept: it was forged as a whole, or cut off"
         newest = self._newest if self._seals else None
@@ -79,6 +84,9 @@ class _Chain:
         if computed.hex() != digest:
             named = f"event {event['id']} ({event['kind']})"
             return f"line {number}: {named} was changed, put in or moved, or follows a gap"
+        before = event["detail"].get("seal") if event["kind"] == CustodyEvent.REPORTED else None
+        if before is not None and before not in self._hashes:
+            return f"line {number}: a report was written after a seal that this log lacks: it was sealed anew"
         self._digest = computed
         self._events += 1
         self._under_way += 1
@@ -94,6 +102,10 @@ class _Chain:
         )
         if not fits:
             return f"line {number}: seal {seal['number']} does not fit the events before it"
+        if seal["sealedAt"] < self._sealed_at:
+            return f"line {number}: seal {seal['number']} is older than the one before: the clock ran backwards"
+        self._sealed_at = seal["sealedAt"]
+        self._hashes.add(declared)
         self._seals += 1
         self._under_way = 0
         self._newest = declared

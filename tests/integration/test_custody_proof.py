@@ -1,0 +1,234 @@
+"""What the custody log proves: of the tables, of reports, over clusters, and without telling whom it is about."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from tests.integration.evidence_bytes import pdf
+from tests.integration.uploaded_sales import add_sale, rows
+from toolkit.domain.custody_events import CustodyEvent
+from toolkit.domain.log_keys import LogKeys
+from toolkit.entrypoints.cli import main
+from toolkit.errors import InvalidInput
+from toolkit.operations.judge.withdrawal import withdraw
+from toolkit.operations.observe.bucket_sync import sync_bucket
+from toolkit.operations.prove.custody_log import export_log, seal_events, verify_live, verify_log
+from toolkit.operations.request import UploadLimits, request_upload
+from toolkit.operations.verify.contents import verify_contents
+from toolkit.storage.bucket import Bucket
+from toolkit.storage.database import Database
+
+KEYS = LogKeys(("k" * 32,))
+NAME = "390.533.447-05.pdf"
+
+
+def execute(database: Database, *statements: str) -> None:
+    with database.transaction() as connection:
+        for statement in statements:
+            connection.execute(sa.text(statement))
+
+
+def unguarded(database: Database, table: str, statement: str) -> None:
+    """What somebody does who owns the table."""
+    execute(
+        database,
+        f"ALTER TABLE audit.{table} DISABLE TRIGGER USER",
+        statement,
+        f"ALTER TABLE audit.{table} ENABLE TRIGGER USER",
+    )
+
+
+@pytest.fixture
+def evidence(database: Database, bucket: Bucket, s3: Any, clock: Any) -> Any:
+    """A record whose file was uploaded, seen and verified; everything is sealed."""
+    add_sale(database)
+    add_sale(database, "sale-2")
+    clock.now = datetime.now(UTC)
+    body = {
+        "fileName": NAME,
+        "fileFormat": "application/pdf",
+        "type": "application/pdf",
+        "evidenceType": "DOC_CONTRATANTE",
+    }
+    limits = UploadLimits(3600, 1_000_000)
+    issued = request_upload(database, bucket, "sale-1", body, requested_by="rui", limits=limits, clock=clock)
+    s3.put_object(Bucket=bucket.name, Key=issued.fields["key"], Body=pdf())
+    sync_bucket(database, bucket, clock=clock)
+    verify_contents(database, bucket, clock=clock)
+    seal_events(database, clock, KEYS)
+    return issued.id
+
+
+def differences(database: Database) -> list[tuple[str, str]]:
+    return [(difference.what, difference.id) for difference in verify_live(database, KEYS).differences]
+
+
+def test_the_enumeration_holds_exactly_the_kinds_that_python_and_the_triggers_record(database: Database) -> None:
+    sources = [
+        source
+        for (source,) in rows(
+            database, "SELECT prosrc FROM pg_proc WHERE pronamespace = 'audit'::regnamespace AND prokind = 'f'"
+        )
+        if "custody_events" in source
+    ]
+    recorded = set(re.findall(r"'([A-Z]{4,}(?:_[A-Z]+)*)'", " ".join(sources))) - {"UTF8"}
+    assert recorded <= set(CustodyEvent)
+    by_python = {"ASKED", "ISSUED", "REISSUED", "COMPLETED", "REPORTED", "UNMASKED"}
+    assert set(CustodyEvent) == recorded | by_python
+
+
+def test_tables_that_are_as_they_were_told_of_agree(database: Database, evidence: Any) -> None:
+    assert differences(database) == []
+
+
+def test_a_record_that_was_moved_to_another_sale_is_found(
+    database: Database, bucket: Bucket, clock: Any, evidence: Any
+) -> None:
+    execute(database, "UPDATE evidences SET sale_id = 'sale-2'")
+    assert differences(database) == [("record", str(evidence))]
+    sync_bucket(database, bucket, clock=clock)  # which observes the change, and does not mend it
+    assert differences(database) == [("record", str(evidence))]
+
+
+def test_contents_withdrawals_and_completions_that_were_changed_are_found(
+    database: Database, clock: Any, evidence: Any
+) -> None:
+    withdraw(database, evidence, reason="twice", withdrawn_by="ana", approved_by="rui", clock=clock)
+    assert differences(database) == []
+    unguarded(database, "withdrawals", "UPDATE audit.withdrawals SET approved_by = 'eva'")
+    assert {what for what, _ in differences(database)} == {"withdrawal"}
+    unguarded(database, "withdrawals", "DELETE FROM audit.withdrawals")
+    assert differences(database) == [("withdrawal", str(evidence))]
+    unguarded(
+        database, "content_checks", "UPDATE audit.content_checks SET problem = 'EMPTY' WHERE sha256 IS NOT NULL"
+    )
+    assert {what for what, _ in differences(database)} == {"withdrawal", "content"}
+    execute(
+        database,
+        "INSERT INTO audit.custody_events (kind, happened_at, detail) VALUES ('COMPLETED', now(), "
+        "jsonb_build_object('sale', encode(sha256('sale-1'), 'hex')))",
+    )
+    assert "sale" in {what for what, _ in differences(database)}
+
+
+def test_an_event_or_a_seal_that_was_changed_is_found(database: Database, evidence: Any) -> None:
+    unguarded(
+        database, "custody_events", "UPDATE audit.custody_events SET happened_at = '2001-01-01' WHERE id = 1"
+    )
+    assert ("event", "1") in differences(database)
+
+
+def test_the_command_ends_with_3_where_the_tables_differ(
+    database: Database,
+    evidence: Any,
+    bucket_environment: dict[str, str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    url = database.engine.url.render_as_string(hide_password=False)
+    environ = bucket_environment | {"DATABASE_URL": url, "TOOLKIT_LOG_KEY": KEYS.keys[0]}
+    assert main(["verify", "--live"], environ) == 0
+    execute(database, "UPDATE evidences SET sale_id = 'sale-2'")
+    assert main(["verify", "--live"], environ) == 3
+    assert f"record      {evidence}: is not as it was issued" in capsys.readouterr().out
+    assert main(["verify"], environ) == 2
+
+
+def test_a_report_is_in_the_log_under_the_seal_that_it_carries(
+    database: Database, evidence: Any, bucket_environment: dict[str, str], tmp_path: Path
+) -> None:
+    url = database.engine.url.render_as_string(hide_password=False)
+    environ = bucket_environment | {"DATABASE_URL": url, "TOOLKIT_LOG_KEY": KEYS.keys[0]}
+    out, log = tmp_path / "out", tmp_path / "log.jsonl"
+    assert main(["-q", "report", "--out", str(out), "--format", "csv"], environ) == 0
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert main(["evidence", "log", "--out", str(log)], environ) == 0
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    kinds = [line["event"]["kind"] if "event" in line else line["seal"]["hash"] for line in lines]
+    (reported,) = [line["event"] for line in lines if "event" in line and line["event"]["kind"] == "REPORTED"]
+    assert reported["detail"]["files"] == {each["name"]: each["sha256"] for each in manifest["files"]}
+    if manifest["custodySeal"] is not None:  # another test's transaction may hold it back
+        assert kinds.index("AUDITED") < kinds.index("REPORTED") < kinds.index(manifest["custodySeal"])
+
+
+def test_hashes_in_the_log_cannot_be_guessed_without_the_key(
+    database: Database, clock: Any, evidence: Any, tmp_path: Path
+) -> None:
+    withdraw(database, evidence, reason="twice", withdrawn_by="ana", approved_by="rui", clock=clock)
+    export_log(database, tmp_path / "log.jsonl", clock, KEYS)
+    assert verify_log(tmp_path / "log.jsonl").misfit is None
+    (key,) = rows(database, "SELECT object_key FROM evidences")[0]
+    text = (tmp_path / "log.jsonl").read_text()
+    for known in (key, "ana", "rui", "twice"):
+        assert hashlib.sha256(known.encode()).hexdigest() not in text
+
+
+def test_a_new_key_seals_what_follows_and_a_lost_one_is_named(
+    database: Database, clock: Any, evidence: Any, tmp_path: Path
+) -> None:
+    withdraw(database, evidence, reason="twice", withdrawn_by="ana", approved_by="rui", clock=clock)
+    both = LogKeys(("n" * 32, *KEYS.keys))
+    export_log(database, tmp_path / "log.jsonl", clock, both)
+    assert verify_log(tmp_path / "log.jsonl").misfit is None
+    assert rows(database, "SELECT count(DISTINCT key_id) FROM audit.custody_seals") == [(2,)]
+    with pytest.raises(InvalidInput, match=f"Seal 1 of the custody log was made with the key {KEYS.newest}"):
+        export_log(database, tmp_path / "log.jsonl", clock, LogKeys(("n" * 32,)))
+
+
+def test_after_a_restore_into_another_cluster_the_log_goes_on_in_a_new_epoch(
+    database: Database, clock: Any, evidence: Any, tmp_path: Path
+) -> None:
+    """The numbers of transactions of the former cluster were higher by a million."""
+    unguarded(database, "custody_events", "UPDATE audit.custody_events SET transaction = transaction + 1000000")
+    unguarded(
+        database, "custody_seals", "UPDATE audit.custody_seals SET last_transaction = last_transaction + 1000000"
+    )
+    unguarded(database, "custody_epochs", "UPDATE audit.custody_epochs SET cluster = 1")
+    withdraw(database, evidence, reason="twice", withdrawn_by="ana", approved_by="rui", clock=clock)
+    assert rows(database, "SELECT kind, epoch FROM audit.custody_events ORDER BY epoch, transaction, id")[-2:] == [
+        ("EPOCH_OPENED", 2),
+        ("WITHDRAWN", 2),
+    ]
+    before = rows(database, "SELECT count(*) FROM audit.custody_seals WHERE last_epoch = 1")
+    for _ in range(100):
+        seal_events(database, clock, KEYS)
+        if rows(database, "SELECT sum(events) FROM audit.custody_seals") == rows(
+            database, "SELECT count(*) FROM audit.custody_events"
+        ):
+            break
+    export_log(database, tmp_path / "log.jsonl", clock, KEYS)
+    assert before != [(0,)]
+    assert verify_log(tmp_path / "log.jsonl").misfit is None
+    assert '"EPOCH_OPENED"' in (tmp_path / "log.jsonl").read_text()
+    assert differences(database) == []
+
+
+def test_seals_whose_times_run_backwards_are_named(
+    database: Database, clock: Any, evidence: Any, tmp_path: Path
+) -> None:
+    withdraw(database, evidence, reason="twice", withdrawn_by="ana", approved_by="rui", clock=clock)
+    clock.now -= timedelta(days=9000)
+    export_log(database, tmp_path / "log.jsonl", clock, KEYS)
+    assert "the clock ran backwards" in str(verify_log(tmp_path / "log.jsonl").misfit)
+    assert ("seal", "2") in differences(database)
+
+
+def test_a_log_that_was_sealed_anew_after_a_report_is_told(
+    database: Database, clock: Any, evidence: Any, tmp_path: Path
+) -> None:
+    execute(
+        database,
+        "INSERT INTO audit.custody_events (kind, happened_at, detail) SELECT 'REPORTED', now(), "
+        "jsonb_build_object('files', jsonb_build_object(), 'seal', max(hash)) FROM audit.custody_seals",
+    )
+    unguarded(database, "custody_seals", "DELETE FROM audit.custody_seals")
+    clock.now += timedelta(seconds=1)
+    export_log(database, tmp_path / "log.jsonl", clock, KEYS)
+    assert "it was sealed anew" in str(verify_log(tmp_path / "log.jsonl").misfit)

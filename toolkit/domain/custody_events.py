@@ -1,0 +1,46 @@
+"""The kinds of events that the custody log holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+
+class CustodyEvent(StrEnum):
+    """Something that the log tells of; each names the id that its detail holds."""
+
+    ASKED = "ASKED"
+    ISSUED = "ISSUED"
+    REISSUED = "REISSUED"
+    RECORDED = "RECORDED"
+    RECORD_CHANGED = "RECORD_CHANGED"
+    RECORD_GONE = "RECORD_GONE"
+    UPLOADED = "UPLOADED"
+    RESTORED = "RESTORED"
+    GONE = "GONE"
+    VERIFIED = "VERIFIED"
+    WITHDRAWN = "WITHDRAWN"
+    COMPLETED = "COMPLETED"
+    AUDITED = "AUDITED"
+    REPORTED = "REPORTED"
+    UNMASKED = "UNMASKED"
+    OPENED = "OPENED"
+    WAIVED = "WAIVED"
+    WAIVER_REVOKED = "WAIVER_REVOKED"
+    BUCKET_ADOPTED = "BUCKET_ADOPTED"
+    EPOCH_OPENED = "EPOCH_OPENED"
+
+
+HASHES: Final[Mapping[str, tuple[str, ...]]] = {
+    CustodyEvent.ASKED: ("request",),
+    CustodyEvent.ISSUED: ("record",),
+    CustodyEvent.RECORDED: ("record",),
+    CustodyEvent.RECORD_CHANGED: ("record",),
+    CustodyEvent.UPLOADED: ("key",),
+    CustodyEvent.RESTORED: ("key",),
+    CustodyEvent.GONE: ("key",),
+    CustodyEvent.WITHDRAWN: ("by", "approvedBy", "account", "reason"),
+    CustodyEvent.COMPLETED: ("sale",),
+}
+"""The parts of an event that are hashes of something that could be guessed, such as a name or a CPF."""

@@ -1,0 +1,209 @@
+"""Compare what the tables hold now with what the custody log holds of it.
+
+A log that is whole says nothing of the tables: a record that was moved to another sale stays there. So every event
+is followed to its row, and every row to its event. Rows that are older than the log have no event. The sales are
+the service's; of them the log holds their completion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolkit.domain.custody_chain import BEGINNING, event_digest, first_digest, seal_hash
+from toolkit.domain.custody_events import CustodyEvent
+from toolkit.domain.log_keys import LogKeys
+from toolkit.operations.prove.custody_log.export import sealed_lines
+from toolkit.operations.prove.custody_log.sealing import NO_KEYS
+from toolkit.storage.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something that the tables and the log tell differently: what it is, its id, and how it differs."""
+
+    what: str
+    id: str
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class LiveVerdict:
+    """The numbers of events and seals, and every difference."""
+
+    events: int
+    seals: int
+    differences: tuple[Difference, ...]
+
+
+def verify_live(database: Database, keys: LogKeys = NO_KEYS) -> LiveVerdict:
+    """Follow the chain in the database, and compare each event with what it tells of.
+
+    Raises:
+        InvalidInput: a key that the log was sealed with is not here.
+    """
+    with database.snapshot() as connection:
+        events, seals, misfits = _chain(connection, keys)
+        found = [
+            Difference(what, str(row.id), how)
+            for what, how, query in _COMPARED
+            for row in connection.execute(sa.text(query))
+        ]
+    return LiveVerdict(events, seals, (*misfits, *found))
+
+
+def _chain(connection: Connection, keys: LogKeys) -> tuple[int, int, list[Difference]]:
+    """Events, seals, and the first event and every seal that do not fit."""
+    digest, previous, sealed_at = first_digest(BEGINNING), BEGINNING, ""
+    events = seals = 0
+    misfits: list[Difference] = []
+    for line in sealed_lines(connection, keys):
+        if "event" in line:
+            events += 1
+            digest = event_digest(digest, line["event"])
+            if digest.hex() != line["digest"]:
+                event = line["event"]
+                misfits.append(
+                    Difference("event", str(event["id"]), f"{event['kind']} was changed, put in or moved")
+                )
+                return events, seals, misfits
+            continue
+        seal = dict(line["seal"])
+        seals += 1
+        declared = seal.pop("hash")
+        if seal["number"] != seals or seal["previous"] != previous or seal_hash(digest, seal) != declared:
+            misfits.append(Difference("seal", str(seal["number"]), "does not fit the events before it"))
+            return events, seals, misfits
+        if seal["sealedAt"] < sealed_at:
+            misfits.append(Difference("seal", str(seal["number"]), "is older than the seal before it"))
+        digest, previous, sealed_at = first_digest(declared), declared, seal["sealedAt"]
+    return events, seals, misfits
+
+
+def _hash(*columns: str) -> str:
+    return f"encode(sha256(convert_to(concat_ws(E'\\n', {', '.join(columns)}), 'UTF8')), 'hex')"
+
+
+_ISSUED_HASH: Final = _hash(
+    *(f"record.{name}" for name in ("sale_id", "file_name", "file_format", "type", "object_key", "requested_by"))
+)
+_OBSERVED_HASH: Final = _hash(
+    *(f"record.{name}" for name in ("sale_id", "evidence_type", "type", "object_key")),
+    "extract(epoch FROM record.requested_at)",
+    "extract(epoch FROM record.expires_at)",
+)
+_BEGAN: Final = "(SELECT min(happened_at) FROM audit.custody_events)"
+
+_RECORDS: Final = """
+    SELECT evidence AS id
+    FROM (
+        SELECT DISTINCT ON (evidence) (detail ->> 'evidence')::uuid AS evidence, kind, detail
+        FROM audit.custody_events
+        WHERE kind IN {kinds}
+        ORDER BY evidence, epoch DESC, transaction DESC, id DESC
+    ) AS told
+    {join}
+    WHERE {condition}
+    ORDER BY id
+"""  # made of constants, as are the others
+
+_FROM_ISSUED: Final = f"('{CustodyEvent.ISSUED}')"
+_FROM_OBSERVED: Final = (
+    f"('{CustodyEvent.RECORDED}', '{CustodyEvent.RECORD_CHANGED}', '{CustodyEvent.RECORD_GONE}')"
+)
+_WITH_RECORD: Final = "JOIN audit_service.evidences AS record ON record.id = told.evidence"
+
+_COMPARED: Final[tuple[tuple[str, str, str], ...]] = (
+    (
+        "record",
+        "is not as it was issued: its sale, file, type or key was changed",
+        _RECORDS.format(
+            kinds=_FROM_ISSUED,
+            join=_WITH_RECORD,
+            condition=f"(detail ->> 'record', detail ->> 'evidenceType') "
+            f"<> ({_ISSUED_HASH}, record.evidence_type)",
+        ),
+    ),
+    (
+        "record",
+        "is not as it was last observed",
+        _RECORDS.format(
+            kinds=_FROM_OBSERVED,
+            join=_WITH_RECORD,
+            condition=f"kind <> '{CustodyEvent.RECORD_GONE}' AND detail ->> 'record' <> {_OBSERVED_HASH}",
+        ),
+    ),
+    (
+        "record",
+        "is gone, and the log does not hold that",
+        _RECORDS.format(
+            kinds=f"('{CustodyEvent.ISSUED}', {_FROM_OBSERVED[1:]}",
+            join="",
+            condition=f"kind <> '{CustodyEvent.RECORD_GONE}' "
+            "AND NOT EXISTS (SELECT FROM audit_service.evidences AS record WHERE record.id = told.evidence)",
+        ),
+    ),
+    (
+        "file",
+        "was observed otherwise than the log holds",
+        """
+        SELECT seen.id
+        FROM audit.custody_events AS event
+        LEFT JOIN audit.object_observations AS seen ON seen.id = (event.detail ->> 'observation')::bigint
+        WHERE event.kind IN ('UPLOADED', 'RESTORED')
+          AND (event.detail ->> 'key', event.detail ->> 'etag', (event.detail ->> 'size')::bigint)
+              IS DISTINCT FROM (encode(sha256(convert_to(seen.key, 'UTF8')), 'hex'), seen.etag, seen.size)
+        ORDER BY 1
+        """,
+    ),
+    (
+        "content",
+        "was verified otherwise than the log holds",
+        f"""
+        SELECT coalesce(found.observation_id, (event.detail ->> 'observation')::bigint) AS id
+        FROM (SELECT * FROM audit.content_checks WHERE sha256 IS NOT NULL) AS found
+        FULL JOIN (SELECT * FROM audit.custody_events WHERE kind = 'VERIFIED') AS event
+            ON found.observation_id = (event.detail ->> 'observation')::bigint
+           AND found.sha256 = event.detail ->> 'sha256'
+           AND found.kind = event.detail ->> 'kind'
+           AND found.problem IS NOT DISTINCT FROM event.detail ->> 'problem'
+        WHERE (found.id IS NULL OR event.id IS NULL) AND coalesce(found.checked_at, 'infinity') >= {_BEGAN}
+        ORDER BY 1
+        """,  # noqa: S608
+    ),
+    (
+        "withdrawal",
+        "is not as the log holds it",
+        f"""
+        SELECT coalesce(row.evidence_id, (event.detail ->> 'evidence')::uuid) AS id
+        FROM audit.withdrawals AS row
+        FULL JOIN (SELECT * FROM audit.custody_events WHERE kind = 'WITHDRAWN') AS event
+            ON row.evidence_id = (event.detail ->> 'evidence')::uuid
+           AND coalesce(event.detail ->> 'by', {_hash("row.withdrawn_by")}) = {_hash("row.withdrawn_by")}
+           AND coalesce(event.detail ->> 'approvedBy', {_hash("row.approved_by")}) = {_hash("row.approved_by")}
+           AND coalesce(event.detail ->> 'reason', {_hash("row.reason")}) = {_hash("row.reason")}
+        WHERE (row.evidence_id IS NULL OR event.id IS NULL) AND coalesce(row.withdrawn_at, 'infinity') >= {_BEGAN}
+        ORDER BY 1
+        """,  # noqa: S608
+    ),
+    (
+        "sale",
+        "was completed at another time than the log holds, or its completion was undone",
+        f"""
+        SELECT told.detail ->> 'sale' AS id
+        FROM (
+            SELECT DISTINCT ON (detail ->> 'sale') detail, happened_at
+            FROM audit.custody_events
+            WHERE kind = 'COMPLETED'
+            ORDER BY detail ->> 'sale', epoch DESC, transaction DESC, id DESC
+        ) AS told
+        LEFT JOIN audit_service.sales AS sale ON told.detail ->> 'sale' = {_hash("sale.id")}
+        WHERE sale.completed_at IS DISTINCT FROM told.happened_at
+        ORDER BY 1
+        """,  # noqa: S608
+    ),
+)
+"""What is compared, what a difference means, and the query that finds the ids."""
