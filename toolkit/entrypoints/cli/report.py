@@ -102,7 +102,7 @@ def report(
     whole, zone = result, ctx.settings.timezone
     if partner is not None:
         result = whole.for_partner(partner)
-    told = partial(witnessed, ctx.application)
+    told = partial(witnessed, ctx.application) if asked.snapshot is None else None
     written = write_report(
         result, out, wanted, timezone=zone, language=spoken, progress=ctx.progress, witness=told
     )

@@ -44,10 +44,13 @@ def record_and_seal_report(
 ) -> str | None:
     """Record that a report with these files (SHA-256 by name) was written; the hash of the seal that covers it.
 
-    ``None`` where none does yet: an older transaction is under way, and the next seal will.
+    ``None`` where none does yet (an older transaction is under way, and the next seal will), and where this role
+    or session may only read.
     """
     before = newest_seal(database)
     with database.transaction() as connection:
+        if not connection.execute(sa.text(_MAY_WRITE)).scalar_one():
+            return None
         event = record_report(connection, files, before.hash if before is not None else None, clock())
     newest = seal_events(database, clock, keys)
     with database.transaction() as connection:
@@ -107,6 +110,12 @@ def _seal(
     }
     return connection.execute(sa.insert(custody_seals).returning(custody_seals), seal).one()
 
+
+_MAY_WRITE: Final = """
+    SELECT NOT current_setting('transaction_read_only')::boolean
+       AND has_table_privilege('audit.custody_events', 'INSERT')
+       AND has_table_privilege('audit.custody_seals', 'INSERT')
+"""
 
 _COVERED: Final = """
     SELECT coalesce((epoch, transaction, id) <= (
