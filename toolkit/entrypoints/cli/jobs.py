@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
-from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 import click
 
-from toolkit.domain.jobs.definitions import Job
 from toolkit.domain.jobs.outcomes import RunStatus
 from toolkit.entrypoints.cli.context import (
     DONE,
-    FAILED,
     NEEDS_ATTENTION,
     Context,
     note,
@@ -23,49 +17,14 @@ from toolkit.entrypoints.cli.context import (
     show,
 )
 from toolkit.entrypoints.cli.job_commands import CommandLine
+from toolkit.entrypoints.cli.job_desk import Desk
 from toolkit.entrypoints.cli.job_history import history, show_run
 from toolkit.entrypoints.cli.job_install import install
-from toolkit.entrypoints.jobs.database_access import DatabaseAccess
-from toolkit.entrypoints.jobs.finishing import Rounds
-from toolkit.entrypoints.jobs.job_log import JobLog, LogForm
-from toolkit.entrypoints.jobs.job_settings import JobSettings
-from toolkit.entrypoints.jobs.jobs_file import job_named, load_jobs
-from toolkit.entrypoints.jobs.notices.notice_settings import NoticeSettings
-from toolkit.entrypoints.jobs.running import Ended, JobRun, Outcome
+from toolkit.entrypoints.cli.job_run import run
+from toolkit.entrypoints.jobs.jobs_file import job_named
 from toolkit.entrypoints.jobs.steps import prepare
-from toolkit.entrypoints.jobs.telling import Tell, open_sales
-from toolkit.entrypoints.timestamps import EXAMPLES, parse_timestamp
-from toolkit.errors import InvalidInput, SettingsError, ToolkitError
 from toolkit.operations.jobs.history import last_done, missed_since_success, recent_runs
 from toolkit.reports.times import readable
-
-
-@dataclass(frozen=True)
-class _Desk:
-    """What the commands of this group share."""
-
-    ctx: Context
-    form: LogForm = LogForm.TEXT
-
-    @cached_property
-    def settings(self) -> JobSettings:
-        return JobSettings.from_environment(self.ctx.environ, self.ctx.settings)
-
-    @cached_property
-    def jobs(self) -> dict[str, Job]:
-        return load_jobs(self.settings.file, self.ctx.settings.timezone)
-
-    @cached_property
-    def tell(self) -> Tell:
-        return Tell(NoticeSettings.from_environment(self.ctx.environ), self.ctx.settings.timezone)
-
-    @cached_property
-    def log(self) -> JobLog:
-        return JobLog(self.ctx.application.clock, self.form)
-
-    @cached_property
-    def rounds(self) -> Rounds:
-        return Rounds(self.jobs, self.settings, self.tell, self.ctx.application.clock, self.log)
 
 
 @click.group()
@@ -87,6 +46,7 @@ def job() -> None:
     """
 
 
+job.add_command(run)
 job.add_command(history)
 job.add_command(show_run)
 job.add_command(install)
@@ -103,7 +63,7 @@ def list_jobs(ctx: Context, as_json: bool) -> int:
       toolkit job list
       TOOLKIT_JOBS=/etc/toolkit/jobs.toml toolkit job list --json
     """
-    desk = _Desk(ctx)
+    desk = Desk(ctx)
     zone, now = ctx.settings.timezone, ctx.application.clock()
     found: list[dict[str, Any]] = []
     for each in desk.jobs.values():
@@ -145,7 +105,7 @@ def check(ctx: Context, name: str | None) -> int:
 
     Exit status 2: something is wrong; the text says where and what was probably meant.
     """
-    desk = _Desk(ctx)
+    desk = Desk(ctx)
     wanted = [job_named(desk.jobs, name)] if name else list(desk.jobs.values())
     zone = ctx.settings.timezone
     for each in wanted:
@@ -162,138 +122,6 @@ def check(ctx: Context, name: str | None) -> int:
         f"notices go by {' and '.join(channels)}" if channels else "nobody is told: no mail server, no webhook set"
     )
     return DONE
-
-
-@job.command(short_help="Run a job for a slot, unless that is done.")
-@click.argument("name")
-@click.option(
-    "--slot", "slot_text", metavar="TIME", help=f"Another slot than the last one that was due: {EXAMPLES}."
-)
-@click.option("--late", is_flag=True, help="Run it although its window has passed.")
-@click.option(
-    "--wait",
-    type=click.FloatRange(min=0),
-    default=0,
-    metavar="SECONDS",
-    help="While another process runs the slot, wait for its end, and go on with it if it dies.",
-)
-@click.option("--fail-on", type=click.Choice(["attention"]), help="Exit status 3 if sales are open.")
-@click.option(
-    "--log",
-    "form",
-    type=click.Choice([form.value for form in LogForm]),
-    default="text",
-    help="The lines on stderr.",
-)
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON on stdout, the last one.")
-@pass_context
-def run(
-    ctx: Context,
-    name: str,
-    slot_text: str | None,
-    late: bool,
-    wait: float,
-    fail_on: str | None,
-    form: str,
-    as_json: bool,
-) -> int:
-    """Run the job NAME for the slot that was due last, unless that is done.
-
-    \b
-    A slot is run once, however often and from wherever it is started. A second start finds it
-    done (exit status 0), or running, or goes on where a start that died or failed has stopped.
-    Parameters are checked before anything starts. Files get their final names when all steps
-    are done; those of a failed run are kept apart (toolkit job show).
-
-    \b
-    Examples:
-      toolkit job run nightly
-      toolkit job run nightly --wait 14400 --log json       one of two schedulers
-      toolkit job run nightly --slot "2026-11-20 02:00" --late
-
-    \b
-    Exit status: 0 the slot is done, by this start or an earlier one; 1 it is not: it failed,
-    another process is running it, or its window has passed; 2 wrong usage, nothing started;
-    3 done, and sales are open (with --fail-on attention).
-    """
-    desk = _Desk(ctx, LogForm(form))
-    chosen = job_named(desk.jobs, name)
-    slot = _slot(desk, chosen, slot_text)
-    folder = desk.rounds.folder_of(chosen)
-    steps = prepare(chosen, slot, desk.settings.file.parent, folder.final(slot), CommandLine())
-    access = DatabaseAccess(ctx.environ)
-    log = desk.log.of(job=chosen.name, slot=slot.astimezone(ctx.settings.timezone))
-    start = JobRun(chosen, slot, steps, access, folder, CommandLine(), ctx.environ, desk.log.clock, log, desk.tell)
-    try:
-        _quietly(log, lambda: access.once(desk.rounds.look))
-        ended = start.start(late=late, wait=wait)
-        _quietly(log, lambda: access.once(desk.rounds.finish))
-    finally:
-        access.close()
-    found = open_sales(ended.counts if ended.outcome is Outcome.DONE or ended.run is None else ended.run.counts)
-    attention = fail_on == "attention" and found.get("open", 0) > 0
-    status = {Outcome.DONE: DONE, Outcome.DONE_BEFORE: DONE}.get(ended.outcome, FAILED)
-    log.say(_told(ended, folder.final(slot)))
-    if as_json:
-        print_json(_as_json(chosen, slot.astimezone(ctx.settings.timezone), ended), one_line=True)
-    return NEEDS_ATTENTION if status == DONE and attention else status
-
-
-def _quietly(log: JobLog, work: Callable[[], Any]) -> None:
-    """Do what stands around a run; where it cannot be done, the run goes on."""
-    try:
-        work()
-    except (ToolkitError, OSError) as error:
-        log.warn(str(error))
-
-
-def _slot(desk: _Desk, chosen: Job, text: str | None) -> datetime:
-    now, zone = desk.log.clock(), desk.ctx.settings.timezone
-    if text is None:
-        latest = chosen.schedule.latest(now)
-        if latest is None:
-            raise SettingsError(f"{chosen.name} was never due yet.")
-        return latest
-    try:
-        moment = parse_timestamp(text, timezone=zone, now=now)
-    except InvalidInput as error:
-        raise click.BadParameter(str(error), param_hint="--slot") from None
-    if not chosen.schedule.holds(moment):
-        before, after = chosen.schedule.latest(moment), chosen.schedule.following(moment)
-        near = " and ".join(readable(each, zone) for each in (before, after) if each is not None)
-        raise click.BadParameter(
-            f"{chosen.name} is not due at that time; its slots around it are {near}", param_hint="--slot"
-        )
-    return moment
-
-
-_TOLD: Final = {
-    Outcome.DONE: "done",
-    Outcome.DONE_BEFORE: "done before; nothing to do",
-    Outcome.RUNNING: "another process is running it; nothing was done here",
-    Outcome.TOO_LATE: "its window has passed; --late runs it all the same",
-    Outcome.FAILED: "failed",
-}
-
-
-def _told(ended: Ended, final: Any) -> str:
-    text = _TOLD[ended.outcome]
-    if ended.outcome is Outcome.RUNNING and ended.run is not None and ended.run.held_by:
-        return f"{text} (process {ended.run.held_by['pid']} on {ended.run.held_by['host']})"
-    if ended.outcome is Outcome.DONE and final.exists():
-        return f"{text}: {final}"
-    return text
-
-
-def _as_json(chosen: Job, slot: datetime, ended: Ended) -> dict[str, Any]:
-    return {
-        "job": chosen.name,
-        "slot": slot,
-        "outcome": ended.outcome,
-        "code": ended.code,
-        "reason": ended.reason or None,
-        "counts": ended.counts if ended.run is None or ended.counts else ended.run.counts,
-    }
 
 
 @job.command(short_help="Note and announce slots that nobody started.")
@@ -314,7 +142,7 @@ def missed(ctx: Context, as_json: bool) -> int:
 
     Exit status 3: there are missed slots, or a run whose process died.
     """
-    desk = _Desk(ctx)
+    desk = Desk(ctx)
     database, zone = ctx.application.database, ctx.settings.timezone
     desk.rounds.look(database)
     found, late = [], []

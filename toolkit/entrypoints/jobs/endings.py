@@ -1,0 +1,31 @@
+"""How a start of a job ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from toolkit.domain.jobs.outcomes import FailureCode
+from toolkit.operations.jobs.history import RunRow
+
+
+class Outcome(StrEnum):
+    """The end of a start."""
+
+    DONE = "done"
+    DONE_BEFORE = "done before"
+    RUNNING = "running"
+    TOO_LATE = "too late"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a start ended: for a failure with its code and reason."""
+
+    outcome: Outcome
+    run: RunRow | None = None
+    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    code: FailureCode | None = None
+    reason: str = ""
