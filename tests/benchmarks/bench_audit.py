@@ -82,9 +82,7 @@ def _statuses(database: Database, query: str) -> dict[str, int]:
     """Judge into a temporary table, as the audit does, and count."""
     with database.snapshot() as connection:
         raw(connection).execute(f"CREATE TEMPORARY TABLE judged ON COMMIT DROP AS {query}")
-        return dict(
-            connection.execute(sa.text("SELECT status, count(*) FROM judged GROUP BY 1 ORDER BY 1")).tuples().all()
-        )
+        return dict(connection.execute(sa.text("SELECT status, count(*) FROM judged GROUP BY 1 ORDER BY 1")).all())
 
 
 def _one_by_one(database: Database, sales: int) -> None:

@@ -187,7 +187,8 @@ def test_the_commands_tell_findings_changes_and_waivers(
         ("S-2", "WITHOUT_CLIENT", "Sul"),
     ]
     story.file("S-1", EvidenceType.POV, at=datetime.now(UTC))
-    until = (datetime.now(UTC) + timedelta(days=10)).date().isoformat()
+    zone = DEFAULT_DEADLINES.timezone
+    until = (datetime.now(zone) + timedelta(days=10)).date().isoformat()
     waivers = tmp_path / "waivers.toml"
     waivers.write_text(f'[[waiver]]\npartner = "Sul"\nowner = "ana"\napprovedBy = "bruno"\nend = {until}\n')
     status, linted = ask("waiver", "lint", str(waivers))

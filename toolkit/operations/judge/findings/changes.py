@@ -60,10 +60,9 @@ def changes_seen(connection: Connection, start: datetime, end: datetime) -> Chan
     """The same, as this connection sees the database; raises as ``changes_between`` does."""
     if start > end:
         raise InvalidInput("The first moment lies after the second: a change goes from the earlier to the later.")
-    found: dict[str, list[UUID]] = {"new": [], "resolved": [], "reopened": [], "open": []}
-    for finding_id, kind in connection.execute(sa.text(_CHANGES), {"start": start, "end": end}):
-        found[kind].append(finding_id)
-    return Changes(start, end, **{kind: tuple(ids) for kind, ids in found.items()})
+    rows = connection.execute(sa.text(_CHANGES), {"start": start, "end": end})
+    found: dict[str, tuple[UUID, ...]] = {row.kind: tuple(row.ids) for row in rows}
+    return Changes(start, end, **{kind: found.get(kind, ()) for kind in ("new", "resolved", "reopened", "open")})
 
 
 def trends(connection: Connection, first: date, until: datetime, timezone: ZoneInfo) -> pd.DataFrame:
@@ -91,12 +90,12 @@ _CHANGES: Final = """
         WHERE seen_at <= :end
         GROUP BY finding_id
     )
-    SELECT finding_id,
-           CASE WHEN at_start AND at_end THEN 'open' WHEN at_start THEN 'resolved'
-                WHEN known THEN 'reopened' ELSE 'new' END AS kind
+    SELECT CASE WHEN at_start AND at_end THEN 'open' WHEN at_start THEN 'resolved'
+                WHEN known THEN 'reopened' ELSE 'new' END AS kind,
+           array_agg(finding_id ORDER BY finding_id) AS ids
     FROM lives
     WHERE at_start OR at_end
-    ORDER BY finding_id
+    GROUP BY kind
 """
 
 _TRENDS: Final = """

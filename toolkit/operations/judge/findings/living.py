@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import date, datetime
 from typing import Any, Final
 
 import pandas as pd
@@ -38,8 +38,17 @@ COLUMNS: Final = (
 )
 """The columns of a table of living findings. ``overdue`` is false for one that is waived or resolved."""
 
-_SEVERITIES: Final = list(Severity)
+_SEVERITIES: Final = list(map(str, Severity))
 _MISSING: Final = "MISSING_"
+_MOMENTS: Final = ("first_seen", "opened_at", "closed_at")
+_NAMES: Final = {
+    "id": "id",
+    "sale_id": "saleId",
+    "partner": "partner",
+    "utility_group": "utilityGroup",
+    "code": "code",
+}
+_TEXTS: Final = (*_NAMES.values(), "evidenceType", "reason", "owner", "remedy", "waiverId")
 
 
 def living(
@@ -54,102 +63,118 @@ def living(
 
     The gravest come first, then those that are due first.
     """
-    known = {life.id: life for life in _tuples(lives)}
-    held = _Waived(waivers, moment, deadlines)
-    rows = [_present(each, known.pop(each.id, None), held, moment, deadlines) for each in _tuples(present)]
-    rows += [_resolved(life, audits, moment, deadlines) for life in known.values()]
-    found = pd.DataFrame(rows, columns=list(COLUMNS))
-    order = found.assign(weight=found["severity"].map(_SEVERITIES.index), gone=found["status"] == "resolved")
-    order = order.sort_values(["gone", "weight", "dueAt", "saleId", "code"], na_position="last")
-    return found.loc[order.index].reset_index(drop=True)
+    found = pd.concat([_present(present, lives, moment), _resolved(present, lives, audits, moment)])
+    found = found.reset_index(drop=True)
+    found["waiverId"] = _waived(found, waivers, deadlines.day_of(moment))
+    waived = found["waiverId"].notna()
+    found["status"] = found["status"].where(~waived, str(FindingStatus.WAIVED))
+    found = _with_days(found, deadlines)
+    found = _with_catalogue(found)
+    weight = found["severity"].map(_SEVERITIES.index)
+    order = found.assign(weight=weight, gone=found["status"] == FindingStatus.RESOLVED)
+    order = order.sort_values(["gone", "weight", "dueAt", "saleId", "code"], na_position="last", kind="stable")
+    found = found.loc[order.index, list(COLUMNS)].reset_index(drop=True)
+    return found.assign(**{name: _known(found[name]) for name in _TEXTS})
 
 
-class _Waived:
-    """The waivers that hold on the day of a moment, found by what a finding is about."""
-
-    def __init__(self, waivers: Sequence[Waiver], moment: datetime, deadlines: Deadlines) -> None:
-        day = deadlines.day_of(moment)
-        self._by: dict[tuple[str | None, str | None, str | None], Waiver] = {}
-        for waiver in waivers:
-            if waiver.holds(day):
-                request = waiver.request
-                self._by.setdefault((request.sale_id, request.partner, request.code), waiver)
-
-    def by(self, sale_id: str | None, partner: str | None, code: str) -> Waiver | None:
-        """The waiver for such a finding that ends last, if there is one."""
-        if not self._by:
-            return None
-        fitting = [
-            self._by[key]
-            for sale in {sale_id, None}
-            for whose in {partner, None}
-            for what in (code, None)
-            if (key := (sale, whose, what)) in self._by
-        ]
-        return max(fitting, key=lambda waiver: waiver.request.end, default=None)
-
-
-def _present(each: Any, life: Any, held: _Waived, moment: datetime, deadlines: Deadlines) -> tuple[Any, ...]:
-    again = life is not None and (life.stretches > 1 or life.closed_at is not None)
-    first_seen = moment if life is None else life.first_seen.to_pydatetime()
-    opened_at = moment if life is None or life.closed_at is not None else life.opened_at.to_pydatetime()
-    waiver = held.by(each.sale_id, each.partner, each.code)
-    status = FindingStatus.REOPENED if again else FindingStatus.OPEN
-    if waiver is not None:
-        status = FindingStatus.WAIVED
-    return _row(each, each.reason, status, first_seen, opened_at, moment, moment, deadlines, waiver)
-
-
-def _resolved(life: Any, audits: Sequence[datetime], moment: datetime, deadlines: Deadlines) -> tuple[Any, ...]:
-    ends = moment if life.closed_at is None else life.closed_at.to_pydatetime()
-    place = bisect_left(audits, ends)
-    opened_at = life.opened_at.to_pydatetime()
-    last_seen = max(audits[place - 1], opened_at) if place else opened_at
-    first_seen = life.first_seen.to_pydatetime()
-    status = FindingStatus.RESOLVED
-    return _row(life, None, status, first_seen, opened_at, last_seen, moment, deadlines, None)
-
-
-def _row(
-    each: Any,
-    reason: str | None,
-    status: FindingStatus,
-    first_seen: datetime,
-    opened_at: datetime,
-    last_seen: datetime,
-    moment: datetime,
-    deadlines: Deadlines,
-    waiver: Waiver | None,
-) -> tuple[Any, ...]:
-    code = CODES[each.code]
-    due_at = deadlines.due_at(opened_at, each.code, each.utility_group)
-    until = last_seen if status is FindingStatus.RESOLVED else moment
-    today, since = deadlines.day_of(until), deadlines.day_of(first_seen)
-    overdue = until > due_at
-    due_in = business_days(today, deadlines.day_of(due_at))
-    return (
-        each.id,
-        each.sale_id,
-        each.partner,
-        each.utility_group,
-        each.code,
-        each.code.removeprefix(_MISSING) if each.code.startswith(_MISSING) else None,
-        reason,
-        str(code.severity),
-        str(status),
-        first_seen,
-        last_seen,
-        opened_at,
-        due_at,
-        (today - since).days,
-        business_days(since, today),
-        min(due_in, -1) if overdue else due_in,
-        overdue and status in (FindingStatus.OPEN, FindingStatus.REOPENED),
-        each.partner if code.owner is Owner.PARTNER and each.partner else str(code.owner),
-        CODES[reason].remedy if reason else code.remedy,
-        None if waiver is None else str(waiver.id),
+def _present(present: pd.DataFrame, lives: pd.DataFrame, moment: datetime) -> pd.DataFrame:
+    known = lives.reindex(columns=["id", "first_seen", "opened_at", "closed_at", "stretches"])
+    joined = present.merge(known, on="id", how="left")
+    back = joined["closed_at"].notna()
+    again = back | (joined["stretches"].fillna(0) > 1)
+    first, opened = (pd.to_datetime(joined[name], utc=True) for name in ("first_seen", "opened_at"))
+    status = pd.Series(str(FindingStatus.OPEN), index=joined.index, dtype=object)
+    return _named(joined).assign(
+        reason=joined["reason"],
+        status=status.where(~again, str(FindingStatus.REOPENED)),
+        firstSeen=first.fillna(pd.Timestamp(moment)),
+        openedAt=opened.where(~back).fillna(pd.Timestamp(moment)),
+        lastSeen=pd.Timestamp(moment).tz_convert("UTC"),
+        until=pd.Timestamp(moment).tz_convert("UTC"),
     )
 
 
-def _tuples(table: pd.DataFrame) -> Iterator[Any]:
-    return table.astype(object).where(table.notna(), None).itertuples(index=False)
+def _resolved(
+    present: pd.DataFrame, lives: pd.DataFrame, audits: Sequence[datetime], moment: datetime
+) -> pd.DataFrame:
+    gone = lives[~lives["id"].isin(present["id"])].reset_index(drop=True)
+    gone = gone.reindex(columns=["id", "code", "sale_id", "partner", "utility_group", *_MOMENTS])
+    first, opened, closed = (pd.to_datetime(gone[name], utc=True) for name in _MOMENTS)
+    ended = closed.fillna(pd.Timestamp(moment))
+    before = {end: audits[bisect_left(audits, end) - 1] for end in ended.unique() if audits and audits[0] < end}
+    last = pd.to_datetime(ended.map(before), utc=True).fillna(opened)
+    last = last.where(last >= opened, opened)
+    return _named(gone).assign(
+        reason=None,
+        status=str(FindingStatus.RESOLVED),
+        firstSeen=first,
+        openedAt=opened,
+        lastSeen=last,
+        until=last,
+    )
+
+
+def _named(found: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame(
+        {ours: found[name].astype(object) for name, ours in _NAMES.items()}, index=found.index, dtype=object
+    )
+
+
+def _waived(found: pd.DataFrame, waivers: Sequence[Waiver], day: date) -> pd.Series[Any]:
+    """The id of the waiver that holds for each finding and ends last, null where there is none."""
+    by: dict[tuple[Any, ...], Waiver] = {}
+    for waiver in sorted(waivers, key=lambda each: each.request.end):
+        if waiver.holds(day):
+            by[waiver.request.sale_id, waiver.request.partner, waiver.request.code] = waiver
+    if not by:
+        return pd.Series(None, index=found.index, dtype=object)
+    standing = found["status"] != FindingStatus.RESOLVED
+    about = zip(standing, *(_known(found[name]) for name in ("saleId", "partner", "code")), strict=True)
+    held = [_longest(by, sale, partner, code) if stands else None for stands, sale, partner, code in about]
+    return pd.Series(held, index=found.index, dtype=object)
+
+
+def _longest(by: dict[tuple[Any, ...], Waiver], sale: Any, partner: Any, code: Any) -> str | None:
+    keys = ((one, whose, what) for one in (sale, None) for whose in (partner, None) for what in (code, None))
+    fitting = [by[key] for key in keys if key in by]
+    longest = max(fitting, key=lambda waiver: waiver.request.end, default=None)
+    return None if longest is None else str(longest.id)
+
+
+def _with_days(found: pd.DataFrame, deadlines: Deadlines) -> pd.DataFrame:
+    """Add deadline and ages; each combination that occurs is computed once."""
+    day = {moment: deadlines.day_of(moment) for name in ("firstSeen", "until") for moment in found[name].unique()}
+    keys = pd.MultiIndex.from_frame(found[["openedAt", "code", "utilityGroup"]])
+    codes, combinations = pd.factorize(keys)
+    due = [deadlines.due_at(opened, code, group) for opened, code, group in combinations]
+    due_at = pd.Series([due[each] for each in codes], index=found.index, dtype=object)
+    today, since, until = found["until"].map(day), found["firstSeen"].map(day), due_at.map(deadlines.day_of)
+    overdue = pd.Series(found["until"].to_numpy() > pd.to_datetime(due_at, utc=True).to_numpy(), index=found.index)
+    due_in = pd.Series([business_days(*pair) for pair in zip(today, until, strict=True)], index=found.index)
+    standing = found["status"].isin([FindingStatus.OPEN, FindingStatus.REOPENED])
+    return found.assign(
+        dueAt=due_at,
+        ageDays=[(end - start).days for start, end in zip(since, today, strict=True)],
+        ageBusinessDays=[business_days(*pair) for pair in zip(since, today, strict=True)],
+        dueInBusinessDays=due_in.where(~overdue, due_in.clip(upper=-1)),
+        overdue=overdue & standing,
+    )
+
+
+def _with_catalogue(found: pd.DataFrame) -> pd.DataFrame:
+    """Add what the catalogue says of each code."""
+    codes = found["code"]
+    theirs = codes.map(lambda code: CODES[code].owner is Owner.PARTNER).astype(bool) & found["partner"].notna()
+    by_reason = found["reason"].map({code: CODES[code].remedy for code in found["reason"].dropna().unique()})
+    general = codes.map({code: CODES[code].remedy for code in codes.unique()}).astype(object)
+    return found.assign(
+        severity=codes.map({code: str(CODES[code].severity) for code in codes.unique()}),
+        owner=found["partner"].where(theirs, codes.map({code: str(CODES[code].owner) for code in codes.unique()})),
+        remedy=by_reason.astype(object).where(by_reason.notna(), general),
+        evidenceType=codes.str.removeprefix(_MISSING).where(codes.str.startswith(_MISSING)),
+    )
+
+
+def _known(column: pd.Series[Any]) -> pd.Series[Any]:
+    """The same values as objects, ``None`` for what is not known."""
+    return column.astype(object).where(column.notna(), None)
