@@ -48,6 +48,11 @@ FUNCTIONS: Final = (
         "CASE WHEN value ~* ':[0-9.]+ *(z|[+-][0-9]{2}(:?[0-9]{2})?)$' THEN value::timestamptz "
         "ELSE value::timestamp AT TIME ZONE zone END",
     ),
+    ("as_digits", "value text, places int", "text", "regexp_replace(value, '[^0-9]', '', 'g')"),
+    *(
+        ("as_digits", f"value {kind}, places int", "text", "lpad(trunc(value)::bigint::text, places, '0')")
+        for kind in ("integer", "bigint", "numeric")
+    ),
     (
         "as_key_of_file",
         "folder text, name text",
@@ -148,7 +153,7 @@ def _value(source: Source, lookups: Sequence[Source]) -> str:
     if source.json_path:
         value = f"({value}::jsonb #>> {literal('{' + ','.join(map(quoted, source.json_path)) + '}')})"
     if source.mask:
-        return f"regexp_replace({value}::text, '[^0-9]', '', 'g')"
+        return f"{SERVICE}.as_digits({value}, {source.mask.count('#')})"
     return _stripped(source, value)
 
 

@@ -90,19 +90,11 @@ def _read(connection: Connection, mapping: ServiceMap) -> tuple[dict[str, int], 
 
 
 def _nulls(connection: Connection, mapping: ServiceMap) -> Iterator[Deviation]:
+    """Rows without what the audit needs of them."""
     for name, relation in mapping.relations.items():
-        if relation.absent:
-            continue
-        for column in NEEDED[name].columns:
-            source = relation.columns[column.name]
-            if column.nullable or source.absent:
-                continue
-            empty = (
-                "no value"
-                if not source.codes or column.name not in DEMANDED[name]
-                else "no value, or a code that means none"
-            )
-            yield from _counted(connection, name, column.name, f"{column.name} IS NULL", empty)
+        for column in () if relation.absent else DEMANDED[name]:
+            empty = "no value, or a code that means none" if relation.columns[column].codes else "no value"
+            yield from _counted(connection, name, column, f"{column} IS NULL", empty)
 
 
 def _repeated(connection: Connection, mapping: ServiceMap) -> Iterator[Deviation]:

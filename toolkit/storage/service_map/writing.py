@@ -27,6 +27,7 @@ COMPLETE: Final = "complete"
 """Setting ``completed_at`` alone."""
 
 _NUMBERED: Final = "numbered"
+_UUID_LENGTH: Final = 36
 
 _known: WeakKeyDictionary[Database, dict[str, str]] = WeakKeyDictionary()
 
@@ -123,6 +124,13 @@ def obstacles(mapping: ServiceMap, name: str, tables: Tables) -> dict[str, str]:
     key = table.columns.get(relation.columns["id"].column or "")
     if key is not None and key.family == "integer" and key.sequence is None and name != "sales":
         refused = {**refused, "id": f"is {key.name}, a number that no sequence gives"}
+    if (
+        key is not None
+        and key.family == "text"
+        and name != "sales"
+        and (key.length or _UUID_LENGTH) < _UUID_LENGTH
+    ):
+        refused = {**refused, "id": f"is {key.name}, which takes {key.length} characters and no UUID"}
     if refused:
         column, why = next(iter(refused.items()))
         found[INSERT] = found[UPDATE] = f"{name} cannot be written: {column} {why}, which cannot be turned round."

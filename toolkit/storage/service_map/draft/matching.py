@@ -127,6 +127,8 @@ _OWN: Final = {"clients": "client", "addresses": "address", "sales": "sale", "ev
 def named(relation: str, column: str, field: Field) -> float:
     """How well the name of a field fits a column, from 0 to 1."""
     spelled = [set(tokens(field.name)), {token for part in field.path for token in tokens(part)}]
+    if relation == "addresses" and spelled[0] == {"number"} and "installation" in tokens(field.table.plain_name):
+        spelled[0].add("installation")
     return max(_fits(relation, column, said) for said in spelled if said) if any(spelled) else 0.0
 
 

@@ -68,6 +68,8 @@ class Drafting:
         self._catalog, self._matches, self._samples, self._holds = catalog, matches, samples, holds
         self._zones = Zones(catalog, zone)
         self._ids = {name: self._id_of(name) for name in matches}
+        if {"clients", "addresses"} <= set(matches) and matches["clients"].table is matches["addresses"].table:
+            self._ids["addresses"] = self._ids["clients"]
         self._people = (
             people_of(catalog.values(), matches["sales"].table, matches["clients"].table, samples)
             if {"sales", "clients"} <= set(matches)
@@ -141,7 +143,9 @@ class Drafting:
             return Choice({"sql": TODO}, "nothing was found") if column in DEMANDED[name] else Choice(ABSENT)
         if column == "cpf":
             values = self._samples.values(found)
-            if found.family != "text" or (values and share(values, MASKED_CPF) > 0.5):
+            if found.family != "text":
+                return Choice({**_plain(found), "mask": "###########"}, "a number: eleven digits, zeros in front")
+            if values and share(values, MASKED_CPF) > 0.5:
                 return Choice(
                     {**_plain(found), "mask": "###.###.###-##"}, "the digits of what is written with a mask"
                 )
@@ -156,7 +160,7 @@ class Drafting:
         key = next((column for column in columns if column.key), None)
         if name == "sales":
             public = [column for column in columns if _is_public(column, key, table, self._samples)]
-            if key is not None and key.family == "text":
+            if key is not None and key.family == "text" and not set(tokens(key.name)) <= {"id", "sale"}:
                 return key.name
             if public:
                 return max(public, key=_how_public).name
