@@ -308,6 +308,15 @@ def test_the_colours_of_the_page_are_those_of_the_other_formats() -> None:
         assert f"--{code.lower().replace('_', '-')}: {colour};" in style
 
 
+def test_a_csv_for_excel_has_semicolons_and_a_byte_order_mark(result: AuditResult, tmp_path: Path) -> None:
+    write_report(result, tmp_path, ["csv"], excel=True)
+    text = (tmp_path / "missing-evidence.csv").read_bytes()
+    assert text.startswith(b"\xef\xbb\xbfsaleId;utilityGroup;status;")
+    read = list(csv.DictReader(text.decode("utf-8-sig").splitlines(), delimiter=";"))
+    written(result, tmp_path / "programs", "csv")
+    assert read == csv_rows(tmp_path / "programs")
+
+
 def test_an_unknown_time_or_client_is_an_empty_cell(result: AuditResult, tmp_path: Path) -> None:
     row = next(row for row in csv_rows(written(result, tmp_path)) if row["saleId"] == "VND-4")
     assert (row["clientId"], row["cpf"], row["completedAt"], row["isClientFinancialResponsible"]) == (

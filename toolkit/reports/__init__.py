@@ -66,6 +66,7 @@ def write_report(
     *,
     timezone: ZoneInfo = _TIMEZONE,
     language: Language = ENGLISH,
+    excel: bool = False,
     progress: Progress | None = None,
     witness: Witness | None = None,
 ) -> list[Path]:
@@ -77,6 +78,7 @@ def write_report(
         formats: any of ``FORMATS``.
         timezone: the zone that times are shown in.
         language: the language of the formats for people.
+        excel: write the CSV as a Brazilian Excel opens it.
         progress: told of each format.
         witness: takes note of the files' hashes, and gives the custody seal that covers them.
 
@@ -89,7 +91,7 @@ def write_report(
     """
     wanted = chosen(formats)
     writers = {name: FORMATS[name] for name in wanted}
-    return write_files(Report(result, timezone, wanted, language), out, writers, progress, witness)
+    return write_files(Report(result, timezone, wanted, language, excel), out, writers, progress, witness)
 
 
 def partner_reports(

@@ -68,6 +68,8 @@ def charts(result: AuditResult, language: Language) -> list[Chart]:
     """What an audit found, in three pictures."""
     say = language.text
     statuses = told(STATUS_NAMES, language)
+    rare = [reason for reason in (Reason.VANISHED, Reason.EXPIRY_UNKNOWN) if not result.missing[reason].any()]
+    reasons = names_of(reason for reason in Reason if reason not in rare)
     return [
         Chart(
             name="group",
@@ -96,8 +98,8 @@ def charts(result: AuditResult, language: Language) -> list[Chart]:
             title=say("What is missing, and why"),
             about=say("Incomplete sales that lack each piece, by how far the best attempt at it got"),
             heading=say("Evidence"),
-            columns=told(names_of(Reason), language),
-            bars=_bars(result.missing, told(TYPE_NAMES, language)),
+            columns=told(reasons, language),
+            bars=_bars(result.missing.drop(columns=rare), told(TYPE_NAMES, language)),
         ),
     ]
 

@@ -27,6 +27,8 @@ class Report:
     """All formats that are written, so that one can point to another."""
     language: Language = ENGLISH
     """The language of the formats for people; those for programs have none."""
+    excel: bool = False
+    """Whether the CSV is written as a Brazilian Excel opens it, instead of as programs read it."""
 
 
 def known(rows: pd.DataFrame) -> pd.DataFrame:

@@ -120,7 +120,7 @@ def _partners(report: Report) -> Section:
             *map(int, (row.sales, row.compliant, row.incomplete, row.conflict, row.findings, row.overdue)),
             int(row.waived),
             int(row.trend),
-            None if pd.isna(row.medianDays) else float(row.medianDays),
+            None if pd.isna(row.medianDays) else round(float(row.medianDays), 1),
         )
         for row in tuples(report.result.partners)
     ]

@@ -1,6 +1,7 @@
-"""``missing-evidence.csv``: UTF-8, comma, one row a sale that is not compliant, for spreadsheets and programs.
+"""``missing-evidence.csv``: one row a sale that is not compliant, for spreadsheets and programs.
 
-Lists are joined by ``|``. A cell that a spreadsheet would take for a formula starts with an apostrophe.
+UTF-8 with commas for programs; with ``;`` and a byte order mark as a Brazilian Excel opens it. Lists are joined by
+``|``. A cell that a spreadsheet would take for a formula starts with an apostrophe.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ _FREE_TEXTS: Final = {"saleId", "utilityGroup", "partner"}
 def write(report: Report, path: Path) -> None:
     """Write the rows of the result; an empty cell stands for what is not known."""
     rows = report.result.rows
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
+    encoding, delimiter, end = ("utf-8-sig", ";", "\r\n") if report.excel else ("utf-8", ",", "\n")
+    with path.open("w", encoding=encoding, newline="") as file:
+        writer = csv.writer(file, delimiter=delimiter, lineterminator=end)
         writer.writerow(rows.columns)
         writer.writerows(zip(*(_cells(rows[name], report) for name in rows.columns), strict=True))
 

@@ -45,6 +45,14 @@ from toolkit.reports.wording import headline, notices
     help="Of the formats for people; by default that of TOOLKIT_LANGUAGE or of the locale.",
 )
 @click.option(
+    "--csv",
+    "csv_for",
+    type=click.Choice(["programs", "excel"]),
+    default="programs",
+    show_default=True,
+    help="Comma and UTF-8; or semicolon and byte order mark, as a Brazilian Excel opens it.",
+)
+@click.option(
     "--show-cpf",
     is_flag=True,
     help="Whole CPFs instead of masked ones; needs --reason. For your account only.",
@@ -66,6 +74,7 @@ def report(
     out: Path,
     formats: str,
     code: str | None,
+    csv_for: str,
     show_cpf: bool,
     reason: str,
     partner: str | None,
@@ -103,8 +112,9 @@ def report(
     if partner is not None:
         result = whole.for_partner(partner)
     told = partial(witnessed, ctx.application) if asked.snapshot is None else None
+    excel = csv_for == "excel"
     written = write_report(
-        result, out, wanted, timezone=zone, language=spoken, progress=ctx.progress, witness=told
+        result, out, wanted, timezone=zone, language=spoken, excel=excel, progress=ctx.progress, witness=told
     )
     if per_partner:
         written += partner_reports(whole, out / "partners", wanted, timezone=zone, language=spoken, witness=told)
