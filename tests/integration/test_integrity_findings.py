@@ -164,7 +164,20 @@ def test_a_file_replaced_after_it_was_verified(database: Database, put: Any, loo
     put(key, pdf(2))
     [finding] = look()
     assert (finding.problem, finding.keys) == (IntegrityProblem.OVERWRITTEN, (key,))
-    assert finding.detail == "verified at 2026-03-02 12:00 UTC"
+    assert finding.detail == "replaced at 2026-03-02 12:00 UTC"
+    put(key, pdf(1))
+    assert [finding.problem for finding in look()] == [IntegrityProblem.OVERWRITTEN]  # the first one again
+
+
+def test_a_file_replaced_before_anybody_verified_it(
+    database: Database, bucket: Bucket, put: Any, clock: Any
+) -> None:
+    add_sale(database)
+    key = add_record(database, expires_at=NOW)[1]
+    for content in (pdf(1), pdf(2)):
+        put(key, content)
+        sync_bucket(database, bucket, clock=clock)
+    assert [finding.problem for finding in integrity_findings(database)] == [IntegrityProblem.OVERWRITTEN]
 
 
 def test_a_wav_declared_as_mpeg(database: Database, put: Any, look: Any) -> None:

@@ -28,6 +28,9 @@ def half(content: bytes) -> bytes:
     [
         pytest.param(pdf(), "pdf", None, id="a document"),
         pytest.param(b"junk\r\n" + pdf(), "pdf", None, id="a document after some junk"),
+        pytest.param(b"<script>x</script>\n" + pdf(), "other", None, id="a page before a document"),
+        pytest.param(b"\xef\xbb\xbf \n<a>" + pdf(), "other", None, id="markup after blanks"),
+        pytest.param(b"#!AMR\n" + b"\x7c" * 60, "audio", TOO_SHORT, id="AMR without speech"),
         pytest.param(pdf(pages=0), "pdf", DAMAGED, id="a document without pages"),
         pytest.param(pdf(password="secret"), "pdf", ENCRYPTED, id="an encrypted document"),
         pytest.param(pdf(password=""), "pdf", ENCRYPTED, id="one that opens without a password"),

@@ -177,8 +177,8 @@ _ALL: Final[tuple[Code, ...]] = (
     ),
     Code(
         IntegrityProblem.OVERWRITTEN, Subject.FILE, Severity.CRITICAL, Owner.COMPLIANCE, 1,
-        "replaced after it was verified",
-        "The file was replaced by another one after it had been verified.",
+        "replaced after it was seen",
+        "The file was replaced by another one after it had been seen.",
         _UPLOAD,
         "Find out who wrote it; withdraw the record and request the evidence again, or accept it by a waiver.",
     ),

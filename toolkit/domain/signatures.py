@@ -22,6 +22,9 @@ FrameLength = Callable[[bytes], int | None]
 
 _PDF_WITHIN: Final = 1024
 
+_MARKUP: Final = re.compile(rb"(?:\xef\xbb\xbf)?[\s\0]*<")
+"""A browser takes what begins so for a page, and runs it, whatever follows."""
+
 _AT_START: Final = (
     (b"ID3", "audio/mpeg"),
     (b"fLaC", "audio/flac"),
@@ -80,7 +83,7 @@ def media_type_of_bytes(head: bytes) -> str:
     if contained is not None:
         return contained
     if b"%PDF-" in head[:_PDF_WITHIN]:
-        return "application/pdf"
+        return "text/html" if _MARKUP.match(head) else "application/pdf"
     if _two_frames(head, mpeg_frame_length):
         return "audio/mpeg"
     if _two_frames(head, adts_frame_length):

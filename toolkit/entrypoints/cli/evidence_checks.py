@@ -76,7 +76,7 @@ def findings(ctx: Context, as_json: bool) -> int:
 
     \b
     The same file for more than one sale, or as two types of one sale; a file that was
-    written after its credentials had run out, or replaced after it was verified; a record
+    written after its credentials had run out, or replaced after it was seen; a record
     that another partner than that of the sale requested; another type than declared; a
     file without a record, or where no upload form leads.
 

@@ -56,7 +56,7 @@ def _reused(connection: Connection) -> Iterator[IntegrityFinding]:
 
 def _overwritten(connection: Connection) -> Iterator[IntegrityFinding]:
     for row in connection.execute(sa.text(_OVERWRITTEN)):
-        yield _finding(IntegrityProblem.OVERWRITTEN, row, f"verified at {row.verified_at:%Y-%m-%d %H:%M} UTC")
+        yield _finding(IntegrityProblem.OVERWRITTEN, row, f"replaced at {row.replaced_at:%Y-%m-%d %H:%M} UTC")
 
 
 def _requested_by_other(connection: Connection) -> Iterator[IntegrityFinding]:
@@ -157,26 +157,30 @@ _REPEATED: Final = """
     ORDER BY sale_id, sha256
 """
 
-_OVERWRITTEN: Final = """
-    WITH verified_before AS (
-        SELECT DISTINCT ON (seen.key) seen.key, seen.size, seen.etag, checked.sha256, checked.checked_at
-        FROM audit.object_observations AS seen
-        JOIN checked ON checked.observation_id = seen.id
-        WHERE seen.gone_at IS NOT NULL AND checked.sha256 IS NOT NULL
-        ORDER BY seen.key, seen.id DESC
-    )
-    SELECT ARRAY[stored.key] AS keys, ARRAY[stored.id] AS evidence_ids, ARRAY[stored.sale_id] AS sale_ids,
-           verified_before.checked_at AT TIME ZONE 'UTC' AS verified_at
-    FROM stored
-    JOIN verified_before USING (key)
-    WHERE CASE WHEN stored.sha256 IS NULL
-               THEN (stored.size, stored.etag) <> (verified_before.size, verified_before.etag)
-               ELSE stored.sha256 <> verified_before.sha256
-          END
-    ORDER BY stored.key
-"""
-
 _NOT_WITHDRAWN: Final = "NOT EXISTS (SELECT FROM audit.withdrawals WHERE evidence_id = record.id)"
+
+_OVERWRITTEN: Final = f"""
+    WITH replaced AS (
+        SELECT DISTINCT key FROM audit.object_observations WHERE gone_at IS NOT NULL
+    ),
+    seen AS (
+        SELECT observed.id, observed.key, observed.size, observed.etag, observed.seen_at, checked.sha256
+        FROM replaced
+        JOIN audit.object_observations AS observed USING (key)
+        LEFT JOIN checked ON checked.observation_id = observed.id
+    ),
+    first AS (SELECT DISTINCT ON (key) * FROM seen ORDER BY key, id)
+    SELECT ARRAY[record.object_key] AS keys, ARRAY[record.id] AS evidence_ids, ARRAY[record.sale_id] AS sale_ids,
+           min(later.seen_at) AT TIME ZONE 'UTC' AS replaced_at
+    FROM audit_service.evidences AS record
+    JOIN first ON first.key = record.object_key
+    JOIN seen AS later ON later.key = first.key AND later.id > first.id
+    WHERE coalesce(later.sha256 <> first.sha256, (later.size, later.etag) <> (first.size, first.etag))
+      AND {_NOT_WITHDRAWN}
+    GROUP BY record.id, record.object_key, record.sale_id
+    ORDER BY record.object_key
+"""  # noqa: S608
+"""A file that was ever another one than the first that was seen, whatever lies there now."""
 
 _REQUESTED_BY_OTHER: Final = f"""
     SELECT ARRAY[record.object_key] AS keys, ARRAY[record.id] AS evidence_ids,

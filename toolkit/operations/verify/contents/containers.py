@@ -33,6 +33,9 @@ _AMR_FRAME_BYTES: Final = {
 }
 """Bytes in a frame of 20 ms, its header included, by frame type (RFC 4867)."""
 
+_AMR_SPEECH: Final = {b"#!AMR\n": 8, b"#!AMR-WB\n": 9}
+"""Frame types from here on are comfort noise, lost speech and no data."""
+
 _MP4_PARENTS: Final = frozenset((b"moov", b"trak", b"mdia"))
 
 
@@ -109,13 +112,14 @@ def adts_seconds(path: Path) -> float:
 
 
 def amr_seconds(path: Path) -> float:
-    """The length of an AMR recording, by its frames."""
+    """The length of an AMR recording, by its frames with speech: what else there is holds no sound."""
     with _mapped(path) as data:
         magic = next(magic for magic in _AMR_FRAME_BYTES if data[: len(magic)] == magic)
         position, frames = len(magic), 0
         while position < len(data):
-            position += _AMR_FRAME_BYTES[magic][data[position] >> 3 & 15]
-            frames += 1
+            kind = data[position] >> 3 & 15
+            position += _AMR_FRAME_BYTES[magic][kind]
+            frames += kind < _AMR_SPEECH[magic]
         if position > len(data):
             raise Broken
         return frames * 0.02
