@@ -20,7 +20,7 @@ PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 def claims(**changes: Any) -> dict[str, Any]:
     """Good claims with changes; ``None`` leaves one out."""
     now = int(time.time())
-    merged = {"sub": "partner-a", "iat": now, "exp": now + 600, **changes}
+    merged = {"sub": "partner-a", "iat": now, "exp": now + 12 * 3600, **changes}
     return {name: value for name, value in merged.items() if value is not None}
 
 

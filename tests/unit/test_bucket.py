@@ -24,7 +24,7 @@ from toolkit.storage import aws_sessions
 from toolkit.storage.bucket import Bucket, UploadForm
 
 SECRET = "a-secret-that-no-text-may-show"
-NOW = datetime.now(UTC).replace(microsecond=0)
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 
@@ -49,7 +49,8 @@ def session(token: str, ends_at: datetime, action: str = "GetSessionToken") -> A
 
 def bucket_at(url: str, **aws: Any) -> Bucket:
     keys = {"access_key_id": "AKIAEXAMPLE", "secret_access_key": SECRET}
-    return Bucket("evidence", AwsSettings(**keys | {"s3_endpoint": url, "sts_endpoint": url} | aws))
+    named = AwsSettings(**keys | {"s3_endpoint": url, "sts_endpoint": url} | aws)
+    return Bucket("evidence", named, clock=lambda: NOW)
 
 
 def form(bucket: Bucket, expires_at: datetime = NOW + HOUR) -> UploadForm:
@@ -171,7 +172,7 @@ class TestSessions:
                 "AWS_ENDPOINT_URL": server.url,
             }
         )
-        assert form(Bucket.open(settings)).fields["X-Amz-Security-Token"] == "role"
+        assert form(Bucket.open(settings, lambda: NOW)).fields["X-Amz-Security-Token"] == "role"
         asked = parse_qs(server.requests[0].body.decode())
         assert (asked["Action"], asked["RoleArn"]) == (["AssumeRole"], ["arn:aws:iam::123456789012:role/uploads"])
 
@@ -218,10 +219,8 @@ class TestSessions:
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         bucket = bucket_at("http://127.0.0.1:1", session_token="ambient")
-        before = datetime.now(UTC).replace(microsecond=0)
-        issued, _ = (form(bucket, before + HOUR) for _ in range(2))
-        after = datetime.now(UTC)
-        assert before + timedelta(minutes=15) <= issued.expires_at <= after + timedelta(minutes=15)
+        issued, _ = (form(bucket) for _ in range(2))
+        assert issued.expires_at == NOW + timedelta(minutes=15)
         [warning] = [record.getMessage() for record in caplog.records]
         assert "upload forms live at most 15 minutes" in warning
 

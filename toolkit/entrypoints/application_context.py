@@ -87,7 +87,7 @@ class ApplicationContext:
         # Loading boto3 takes longer than many a command that needs no bucket.
         from toolkit.storage.bucket import Bucket
 
-        return Bucket.open(self.settings)
+        return Bucket.open(self.settings, self.clock)
 
     @property
     def credentials_folder(self) -> Path:

@@ -7,6 +7,7 @@ else the session is a role's (AssumeRole), else the user's own (GetSessionToken)
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from threading import Lock
@@ -47,6 +48,14 @@ UNKNOWN_END: Final = timedelta(minutes=15)
 
 RETRY_PAUSE: Final = timedelta(seconds=30)
 """How long a session that is still good goes on serving after a renewal failed."""
+
+
+Clock = Callable[[], datetime]
+
+
+def wall_clock() -> datetime:
+    """The time of this machine."""
+    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +125,11 @@ class SigningSessions:
     each kept for all forms and renewed before it would cut them short.
     """
 
-    def __init__(self, access: Access, server: Server, role_arn: str | None) -> None:
+    def __init__(self, access: Access, server: Server, role_arn: str | None, clock: Clock) -> None:
         self._access = access
         self._server = server
         self._role_arn = role_arn
+        self._clock = clock
         self._lock = Lock()
         self._issued: Session | None = None
         self._warned = False
@@ -136,7 +146,7 @@ class SigningSessions:
             ambient = self._access.ambient()
         if ambient.credentials.token is None:
             return self._issued_session(until)
-        if ambient.ends_at is not None and ambient.ends_at <= datetime.now(UTC):
+        if ambient.ends_at is not None and ambient.ends_at <= self._clock():
             raise BucketError("The AWS session of the environment has ended; sign in again.")
         if ambient.ends_at is None:
             return self._of_unknown_end(ambient)
@@ -150,7 +160,7 @@ class SigningSessions:
                 "minutes. Set AWS_CREDENTIAL_EXPIRATION for longer ones.",
                 UNKNOWN_END.seconds // 60,
             )
-        return replace(ambient, ends_at=datetime.now(UTC) + UNKNOWN_END)
+        return replace(ambient, ends_at=self._clock() + UNKNOWN_END)
 
     def _issued_session(self, until: datetime) -> Session:
         issued = self._issued
@@ -163,11 +173,11 @@ class SigningSessions:
 
     def _is_due(self, issued: Session, until: datetime) -> bool:
         assert issued.ends_at is not None
-        now = datetime.now(UTC)
+        now = self._clock()
         return issued.ends_at <= now or (issued.ends_at < until and self._renew_from <= now)
 
     def _renewed(self, issued: Session | None) -> Session:
-        now = datetime.now(UTC)
+        now = self._clock()
         try:
             renewed = self._issue()
         except BucketUnavailable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from typing import Final
 
@@ -16,7 +16,7 @@ from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived
 from toolkit.settings import AwsSettings, Settings
 from toolkit.storage import embedded as embedded_services
 from toolkit.storage.aws_errors import Server, shown_address, status_of
-from toolkit.storage.aws_sessions import Access, SigningSessions
+from toolkit.storage.aws_sessions import Access, Clock, SigningSessions, wall_clock
 from toolkit.storage.listing import Listing, ObjectSeen
 from toolkit.storage.post_policy import signed_fields
 
@@ -70,7 +70,9 @@ class Bucket:
         role_arn: str | None = None,
         embedded: bool = False,
         area: Area | None = None,
+        clock: Clock = wall_clock,
     ) -> None:
+        self._clock = clock
         self.name = name
         self.area = area or Area()
         self.embedded = embedded
@@ -81,10 +83,10 @@ class Bucket:
         self._listing = Listing(self._client, name)
         self.endpoint = "embedded bucket" if embedded else shown_address(str(self._client.meta.endpoint_url))
         self._server = _server(name, self.endpoint, embedded)
-        self._sessions = SigningSessions(access, self._server, role_arn)
+        self._sessions = SigningSessions(access, self._server, role_arn, clock)
 
     @classmethod
-    def open(cls, settings: Settings) -> Bucket:
+    def open(cls, settings: Settings, clock: Clock = wall_clock) -> Bucket:
         """The shared bucket where ``EVIDENCE_BUCKET`` names one, else the embedded one, started if need be.
 
         Raises:
@@ -92,9 +94,11 @@ class Bucket:
         """
         area = Area(settings.evidence_prefixes, settings.ignored_prefixes)
         if settings.evidence_bucket is not None:
-            return cls(settings.evidence_bucket, settings.aws, role_arn=settings.evidence_role_arn, area=area)
+            return cls(
+                settings.evidence_bucket, settings.aws, role_arn=settings.evidence_role_arn, area=area, clock=clock
+            )
         name = embedded_services.bucket_access(settings.home).bucket
-        return cls(name, access_settings(settings), embedded=True, area=area)
+        return cls(name, access_settings(settings), embedded=True, area=area, clock=clock)
 
     def presign_post(self, key: str, *, max_bytes: int, expires_at: datetime) -> UploadForm:
         """A form that uploads one file of 1 to ``max_bytes`` bytes to ``key``, and nothing else.
@@ -111,7 +115,7 @@ class Bucket:
             bucket=self.name,
             key=key,
             max_bytes=max_bytes,
-            signed_at=datetime.now(UTC),
+            signed_at=self._clock(),
             expires_at=expires_at,
         )
         return UploadForm(self._form_url, fields, expires_at)
