@@ -83,11 +83,10 @@ def _cells(record: EvidenceRecord, requested: str) -> tuple[str, ...]:
 
 
 def _requester(record: EvidenceRecord) -> str:
-    if record.account is None:
-        by = record.requested_by or "unknown"
-    return f"{by} (not known for which partner)"
-    signed_in = "" if record.account == record.requested_by else f", signed in as {record.account}"
     by = record.requested_by or "unknown"
+    if record.account is None:
+        return f"{by} (not known for which partner)"
+    signed_in = "" if record.account == record.requested_by else f", signed in as {record.account}"
     return f"{by} ({f'for {record.partner}' if record.partner else 'an operator'}{signed_in})"
 
 
