@@ -16,12 +16,15 @@ import sqlalchemy as sa
 from tests.integration.evidence_bytes import pdf, tone
 from toolkit.entrypoints.cli import main
 from toolkit.errors import DatabaseError, WriteRefused
+from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.judge.completion import complete_sale
+from toolkit.operations.observe.service_history import observe_service
 from toolkit.operations.register.registration import register_client
 from toolkit.operations.request import UploadLimits, request_upload
 from toolkit.storage import schema
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database, raw
+from toolkit.storage.grants import As, grants
 from toolkit.storage.service_map import load_map
 from toolkit.storage.service_map.draft import draft_map
 from toolkit.storage.service_map.proof import prove
@@ -177,11 +180,9 @@ def test_an_evidence_record_takes_its_key_from_the_sequence_of_the_service(
     empty_database: Database, bucket: Bucket
 ) -> None:
     with upgraded(empty_database, "rails") as database:
-        raised = one_row(database, "SELECT setval('backoffice.attachments_id_seq', 4000)")
         issued = request_upload(
             database, bucket, "S-7", BODY, requested_by="ana", limits=LIMITS, clock=lambda: NOW
         )
-        assert raised == (4000,)
         assert str(issued.id) == "00000000-0000-0000-0000-000000004001"
         assert one_row(
             database,
@@ -287,3 +288,36 @@ def test_another_mapping_than_the_views_are_made_from_is_named(
     del environ["TOOLKIT_SERVICE_MAP"]
     assert main(["audit"], environ) == 1
     assert "set TOOLKIT_SERVICE_MAP to its file" in capsys.readouterr().err
+
+
+def test_the_printed_rights_are_enough_and_the_operator_needs_none_on_the_tables(
+    empty_database: Database, bucket: Bucket
+) -> None:
+    load(empty_database, "rails")
+    mapping = load_map(MAPS / "rails.toml")
+    url = empty_database.engine.url
+    for purpose in (As.OWNER, As.OPERATOR):
+        role = f"{purpose}_{url.database}"
+        given = grants(
+            role, purpose, database=url.database or "", sources=mapping.sources, written=mapping.written
+        )
+        with mapped(empty_database) as admin, admin.transaction() as connection:
+            connection.exec_driver_sql(f"CREATE ROLE {role}")
+            connection.exec_driver_sql("".join(given))
+        as_role = url.update_query_dict({"options": f"-crole={role}"}).render_as_string(hide_password=False)
+        database = Database(as_role, mapped=True)
+        try:
+            if purpose is As.OWNER:
+                schema.upgrade(database, service_map=mapping)
+                continue
+            observe_service(database, lambda: NOW)
+            assert run_audit(database, clock=lambda: NOW).sales == 7
+            request_upload(database, bucket, "S-7", BODY, requested_by="ana", limits=LIMITS, clock=lambda: NOW)
+            with pytest.raises(DatabaseError, match="permission denied for schema backoffice"):
+                one_row(database, "SELECT count(*) FROM backoffice.orders")
+        finally:
+            database.dispose()
+    with empty_database.transaction() as connection:
+        for purpose in As.OPERATOR, As.OWNER:
+            connection.exec_driver_sql(f"DROP OWNED BY {purpose}_{url.database} CASCADE")
+            connection.exec_driver_sql(f"DROP ROLE {purpose}_{url.database}")

@@ -11,6 +11,7 @@ The operator does not own schema ``audit``: an owner could switch the triggers o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Final
@@ -36,19 +37,34 @@ class As(StrEnum):
     READER = "reader"
 
 
-def grants(role: str, purpose: As, *, database: str, sources: Sequence[str] | None = None) -> list[str]:
+def grants(
+    role: str,
+    purpose: As,
+    *,
+    database: str,
+    sources: Sequence[str] | None = None,
+    written: Sequence[str] = (),
+) -> list[str]:
     """Statements that give ``role`` all that it needs for ``purpose``, and nothing else.
 
-    ``sources`` are the service's tables (quoted SQL names) that a service map reads; ``None`` stands for the
-    contract's own tables in ``public``. Run them again after each upgrade: it may have made new tables.
+    ``sources`` are the service's tables (quoted SQL names) that a service map reads, and ``written`` those that
+    are written through its views, with the rights of their owner; ``None`` stands for the contract's own tables in
+    ``public``. Run them again after each upgrade: it may have made new tables.
     """
     grantee = _quote(role)
-    given = _owner(database, sources) if purpose is As.OWNER else _user(database, purpose, sources)
+    given = _owner(database, sources, written) if purpose is As.OWNER else _user(database, purpose, sources)
     return [f"GRANT {right} TO {grantee};" for right in given]
 
 
-def _owner(database: str, sources: Sequence[str] | None) -> Iterator[str]:
+def _owner(database: str, sources: Sequence[str] | None, written: Sequence[str]) -> Iterator[str]:
     yield f"CREATE, CONNECT ON DATABASE {_quote(database)}"
+    schemas = dict.fromkeys(_schema_of(source) for source in sources or ())
+    for schema in schemas:
+        yield f"USAGE ON SCHEMA {schema}"
+    if written:
+        yield f"INSERT, UPDATE ON {', '.join(written)}"
+        for schema in dict.fromkeys(map(_schema_of, written)):
+            yield f"USAGE ON ALL SEQUENCES IN SCHEMA {schema}"
     yield f"SELECT ON {', '.join(sources if sources is not None else _own_tables())}"
 
 
@@ -79,6 +95,12 @@ def _history() -> Iterator[str]:
             yield f"INSERT, UPDATE (revoked_at, revoked_by) ON {table.fullname}"
         else:
             yield f"INSERT, UPDATE, DELETE ON {table.fullname}"
+
+
+def _schema_of(source: str) -> str:
+    """The schema of a table by its SQL name; one that names none is in ``public``."""
+    quoted = re.match(r'("(?:[^"]|"")*"|[^".]+)\.', source)
+    return quoted[1] if quoted else tables.OWN_TABLES
 
 
 def _own_tables() -> list[str]:

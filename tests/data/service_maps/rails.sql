@@ -33,3 +33,4 @@ INSERT INTO backoffice.attachments SELECT row_number() OVER (), n, t, t || x, CA
     (3, 'kyc', '.pdf', false), (4, 'kyc', '.pdf', false), (4, 'pov', '.mp3', false), (5, 'doc_contratante', '.pdf', false),
     (6, 'doc_contratante_e_responsavel_financeiro', '.pdf', false), (6, 'pov', '.mp3', false), (6, 'aut', '.mp3', false),
     (7, 'doc_contratante', '.pdf', false), (7, 'pov', '.mp3', true)) AS e(n, t, x, d);
+SELECT setval('backoffice.attachments_id_seq', 4000);

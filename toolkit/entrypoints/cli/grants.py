@@ -43,6 +43,8 @@ def grants_command(ctx: Context, role: str, purpose: str) -> int:
     database = Database(ctx.settings.database_url)
     described = ctx.application.service_map
     sources = None if described is None else described.sources
-    for statement in grants(role, As(purpose), database=database.engine.url.database or "", sources=sources):
+    written = [] if described is None else described.written
+    name = database.engine.url.database or ""
+    for statement in grants(role, As(purpose), database=name, sources=sources, written=written):
         show(statement)
     return DONE

@@ -150,6 +150,12 @@ class ServiceMap(_Part):
         return [name for name in dict.fromkeys(found) if name and not name.startswith("(")]
 
     @property
+    def written(self) -> list[str]:
+        """The tables that may be written through the views."""
+        relations = [] if self.read_only else self.relations.values()
+        return list(dict.fromkeys(each.from_ for each in relations if each.from_ and not each.is_query))
+
+    @property
     def relations(self) -> dict[str, Relation]:
         """The relations by name, in the order in which they refer to each other."""
         return {name: getattr(self, name) for name in NEEDED}
