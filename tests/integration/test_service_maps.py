@@ -31,7 +31,7 @@ from toolkit.storage.service_map.proof import prove
 from toolkit.storage.service_map.writing import require_writable
 
 MAPS = Path(__file__).parents[1] / "data" / "service_maps"
-KINDS = ("typescript", "rails", "cadastro", "documents")
+KINDS = ("typescript", "rails", "cadastro", "documents", "planilhas")
 
 STORY = {
     "S-2": ("B", "incomplete", "AUT|DOC_RESPONSAVEL_FINANCEIRO", ""),

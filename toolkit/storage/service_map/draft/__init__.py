@@ -6,6 +6,7 @@
     samples         what the values of a column look like
     codes           what another system's codes stand for, by its comments or by plain names
     matching        the table of each relation, and the field of each column
+    polymorphic     owners that are named by a kind and a key
     relations       the parts of each relation: keys, references, codes, zones, filters
     choices         one line of the file
 
@@ -61,12 +62,21 @@ def draft_map(database: Database, zone: str, holds: Callable[[str], bool] | None
 
 
 def _named(relations: list[DraftedRelation], quality: str) -> tuple[str, ...]:
-    return tuple(
+    marked_places = (
         f"{relation.name}.{column}"
         for relation in relations
-        for column, choice in [("where", relation.where), *relation.choices.items()]
-        if choice is not None and getattr(choice, quality)
+        for column, marked in [
+            ("from", quality == "review" and bool(relation.alike)),
+            ("where", quality == "review" and bool(relation.undecided)),
+            *(
+                (column, getattr(choice, quality))
+                for column, choice in [("where", relation.where), *relation.choices.items()]
+                if choice is not None
+            ),
+        ]
+        if marked
     )
+    return tuple(dict.fromkeys(marked_places))
 
 
 _HEAD = """\

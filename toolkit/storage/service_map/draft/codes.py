@@ -11,6 +11,9 @@ from toolkit.storage.service_map.draft.vocabulary import GROUPS, NO, YES, tokens
 
 _PAIR: Final = re.compile(r"([\w.+-]+)\s*(?:=>|->|→|=|:|–|—|-)\s*([^,;|\n]+)")
 
+_BRACKETS: Final = re.compile(r"[{}\[\]]")
+_NUMBER: Final = re.compile(r"[0-9]{1,3}")
+
 _EXACT: Final = {"".join(words(each.value)): each for each in EvidenceType}
 _AUDIO: Final = {"audio", "voice", "voz", "gravacao", "recording", "call", "ligacao", "pov", "som"}
 _KYC: Final = {"kyc", "biometria", "biometrics", "biometric", "facial", "face", "selfie"}
@@ -18,14 +21,20 @@ _PAYER: Final = {"payer", "responsible", "financial"}
 
 
 def stated(comment: str) -> dict[str, str]:
-    """The codes that a comment explains, as in ``1 = A, 2 = B``."""
-    return {code: meaning.strip(" .)") for code, meaning in _PAIR.findall(comment)}
+    """The codes that a comment explains, as in ``1 = A, 2 = B``, or the other way round as in ``a: 1, b: 2``."""
+    pairs = {code: meaning.strip(" .)") for code, meaning in _PAIR.findall(_BRACKETS.sub(",", comment))}
+    turned = {
+        code: meaning
+        for meaning, code in pairs.items()
+        if _NUMBER.fullmatch(code) and not _NUMBER.fullmatch(meaning)
+    }
+    return turned or pairs
 
 
 def group(text: str) -> str | None:
     """The utility group that a text names."""
     found = GROUPS.fullmatch(text.strip())
-    return found[1].upper() if found else None
+    return (found[1] or found[2]).upper() if found else None
 
 
 def evidence_type(text: str) -> str | None:

@@ -85,6 +85,28 @@ def _spelled(values: Iterable[str], meaning: set[str]) -> str | None:
     return next((pairs[value] for value in seen if value in pairs), None)
 
 
+def undecided(name: str, table: CatalogTable, unused: Iterable[str], samples: Samples) -> str:
+    """The columns that may say that a row does not count, and that nothing was taken from; with their codes."""
+    if name not in {"sales", "evidences"}:
+        return ""
+    found = []
+    for column in (table.columns[each] for each in unused):
+        said, field = set(tokens(column.name)), Field(table, column)
+        moment = column.family in {"timestamptz", "timestamp"} and not column.required
+        if said & {"updated", "requested", "by"} or not (
+            column.family in {"boolean", "enum"} or moment or said & {"status", "flag", *_ENDED["sales"], "active"}
+        ):
+            continue
+        values = [] if moment or column.family == "boolean" else samples.values(field)
+        shown = len(values) <= _CODES and all(len(value) <= _CODE_LENGTH for value in values)
+        found.append(f"{column.name} ({', '.join(values)})" if values and shown else column.name)
+    return ", ".join(found)
+
+
+_CODES: Final = 12
+_CODE_LENGTH: Final = 24
+
+
 def values_for_new_rows(rest: Iterable[Column], zones: Zones) -> tuple[dict[str, str], dict[str, str]]:
     """SQL for columns that must have a value and that nothing else fills: for a new row, and for a changed one."""
     insert: dict[str, str] = {}

@@ -8,10 +8,10 @@ from typing import Final
 
 from toolkit.storage.service_map.catalog import CatalogTable
 from toolkit.storage.service_map.draft import codes
-from toolkit.storage.service_map.draft.samples import CPF, ENDING, FILE, MEDIA, PLACE, Field, Samples, share
+from toolkit.storage.service_map.draft.samples import CPF, ENDING, EPOCH, FILE, MEDIA, PLACE, Field, Samples, share
 from toolkit.storage.service_map.draft.vocabulary import COLUMN_WORDS, TABLE_WORDS, tokens
 
-_TIMES: Final = ("timestamptz", "timestamp", "date", "text")
+_TIMES: Final = ("timestamptz", "timestamp", "date", "text", "integer")
 _FAMILIES: Final = {
     "birthdate": ("date", "timestamp", "timestamptz", "text"),
     "created_at": _TIMES,
@@ -72,7 +72,7 @@ def match_tables(catalog: Mapping[str, CatalogTable], samples: Samples) -> dict[
         if relation in found:
             continue
         alone = {other for other, name in taken.items() if name == match.table.name}
-        if not alone or alone | {relation} == {"clients", "addresses"}:
+        if not alone or alone | {relation} in ({"clients", "addresses"}, {"sales", "addresses"}):
             found[relation] = match
     return found
 
@@ -92,7 +92,7 @@ def _matched(relation: str, table: CatalogTable, samples: Samples) -> Match:
             chosen[column] = field
     weights = _WEIGHTS[relation]
     total = sum(weights.get(column, 0.3) * scores[column, field] for column, field in chosen.items())
-    return Match(table, chosen, total + _named_for(relation, table))
+    return Match(table, chosen, total + _named_for(relation, table) + _belonging(relation, table))
 
 
 def fields_of(table: CatalogTable, samples: Samples) -> Iterable[Field]:
@@ -106,6 +106,12 @@ def fields_of(table: CatalogTable, samples: Samples) -> Iterable[Field]:
 
 def _may_share(one: str, other: str) -> bool:
     return any({one, other} <= set(pair) for pair in _SHARED)
+
+
+def _belonging(relation: str, table: CatalogTable) -> float:
+    """A record of evidence names its sale, unlike a description of types; a view repeats its tables."""
+    named = relation == "evidences" and any("sale" in tokens(column) for column in table.columns)
+    return 3.0 * named - (1.0 if table.kind in "vm" else 0.0)
 
 
 def _named_for(relation: str, table: CatalogTable) -> float:
@@ -126,7 +132,8 @@ _OWN: Final = {"clients": "client", "addresses": "address", "sales": "sale", "ev
 
 def named(relation: str, column: str, field: Field) -> float:
     """How well the name of a field fits a column, from 0 to 1."""
-    spelled = [set(tokens(field.name)), {token for part in field.path for token in tokens(part)}]
+    inside = {token for part in field.path for token in tokens(part)}
+    spelled = [set(tokens(field.name)), inside, inside | set(tokens(field.column.name))]
     if relation == "addresses" and spelled[0] == {"number"} and "installation" in tokens(field.table.plain_name):
         spelled[0].add("installation")
     return max(_fits(relation, column, said) for said in spelled if said) if any(spelled) else 0.0
@@ -164,12 +171,16 @@ def _looks(column: str, field: Field, samples: Samples) -> float | None:
     """How well the values fit the column, from -1 to 1; ``None`` where they tell nothing."""
     if column not in _LOOKED_AT:
         return None
+    if column in _MOMENTS:
+        return _as_epoch(field, samples)
     if field.family == "boolean":
         return 0.3 if column == "is_client_financial_responsible" else -1
     values = samples.values(field)
     if not values:
         return None
     if column == "cpf":
+        if field.family != "text":
+            values = [value.zfill(11) if len(value) > 8 else value for value in values]  # without zeros in front
         return 0.8 if share(values, CPF) > 0.8 else -1
     if column in codes.MEANINGS:
         _, unknown = codes.decoded(column, values, field.column.comment)
@@ -186,7 +197,9 @@ def _looks(column: str, field: Field, samples: Samples) -> float | None:
     return 0.4 if all(codes.flag(value) is not None for value in values) else -1
 
 
+_MOMENTS: Final = {"created_at", "completed_at", "requested_at", "expires_at"}
 _LOOKED_AT: Final = {
+    *_MOMENTS,
     "cpf",
     "utility_group",
     "evidence_type",
@@ -196,6 +209,14 @@ _LOOKED_AT: Final = {
     "file_name",
     "is_client_financial_responsible",
 }
+
+
+def _as_epoch(field: Field, samples: Samples) -> float | None:
+    """A number is a moment only where it counts the seconds or milliseconds since 1970."""
+    if field.family != "integer":
+        return None
+    values = samples.values(field)
+    return 0.0 if values and share(values, EPOCH) == 1 else -1
 
 
 def _is_media(values: list[str]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from toolkit.storage.service_map.catalog import CatalogTable
+from toolkit.storage.service_map.catalog import CatalogTable, Reference
 from toolkit.storage.service_map.draft.choices import Choice
 from toolkit.storage.service_map.draft.samples import Field, Samples
 from toolkit.storage.service_map.draft.vocabulary import tokens
@@ -88,9 +88,36 @@ def payer_of(tables: Iterable[CatalogTable], sales: CatalogTable, clients: Catal
     for table in tables:
         reference = next((each for each in table.references if each.table == sales.name), None)
         if reference is not None and _PAYER & set(tokens(table.plain_name)):
+            if (other := _other_cpf(table, reference, sales, clients)) is not None:
+                return Choice({"sql": other}, "no payer is named with another CPF than the client's", review=True)
             sql = (
                 f"NOT EXISTS (SELECT FROM {table.name} AS payer "
                 f"WHERE payer.{quoted(reference.column)} = {THIS}.{quoted(reference.key)})"
             )
             return Choice({"sql": sql}, "a payer is named only where it is somebody else", review=True)
     return None
+
+
+def _other_cpf(
+    payers: CatalogTable, to_sale: Reference, sales: CatalogTable, clients: CatalogTable | None
+) -> str | None:
+    """Whether no payer of the sale has another CPF than its client, where both tables hold one."""
+    if clients is None:
+        return None
+    to_client = next((each for each in sales.references if each.table == clients.name), None)
+    theirs, own = (
+        next((each.name for each in table.columns.values() if "cpf" in tokens(each.name)), None)
+        for table in (payers, clients)
+    )
+    if to_client is None or theirs is None or own is None:
+        return None
+    return (
+        f"NOT EXISTS (SELECT FROM {payers.name} AS payer LEFT JOIN {clients.name} AS client "  # noqa: S608
+        f"ON client.{quoted(to_client.key)} = {THIS}.{quoted(to_client.column)} "
+        f"WHERE payer.{quoted(to_sale.column)} = {THIS}.{quoted(to_sale.key)} "
+        f"AND {_digits('payer', theirs)} IS DISTINCT FROM {_digits('client', own)})"
+    )
+
+
+def _digits(table: str, column: str) -> str:
+    return f"lpad(regexp_replace({table}.{quoted(column)}::text, '[^0-9]', '', 'g'), 11, '0')"

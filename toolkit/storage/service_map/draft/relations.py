@@ -9,10 +9,11 @@ from typing import Any, Final
 from toolkit.storage.service_map.catalog import CatalogTable, Column
 from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.choices import ABSENT, Choice, toml
-from toolkit.storage.service_map.draft.filters import rows_that_belong, values_for_new_rows
+from toolkit.storage.service_map.draft.filters import rows_that_belong, undecided, values_for_new_rows
 from toolkit.storage.service_map.draft.matching import Match, fields_of
 from toolkit.storage.service_map.draft.people import payer_of, people_of
 from toolkit.storage.service_map.draft.places import file_parts
+from toolkit.storage.service_map.draft.polymorphic import Owner, owner_of
 from toolkit.storage.service_map.draft.samples import CPF, MASKED_CPF, Field, Samples, share
 from toolkit.storage.service_map.draft.times import Zones
 from toolkit.storage.service_map.draft.vocabulary import TABLE_WORDS, tokens
@@ -34,6 +35,10 @@ class DraftedRelation:
     insert: dict[str, str] = field(default_factory=dict)
     update: dict[str, str] = field(default_factory=dict)
     unused: list[str] = field(default_factory=list)
+    undecided: str = ""
+    """Columns that nothing was taken from although they may say that a row does not count."""
+    alike: tuple[str, ...] = ()
+    """Tables built exactly alike, such as another tenant's or an archive; they are not read."""
 
     def lines(self) -> Iterator[str]:
         """Its lines in the file."""
@@ -41,9 +46,12 @@ class DraftedRelation:
         if self.table is None:
             yield "absent = true  # REVIEW: no table was found for it"
             return
-        yield f"from = {toml(self.table.name)}"
+        alike = f"  # REVIEW: built alike, and not read: {', '.join(self.alike)}" if self.alike else ""
+        yield f"from = {toml(self.table.name)}{alike}"
         if self.where is not None:
             yield f"where = {self.where.line}"
+        if self.undecided:
+            yield f"# REVIEW: rows that do not count may be told by {self.undecided}; add it to where"
         for key, values in (("insert", self.insert), ("update", self.update)):
             if values:
                 yield f"{key} = {toml(values)}"
@@ -70,6 +78,7 @@ class Drafting:
         self._ids = {name: self._id_of(name) for name in matches}
         if {"clients", "addresses"} <= set(matches) and matches["clients"].table is matches["addresses"].table:
             self._ids["addresses"] = self._ids["clients"]
+        self._owners: dict[tuple[str, str], Owner] = {}
         self._people = (
             people_of(catalog.values(), matches["sales"].table, matches["clients"].table, samples)
             if {"sales", "clients"} <= set(matches)
@@ -88,7 +97,7 @@ class Drafting:
 
     def relations(self) -> list[DraftedRelation]:
         """All of them, in the order of the contract."""
-        self._zones.settle([match.table for match in self._matches.values()])
+        self._zones.settle([self._matches[name].table for name in NEEDED if name in self._matches])
         return [self._relation(name) for name in NEEDED]
 
     def unused_tables(self, relations: list[DraftedRelation]) -> list[str]:
@@ -109,8 +118,17 @@ class Drafting:
         for column in NEEDED[name].columns:
             drafted.choices[column.name] = self._choice(name, match, column.name)
         drafted.where = rows_that_belong(name, match.table, self._samples)
+        for target in ("sales", "clients"):
+            if (owner := self._owners.get((name, target))) is not None:
+                drafted.where = owner.added_to(drafted.where)
         used = _used(drafted)
         drafted.unused = [column for column in match.table.columns if column not in used]
+        drafted.undecided = undecided(name, match.table, drafted.unused, self._samples)
+        drafted.alike = tuple(
+            other.name
+            for other in self._catalog.values()
+            if other.name != match.table.name and other.columns.keys() == match.table.columns.keys()
+        )
         sharing = [other.table for relation, other in self._matches.items() if relation != name]
         if match.table not in sharing:
             rest = [match.table.columns[column] for column in drafted.unused]
@@ -164,6 +182,9 @@ class Drafting:
                 return key.name
             if public:
                 return max(public, key=_how_public).name
+            texts = [column for column in columns if column.family == "text" and column.unique and column.required]
+            if len(texts) == 1:
+                return texts[0].name
         else:
             for column in columns:
                 if column.family == "uuid" and (column.key or column.unique) and column.required:
@@ -189,6 +210,8 @@ class Drafting:
             return Choice({"sql": TODO}, "what stands for one row of it?")
         column = self._matches[name].table.columns[found]
         why = "" if column.key or column.unique else "nothing in the database keeps it unique"
+        if name == "sales" and column.family != "text":
+            why = "the table's own key: reports name sales by it"
         return Choice(found, why, review=bool(why))
 
     def _reference(self, name: str, table: CatalogTable, target: str) -> Choice:
@@ -213,6 +236,12 @@ class Drafting:
                 if key is not None:
                     choice = _looked_up(wanted, other, key, column.name)
                     return Choice(choice.source, "by its name: no foreign key says so", review=True)
+        owner = owner_of(table, target, self._samples)
+        key = None if owner is None else self._key_like(owner.key, other)
+        if owner is not None and key is not None:
+            self._owners[name, target] = owner
+            choice = _looked_up(wanted, other, key, owner.key.name)
+            return Choice(choice.source, "no foreign key says so", review=True)
         people = self._people.of_client(wanted) if optional and self._people is not None else None
         if people is not None:
             return people
@@ -223,7 +252,9 @@ class Drafting:
         if column.name in other.columns:
             return column.name
         keys = [
-            each for each in other.columns.values() if (each.key or each.unique) and each.family == column.family
+            each
+            for each in other.columns.values()
+            if (each.key or each.unique or tokens(each.name) == ("id",)) and each.family == column.family
         ]
         return min(keys, key=lambda each: not each.key).name if keys else None
 
@@ -276,7 +307,11 @@ class Drafting:
                 if values and len(unknown) < len(values) / 2:
                     return self._with_codes(column, each, source)
                 named_so = wanted & set(tokens(reference.column) + tokens(other.plain_name))
-                if named_so and "name" in tokens(each.name) and fallback is None:
+                if (
+                    named_so
+                    and ("name" in tokens(each.name) or wanted & set(tokens(each.name)))
+                    and fallback is None
+                ):
                     fallback = self._with_codes(column, each, source)
         return fallback
 

@@ -101,6 +101,7 @@ def share(values: Sequence[str], pattern: re.Pattern[str]) -> float:
 
 CPF: Final = re.compile(r"[0-9]{11}|[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}")
 MASKED_CPF: Final = re.compile(r"[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}")
+EPOCH: Final = re.compile(r"1[0-9]{9}(?:[0-9]{3})?")
 MEDIA: Final = re.compile(r"(?:application|audio|video|image)/[\w.+-]+", re.IGNORECASE)
 ENDING: Final = re.compile(r"\.?(?:pdf|mp3|wav|ogg|opus|m4a|aac|flac|amr|wma)", re.IGNORECASE)
 FILE: Final = re.compile(r"[^/\\]+\.[A-Za-z0-9]{2,4}")

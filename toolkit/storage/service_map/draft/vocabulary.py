@@ -45,8 +45,11 @@ _SAME: Final = {
     "finalizacao closed encerrado encerramento fechamento fechado done efetivado efetivacao",
     "updated": "updated update modified atualizado atualizacao alterado alteracao modificado changed",
     "deleted": "deleted delete excluido excluida exclusao removed removido removida apagado deletado "
-    "removal archived",
-    "cancelled": "cancelled canceled cancelado cancelada cancelamento cancel void voided",
+    "removal archived discarded descartado descartada trashed",
+    "cancelled": "cancelled canceled cancelado cancelada cancelamento cancel void voided anulado anulada annulled "
+    "estornado estornada estorno distratado distratada distrato rescindido rescindida revogado revogada revoked "
+    "rejeitado rejeitada rejected recusado recusada refused reprovado reprovada lost perdido perdida superseded "
+    "replaced substituido substituida",
     "active": "active ativo ativa enabled",
     "sent": "sent envio enviado enviada send submitted recebido recebimento received",
     "requested": "requested solicitado solicitacao solicitada request asked pedido",
@@ -98,8 +101,9 @@ NOISE: Final = {
     "fk",
     "of",
     "the",
+    "as",
 }
-NOISE_PT: Final = {"de", "da", "do", "das", "dos", "e"}
+NOISE_PT: Final = {"de", "da", "do", "das", "dos", "e", "na", "nas", "nos"}
 
 
 def words(name: str) -> tuple[str, ...]:
@@ -186,7 +190,9 @@ COLUMN_WORDS: Final = {
 """Names of each column as tokens, the surest first; the ids are found by keys and references instead."""
 
 GROUPS: Final = re.compile(
-    r"(?:(?:utility|tarifa|tariff)?[ _-]*(?:group|grupo|grp|gr|g)?[ _-]*)([abcd])", re.IGNORECASE
+    r"(?:(?:utility|tarifa|tariff)?[ _-]*(?:group|grupo|grp|gr|g)?[ _-]*)([abcd])"
+    r"|(?:group|grupo) +([abcd])(?: *[-–—:(].*)?",
+    re.IGNORECASE,
 )
 
 YES: Final = {"s", "sim", "y", "yes", "t", "true", "1", "v", "verdadeiro"}
