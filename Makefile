@@ -75,7 +75,7 @@ licences: setup ## The licence of every installed package
 picture: run ## Renew the report in reports/sample and its picture (needs chromium)
 	mkdir -p reports/sample
 	cp reports/missing-evidence.html reports/missing-evidence.csv reports/sample/
-	chromium --headless --disable-gpu --hide-scrollbars --force-device-scale-factor=1 --window-size=1280,1180 \
+	chromium --headless --disable-gpu --hide-scrollbars --force-device-scale-factor=1 --window-size=1280,1180 --virtual-time-budget=5000 \
 		$(if $(AS_ROOT),--no-sandbox) --screenshot=reports/sample/missing-evidence.png \
 		"file://$(CURDIR)/reports/sample/missing-evidence.html"
 

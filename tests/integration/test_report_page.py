@@ -19,6 +19,7 @@ from tests.browser import chromium, needs_browser
 from tests.reported import Told, result_of
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
 from toolkit.reports import write_report
+from toolkit.reports.language import language
 
 pytestmark = needs_browser
 
@@ -235,6 +236,12 @@ def test_no_width_scrolls_sideways_or_hinders_anybody(browser: Any, tmp_path: Pa
             violations = opened.evaluate("axe.run(document).then(found => found.violations)")
             assert [(each["id"], each["nodes"][0]["html"]) for each in violations] == []
             assert opened.evaluate("document.documentElement.scrollWidth") <= width
+        opened.close()
+    write_report(result_of(SALES, file_findings=FILE_FINDINGS), tmp_path, ["html"], language=language("pt-BR"))
+    for name in ("missing-evidence.html", "index.html"):
+        opened = browser.new_page(viewport={"width": width, "height": 800})
+        opened.goto((tmp_path / name).as_uri())
+        assert opened.evaluate("document.documentElement.scrollWidth") <= width
         opened.close()
 
 
