@@ -187,7 +187,7 @@ _DATA = """
     INSERT INTO audit.content_checks (observation_id, kind, problem, checked_at)
     SELECT seen.id,
            CASE WHEN random() < 0.02 THEN 'other' WHEN evidence_type IN ('POV', 'AUT') THEN 'audio' ELSE 'pdf' END,
-           CASE WHEN random() < 0.01 THEN 'TRUNCATED' END, '2026-11-20'
+           CASE WHEN random() < 0.01 THEN 'DAMAGED' END, '2026-11-20'
     FROM audit.object_observations AS seen JOIN evidences ON object_key = key WHERE random() < 0.97;
 """
 

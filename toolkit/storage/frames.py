@@ -50,7 +50,8 @@ def stream_arrow(connection: Connection, query: str, schema: pa.Schema) -> Itera
                 raise DatabaseError(
                     "The database holds a value that cannot be read, such as an infinite time."
                 ) from None
-            yield from table.to_batches()
+            # The reader takes every column for one that may hold nulls.
+            yield from (pa.RecordBatch.from_arrays(each.columns, schema=schema) for each in table.to_batches())
 
 
 def _joined(copy: psycopg.Copy) -> Iterator[bytes]:
