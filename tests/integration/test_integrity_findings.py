@@ -180,6 +180,18 @@ def test_a_file_replaced_before_anybody_verified_it(
     assert [finding.problem for finding in integrity_findings(database)] == [IntegrityProblem.OVERWRITTEN]
 
 
+def test_one_recording_under_two_sales_with_a_byte_and_a_tag_added(
+    database: Database, put: Any, look: Any
+) -> None:
+    voice = tone(2.0)
+    tag = b"ID3\x04\x00\x00\x00\x00\x00\x0a" + bytes(10)
+    for sale_id, content in (("sale-1", voice), ("sale-2", tag + voice + b"x"), ("sale-3", tone(3.0))):
+        add_sale(database, sale_id)
+        put(add_record(database, sale_id, evidence_type=EvidenceType.POV, expires_at=NOW)[1], content)
+    [finding] = [each for each in look() if each.problem is not IntegrityProblem.TYPE_DIFFERS]
+    assert (finding.problem, finding.sale_ids) == (IntegrityProblem.CONTENT_ALIKE, ("sale-1", "sale-2"))
+
+
 def test_a_wav_declared_as_mpeg(database: Database, put: Any, look: Any) -> None:
     add_sale(database)
     for declared, content in (

@@ -176,6 +176,13 @@ _ALL: Final[tuple[Code, ...]] = (
         "Look at the file, decide which sale it belongs to, and withdraw the record of every other sale.",
     ),
     Code(
+        IntegrityProblem.CONTENT_ALIKE, Subject.FILE, Severity.CRITICAL, Owner.COMPLIANCE, 1,
+        "same content for several sales",
+        "The same recording or pages, in files that differ otherwise, are the evidence of more than one sale.",
+        _NONE,
+        "Look at the files, decide which sale they belong to, and withdraw the record of every other sale.",
+    ),
+    Code(
         IntegrityProblem.OVERWRITTEN, Subject.FILE, Severity.CRITICAL, Owner.COMPLIANCE, 1,
         "replaced after it was seen",
         "The file was replaced by another one after it had been seen.",

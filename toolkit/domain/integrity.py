@@ -16,6 +16,7 @@ class IntegrityProblem(StrEnum):
     """A finding about the origin of a file, gravest first."""
 
     CONTENT_REUSED = "CONTENT_REUSED"
+    CONTENT_ALIKE = "CONTENT_ALIKE"
     OVERWRITTEN = "OVERWRITTEN"
     REQUESTED_BY_OTHER = "REQUESTED_BY_OTHER"
     WRITTEN_LATE = "WRITTEN_LATE"

@@ -189,6 +189,7 @@ content_checks = Table(
     Column("sha256", Text),
     Column("pages", sa.BigInteger),
     Column("seconds", sa.Double),
+    Column("normal_form", Text),
     Index(None, "observation_id"),
     Index(None, "sha256", postgresql_where=text("sha256 IS NOT NULL")),
 )

@@ -54,6 +54,11 @@ def _reused(connection: Connection) -> Iterator[IntegrityFinding]:
         yield _finding(IntegrityProblem.CONTENT_REUSED, row, f"SHA-256 {row.sha256}")
 
 
+def _alike(connection: Connection) -> Iterator[IntegrityFinding]:
+    for row in connection.execute(sa.text(_ALIKE)):
+        yield _finding(IntegrityProblem.CONTENT_ALIKE, row, f"SHA-256 of the content {row.normal_form}")
+
+
 def _overwritten(connection: Connection) -> Iterator[IntegrityFinding]:
     for row in connection.execute(sa.text(_OVERWRITTEN)):
         yield _finding(IntegrityProblem.OVERWRITTEN, row, f"replaced at {row.replaced_at:%Y-%m-%d %H:%M} UTC")
@@ -101,6 +106,7 @@ def _finding(problem: IntegrityProblem, row: Row[Any], detail: str) -> Integrity
 
 _FINDERS: Final[tuple[Callable[[Connection], Iterator[IntegrityFinding]], ...]] = (
     _reused,
+    _alike,
     _overwritten,
     _requested_by_other,
     _written_late,
@@ -114,7 +120,7 @@ _LAYOUT: Final = f"^{LAYOUT.pattern}$"
 
 _CHECKED: Final = """
     CREATE TEMPORARY TABLE checked ON COMMIT DROP AS
-    SELECT DISTINCT ON (observation_id) observation_id, sha256, media_type, checked_at
+    SELECT DISTINCT ON (observation_id) observation_id, sha256, normal_form, media_type, checked_at
     FROM audit.content_checks
     WHERE media_type IS NOT NULL
     ORDER BY observation_id, id DESC
@@ -124,7 +130,7 @@ _STORED: Final = """
     CREATE TEMPORARY TABLE stored ON COMMIT DROP AS
     SELECT seen.key, seen.size, seen.etag, seen.last_modified,
            record.id, record.sale_id, record.evidence_type, record.type AS declared, record.expires_at,
-           checked.sha256, checked.media_type
+           checked.sha256, checked.normal_form, checked.media_type
     FROM audit.object_observations AS seen
     JOIN audit_service.evidences AS record ON record.object_key = seen.key
     LEFT JOIN checked ON checked.observation_id = seen.id
@@ -143,6 +149,18 @@ _REUSED: Final = """
     GROUP BY sha256
     HAVING count(DISTINCT sale_id) > 1
     ORDER BY sha256
+"""
+
+_ALIKE: Final = """
+    SELECT normal_form,
+           array_agg(key ORDER BY key) AS keys,
+           array_agg(id ORDER BY id) AS evidence_ids,
+           array_agg(DISTINCT sale_id ORDER BY sale_id) AS sale_ids
+    FROM stored
+    WHERE normal_form IS NOT NULL
+    GROUP BY normal_form
+    HAVING count(DISTINCT sale_id) > 1 AND count(DISTINCT sha256) > 1
+    ORDER BY normal_form
 """
 
 _REPEATED: Final = """

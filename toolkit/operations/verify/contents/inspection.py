@@ -21,6 +21,7 @@ from toolkit.domain.evidence import FileKind, kind_of_media_type
 from toolkit.domain.signatures import SIGNATURE_BYTES, UNKNOWN, media_type_of_bytes
 from toolkit.operations.verify.contents.audio import inspect_audio
 from toolkit.operations.verify.contents.containers import NotAudio
+from toolkit.operations.verify.contents.normal_form import normal_form
 from toolkit.operations.verify.contents.pdf import inspect_pdf
 
 MEMORY_BYTES: Final = 1024**3
@@ -35,6 +36,8 @@ class Inspected:
     problem: ContentProblem | None = None
     pages: int | None = None
     seconds: float | None = None
+    normal_form: str | None = None
+    """The hash of what is heard or seen in it."""
 
     @property
     def kind(self) -> FileKind:
@@ -49,13 +52,15 @@ def inspect_file(path: Path) -> Inspected:
     kind = kind_of_media_type(media_type)
     if kind is FileKind.PDF:
         problem, pages = inspect_pdf(path)
-        return Inspected(media_type, problem, pages=pages)
+        form = normal_form(path, media_type) if problem is None else None
+        return Inspected(media_type, problem, pages=pages, normal_form=form)
     if kind is FileKind.AUDIO:
         try:
             problem, seconds = inspect_audio(path, media_type)
         except NotAudio:
             return Inspected(UNKNOWN)
-        return Inspected(media_type, problem, seconds=seconds)
+        form = normal_form(path, media_type) if problem is None else None
+        return Inspected(media_type, problem, seconds=seconds, normal_form=form)
     return Inspected(media_type)
 
 

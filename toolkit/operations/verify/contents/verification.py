@@ -175,6 +175,7 @@ class _Verifier:
             "sha256": sha256,
             "pages": found.pages,
             "seconds": found.seconds,
+            "normal_form": found.normal_form,
         }
 
     def _inspect(self, file: IO[bytes]) -> Inspected:
@@ -198,8 +199,8 @@ def _keep(database: Database, checks: list[dict[str, Any]], failures: Mapping[in
 
 _KEEP: Final = """
     INSERT INTO audit.content_checks
-        (observation_id, kind, problem, media_type, sha256, pages, seconds, checked_at)
-    SELECT :observation_id, :kind, :problem, :media_type, :sha256, :pages, :seconds, :now
+        (observation_id, kind, problem, media_type, sha256, pages, seconds, normal_form, checked_at)
+    SELECT :observation_id, :kind, :problem, :media_type, :sha256, :pages, :seconds, :normal_form, :now
     WHERE NOT EXISTS (
         SELECT FROM audit.content_checks WHERE observation_id = :observation_id AND sha256 IS NOT NULL
     )

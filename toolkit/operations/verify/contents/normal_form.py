@@ -1,0 +1,104 @@
+"""The part of a file that says what is heard or seen in it, without what anybody can append: its hash.
+
+Of MPEG audio the frames without tags, the encoder's own frame and padding; of WAV the samples; of a PDF the
+contents of its pages and the pictures on them, without metadata. Other files have no such form.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+from pathlib import Path
+from typing import Any, Final
+
+from pypdf import PdfReader
+from pypdf.generic import StreamObject
+
+from toolkit.domain.signatures import mpeg_frame_length
+
+_SEARCHED: Final = 1024 * 1024
+"""Bytes after a tag within which the first frame of audio is looked for."""
+
+_DEPTH: Final = 3
+"""How deep pictures lie within one another."""
+
+
+def normal_form(path: Path, media_type: str) -> str | None:
+    """The SHA-256 of what is heard or seen; ``None`` where there is no such form, or nothing in it."""
+    try:
+        if media_type == "audio/mpeg":
+            return _of_mpeg(path)
+        if media_type == "audio/wav":
+            return _of_wave(path)
+        if media_type == "application/pdf":
+            return _of_pdf(path)
+    except Exception:  # a hostile file makes a reader fail in any way there is
+        return None
+    return None
+
+
+def _of_mpeg(path: Path) -> str | None:
+    digest, frames = hashlib.sha256(), 0
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        position = _first_frame(data)
+        while (length := mpeg_frame_length(data[position : position + 4])) is not None:
+            frame = data[position : position + length]
+            position += length
+            if len(frame) < length:
+                break
+            if frames == 0 and (b"Xing" in frame[:64] or b"Info" in frame[:64]):
+                continue
+            digest.update(frame)
+            frames += 1
+    return digest.hexdigest() if frames else None
+
+
+def _first_frame(data: mmap.mmap) -> int:
+    start = 0
+    if data[:3] == b"ID3":
+        digits = data[6:10]
+        start = 10 + (digits[0] << 21 | digits[1] << 14 | digits[2] << 7 | digits[3])
+    for position in range(start, min(len(data), start + _SEARCHED)):
+        if data[position] == 0xFF and (length := mpeg_frame_length(data[position : position + 4])) is not None:
+            following = data[position + length : position + length + 4]
+            if not following or mpeg_frame_length(following) is not None:
+                return position
+    return len(data)
+
+
+def _of_wave(path: Path) -> str | None:
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        position = 12
+        while position + 8 <= len(data):
+            size = int.from_bytes(data[position + 4 : position + 8], "little")
+            if data[position : position + 4] == b"data":
+                samples = data[position + 8 : position + 8 + size].rstrip(b"\0")
+                return hashlib.sha256(samples).hexdigest() if samples else None
+            position += 8 + size + size % 2
+    return None
+
+
+def _of_pdf(path: Path) -> str | None:
+    digest, something = hashlib.sha256(), False
+    with PdfReader(path) as reader:
+        for page in reader.pages:
+            contents = page.get_contents()
+            text = contents.get_data() if contents is not None else b""
+            digest.update(b"page %d" % len(text) + text)
+            something = something or bool(text.strip())
+            for picture in _pictures(page.get("/Resources"), _DEPTH):
+                digest.update(b"picture %d" % len(picture) + picture)
+    return digest.hexdigest() if something else None
+
+
+def _pictures(resources: Any, depth: int) -> list[bytes]:
+    if resources is None or depth == 0:
+        return []
+    found: list[bytes] = []
+    objects = resources.get_object().get("/XObject")
+    for _, reference in sorted((objects.get_object() if objects is not None else {}).items()):
+        item = reference.get_object()
+        if isinstance(item, StreamObject):
+            found.append(item._data)
+            found += _pictures(item.get("/Resources"), depth - 1)
+    return found
