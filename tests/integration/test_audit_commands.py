@@ -263,3 +263,11 @@ def test_a_report_of_now_tells_of_files_in_doubt(
         ("KEY_OUTSIDE_LAYOUT", ["stray/"])
     ]
     assert file_findings[1] == []  # what lies there now says nothing about then
+
+
+@pytest.mark.parametrize(("typed", "meant"), [(["reprt"], "report"), (["sales", "laod"], "load")])
+def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(
+    typed: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(typed, {}) == 2
+    assert f"Did you mean '{meant}'?" in capsys.readouterr().err

@@ -63,9 +63,11 @@ class _Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
-            return None
+            if ctx.resilient_parsing or cmd_name.startswith("-"):
+                return None
+            raise click.exceptions.NoSuchCommand(cmd_name, possibilities=list(_COMMANDS), ctx=ctx)
         if cmd_name in _SERVING:
             require("serve", "The HTTP interface and its tokens")
         module_name, _ = _COMMANDS[cmd_name]
