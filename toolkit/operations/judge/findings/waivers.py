@@ -70,15 +70,14 @@ def revoke_waiver(database: Database, waiver_id: UUID, *, reason: str, revoked_b
     if any(UNSTORABLE.search(text) for text in (reason, revoked_by)):
         raise WaiverRefused("The reason and the name of a revocation must not contain control characters.")
     with database.transaction() as connection:
-        known = sa.select(waivers.c.id).where(waivers.c.id == waiver_id).with_for_update()
-        if connection.scalar(known) is None:
+        revoked_at = stamp(connection, clock)  # whoever revokes it at the same moment waits here
+        if connection.scalar(sa.select(waivers.c.id).where(waivers.c.id == waiver_id)) is None:
             raise WaiverRefused(f"There is no waiver with the id {waiver_id}; toolkit waiver list shows all.")
         before = connection.scalar(
             sa.select(waiver_revocations.c.revoked_at).where(waiver_revocations.c.waiver_id == waiver_id)
         )
         if before is not None:
             raise WaiverRefused(f"The waiver was revoked before, at {before.isoformat(timespec='seconds')}.")
-        revoked_at = stamp(connection, clock)
         row = {"waiver_id": waiver_id, "reason": reason, "revoked_by": revoked_by, "revoked_at": revoked_at}
         connection.execute(sa.insert(waiver_revocations), row)
     return revoked_at
