@@ -16,6 +16,7 @@ from toolkit.domain.evidence import EvidenceType
 from toolkit.entrypoints.cli import main
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.verify.contents import Verified, verify_contents
+from toolkit.operations.verify.contents.verification import Failure
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 
@@ -67,7 +68,9 @@ def test_an_object_that_changes_between_listing_and_reading_is_left_for_the_next
     put(1, pdf())
     sync_bucket(database, bucket, clock=clock)
     put(1, pdf(pages=3))
-    assert verify_contents(database, bucket, clock=clock) == Verified(0, {}, left=1, unreadable=1)
+    assert verify_contents(database, bucket, clock=clock) == Verified(
+        0, {}, left=1, unreadable=1, failures={Failure.UNREADABLE: 1}
+    )
     assert verify() == Verified(1, {}, left=0)
 
 
@@ -76,7 +79,9 @@ def test_what_is_larger_than_allowed_is_not_fetched(
 ) -> None:
     put(1, pdf())
     sync_bucket(database, bucket, clock=clock)
-    assert verify_contents(database, bucket, clock=clock, max_bytes=10) == Verified(0, {}, left=1, unreadable=1)
+    assert verify_contents(database, bucket, clock=clock, max_bytes=10) == Verified(
+        0, {}, left=1, unreadable=1, failures={Failure.UNREADABLE: 1}
+    )
 
 
 def test_no_file_stays_behind(put: Any, verify: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
