@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from toolkit.storage import schema
 from toolkit.storage.database import Database, raw
+from toolkit.storage.service_map import load_map
 from toolkit.storage.service_map.draft import Draft, draft_map
+from toolkit.storage.service_map.proof import prove
 
 LARAVEL = """
     CREATE TABLE customers (id bigserial PRIMARY KEY, cpf bigint NOT NULL, name text NOT NULL);
@@ -78,3 +83,73 @@ def test_a_description_of_types_is_not_taken_for_the_records(empty_database: Dat
     assert '"Grupo A - alta tensão" = "A"' in draft.text
     assert 'id = "id"  # REVIEW: the table\'s own key: reports name sales by it' in draft.text
     assert draft.to_fill_in == ()
+
+
+TENANTS = """
+    CREATE SCHEMA north; CREATE SCHEMA south;
+    CREATE TABLE north.sales (id text, grp text, payer boolean, at timestamptz);
+    CREATE TABLE north.files (id uuid, sale text, kind text, key text, at timestamptz);
+    CREATE TABLE south.sales (LIKE north.sales);
+    INSERT INTO north.sales VALUES ('S-1', 'A', true, '2026-10-02 02:30Z');
+    INSERT INTO south.sales VALUES ('S-2', 'B', true, '2026-10-02 02:30Z');
+    ALTER TABLE south.sales ENABLE ROW LEVEL SECURITY;
+    DO $$ BEGIN CREATE ROLE plain_reader NOLOGIN; CREATE ROLE plain_night NOLOGIN;
+    EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;
+    GRANT USAGE ON SCHEMA north, south TO plain_reader;
+    GRANT SELECT ON ALL TABLES IN SCHEMA north, south TO plain_reader;
+"""
+
+MAP = """
+    timezone = "UTC"
+    clients = { absent = true }
+    addresses = { absent = true }
+    [sales]
+    from = "(SELECT * FROM north.sales UNION ALL SELECT * FROM south.sales)"
+    [sales.columns]
+    id = "id"
+    client_id = { absent = true }
+    utility_group = "grp"
+    is_client_financial_responsible = "payer"
+    partner = { absent = true }
+    created_at = "at"
+    completed_at = { absent = true }
+    [evidences]
+    from = "north.files"
+    [evidences.columns]
+    id = "id"
+    sale_id = "sale"
+    file_name = { absent = true }
+    file_format = { absent = true }
+    type = { absent = true }
+    evidence_type = "kind"
+    object_key = "key"
+    requested_by = { absent = true }
+    requested_at = "at"
+    expires_at = { absent = true }
+"""
+
+
+def test_a_check_says_which_tables_may_hide_rows(empty_database: Database, tmp_path: Path) -> None:
+    with empty_database.transaction() as connection:
+        raw(connection).execute(TENANTS.encode())
+    (tmp_path / "map.toml").write_text(MAP)
+    mapping = load_map(tmp_path / "map.toml")
+    address = empty_database.engine.url.render_as_string(hide_password=False)
+    database = Database(address, mapped=True)
+    schema.upgrade(database, service_map=mapping)
+    proof = prove(database, mapping)
+    assert proof.rows == {"clients": 0, "addresses": 0, "sales": 2, "evidences": 0}
+    assert not any("row level security" in note for note in proof.notes)
+    with database.transaction() as connection:
+        connection.exec_driver_sql("ALTER VIEW audit_service.sales OWNER TO plain_reader")
+        connection.exec_driver_sql("GRANT USAGE ON SCHEMA audit_service TO plain_night")
+        connection.exec_driver_sql("GRANT SELECT ON ALL TABLES IN SCHEMA audit_service TO plain_night")
+    night = Database(
+        empty_database.engine.url.update_query_dict({"options": "-c role=plain_night"}).render_as_string(False),
+        mapped=True,
+    )
+    proof = prove(night, mapping)
+    night.dispose()
+    database.dispose()
+    assert proof.rows["sales"] == 1
+    assert proof.notes[0].startswith("south.sales has row level security, which holds for role plain_reader")

@@ -140,7 +140,11 @@ _COLUMNS: Final = """
                AS key,
            EXISTS (SELECT FROM pg_index WHERE indrelid = attrelid AND indisunique AND indpred IS NULL
                    AND indkey::text = attnum::text) AS unique,
-           pg_get_serial_sequence(quote_ident(nspname) || '.' || quote_ident(relname), attname) AS sequence
+           (SELECT format('%I.%I', place.nspname, numbers.relname)
+            FROM pg_depend JOIN pg_class AS numbers ON numbers.oid = objid AND numbers.relkind = 'S'
+            JOIN pg_namespace AS place ON place.oid = numbers.relnamespace
+            WHERE classid = 'pg_class'::regclass AND refclassid = 'pg_class'::regclass AND deptype IN ('a', 'i')
+              AND refobjid = attrelid AND refobjsubid = attnum LIMIT 1) AS sequence
     FROM pg_attribute
     JOIN pg_class AS class ON class.oid = attrelid
     JOIN pg_namespace AS space ON space.oid = relnamespace

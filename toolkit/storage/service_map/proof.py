@@ -19,7 +19,7 @@ from toolkit.storage.database import Database
 from toolkit.storage.service_map.catalog import CatalogTable, read_catalog
 from toolkit.storage.service_map.model import DEMANDED, NEEDED, ServiceMap, own_tables
 from toolkit.storage.service_map.writing import every_obstacle, resolver
-from toolkit.storage.tables import SERVICE
+from toolkit.storage.tables import OWN_TABLES, SERVICE
 
 _TRIED_KEYS: Final = 20
 
@@ -67,7 +67,10 @@ def prove(database: Database, mapping: ServiceMap | None, holds: Callable[[str],
                 deviations += look(connection, described)
             if holds is not None:
                 deviations += _keys(connection, holds)
-        notes = tuple(_notes(connection, described))
+        notes = (
+            *_hidden(connection, OWN_TABLES if mapping is None else SERVICE),
+            *_notes(connection, described),
+        )
     return Proof(readable, tuple(deviations), notes)
 
 
@@ -177,6 +180,32 @@ def _keys(connection: Connection, holds: Callable[[str], bool]) -> Iterator[Devi
         if any(row.object_key.startswith("/") and holds(row.object_key.lstrip("/")) for row in rows):
             problem += '; without the slash in front they do: add strip = "/+"'
         yield Deviation("evidences", "object_key", problem, len(rows), tuple(row.id for row in rows[:3]))
+
+
+def _hidden(connection: Connection, schema: str) -> Iterator[str]:
+    """The tables whose policies hide rows from the role that reads them."""
+    for table, role in connection.execute(sa.text(_POLICIES), {"schema": schema, "names": list(NEEDED)}):
+        yield (
+            f"{table} has row level security, which holds for role {role}: rows that its policies hide are in no "
+            f"count, audit or report. The administrator can lift it: ALTER ROLE {role} BYPASSRLS"
+        )
+
+
+_POLICIES: Final = """
+    SELECT DISTINCT hidden.oid::regclass::text, quote_ident(reader.rolname)
+    FROM pg_class AS named
+    JOIN pg_namespace AS space ON space.oid = named.relnamespace
+    LEFT JOIN pg_rewrite ON ev_class = named.oid
+    LEFT JOIN pg_depend AS used ON used.classid = 'pg_rewrite'::regclass AND used.objid = pg_rewrite.oid
+         AND used.refclassid = 'pg_class'::regclass
+    JOIN pg_class AS hidden ON hidden.oid = coalesce(used.refobjid, named.oid)
+    JOIN pg_roles AS reader
+         ON reader.rolname = CASE named.relkind WHEN 'v' THEN pg_get_userbyid(named.relowner) ELSE current_user END
+    WHERE nspname = :schema AND named.relname = ANY(:names) AND hidden.relrowsecurity
+      AND NOT reader.rolsuper AND NOT reader.rolbypassrls
+      AND (hidden.relforcerowsecurity OR NOT pg_has_role(reader.oid, hidden.relowner, 'USAGE'))
+    ORDER BY 1
+"""
 
 
 def _notes(connection: Connection, mapping: ServiceMap) -> Iterator[str]:

@@ -109,8 +109,9 @@ def obstacles(mapping: ServiceMap, name: str, tables: Tables) -> dict[str, str]:
         )
     table = None if relation.is_query or relation.absent else tables(relation.from_)
     if table is None or table.kind not in "rpf":
-        what = "is absent from the service" if relation.absent else f"is read from {relation.from_ or 'nothing'}"
-        return dict.fromkeys(works, f"{name} cannot be written: it {what}, which is no table.")
+        read = f"it is read from {relation.from_}, which is no table"
+        why = "the service has no such table" if relation.absent else read
+        return dict.fromkeys(works, f"{name} cannot be written: {why}.")
     sharing = [
         other for other, each in mapping.relations.items() if other != name and each.from_ == relation.from_
     ]
@@ -260,8 +261,10 @@ def resolver(connection: Connection, catalog: dict[str, CatalogTable]) -> Tables
     by_place = {(table.schema, table.plain_name): table for table in catalog.values()}
 
     def resolve(name: str) -> CatalogTable | None:
-        if name.startswith("("):
+        if not name or name.startswith("("):
             return None
+        if name in catalog:
+            return catalog[name]  # PostgreSQL looks no name up in a schema that the role may not use
         place = connection.execute(
             sa.text(
                 "SELECT nspname, relname FROM pg_class JOIN pg_namespace AS space ON space.oid = relnamespace "
