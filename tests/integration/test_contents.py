@@ -80,7 +80,7 @@ def test_what_is_larger_than_allowed_is_not_fetched(
     put(1, pdf())
     sync_bucket(database, bucket, clock=clock)
     assert verify_contents(database, bucket, clock=clock, max_bytes=10) == Verified(
-        0, {}, left=1, unreadable=1, failures={Failure.UNREADABLE: 1}
+        0, {}, left=1, unreadable=1, failures={Failure.TOO_LARGE: 1}
     )
 
 
