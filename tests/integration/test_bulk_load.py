@@ -283,6 +283,19 @@ def test_one_unreadable_file_is_named_and_the_others_are_loaded(database: Databa
         load(bad)
 
 
+def test_a_damaged_workbook_in_a_folder_is_named_and_the_others_are_loaded(
+    database: Database, load: Loads, tmp_path: Path
+):
+    write_csv(tmp_path / "a.csv", [client(1)])
+    (tmp_path / "b.xlsx").write_bytes(b"PK\x03\x04 and no more")
+    result = load(tmp_path, tmp_path / "none.csv")
+    assert [row["cpf"] for row in registered(database)] == [client(1)["cpf"]]
+    assert [re.sub(r".*/", "", sentence) for sentence in result.unreadable] == [
+        "b.xlsx: the file is damaged or incomplete; ask for it again.",
+        "none.csv: no such file.",
+    ]
+
+
 def test_headings_as_distributors_write_them_are_understood(database: Database, load: Loads, tmp_path: Path):
     written = {
         "cpf": "CPF/CNPJ",

@@ -310,7 +310,7 @@ def test_the_command_says_what_stands_in_the_way(
 ) -> None:
     assert main(["sales", "complete", sale], embedded_environment) == 1
     assert capsys.readouterr().err == (
-        "toolkit: S-1 cannot be completed, it is incomplete\n"
+        "toolkit: S-1 cannot be completed, its status is incomplete\n"
         "  POV is missing: NEVER_REQUESTED\n"
         "  DOC_CONTRATANTE is missing: NEVER_REQUESTED\n"
     )

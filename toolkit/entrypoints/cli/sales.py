@@ -151,7 +151,7 @@ def complete(ctx: Context, sale_id: str, as_json: bool) -> int:
     elif completed:
         show(f"{sale_id}: completed")
     elif done.verdict is not None:
-        note(f"toolkit: {sale_id} cannot be completed, it is {done.verdict.status}")
+        note(f"toolkit: {sale_id} cannot be completed, its status is {done.verdict.status}")
         for piece in done.verdict.missing:
             note(f"  {piece.evidence_type} is missing: {piece.reason}")
         for problem in done.verdict.problems:

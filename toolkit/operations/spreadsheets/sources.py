@@ -6,7 +6,7 @@ import gzip
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -76,18 +76,26 @@ class TableSource:
             raise UnreadableFile(f"{self.name}: protected by a password; save it without one.") from None
 
 
-def find_sources(paths: Iterable[Path]) -> list[TableSource]:
+def find_sources(
+    paths: Iterable[Path], pass_over: Callable[[UnreadableFile], None] | None = None
+) -> list[TableSource]:
     """The tables that ``paths`` stand for, each once, in the order given; folders and archives by name.
 
     A folder stands for every spreadsheet in and below it, without hidden files and what a load has written.
     Where files have the same name, as many of their folders as it takes are part of it.
+    ``pass_over`` is told of each file that cannot be read, and the others are found all the same.
 
     Raises:
-        UnreadableFile: nothing is there, or nothing in it is a spreadsheet.
+        UnreadableFile: without ``pass_over``, nothing is there, or it is no spreadsheet, or damaged.
     """
     found: dict[tuple[Path, str | None], TableSource] = {}
-    for path in paths:
-        for source in _sources(path):
+    for file in _files(paths, pass_over):
+        try:
+            sources = _of_file(file)
+        except UnreadableFile as error:
+            _tell(pass_over, error)
+            continue
+        for source in sources:
             found.setdefault((source.path.resolve(), source.member), source)
     return _told_apart(list(found.values()))
 
@@ -103,15 +111,22 @@ def _told_apart(sources: list[TableSource]) -> list[TableSource]:
     return sources
 
 
-def _sources(path: Path) -> list[TableSource]:
-    if path.is_dir():
-        found = [source for file in sorted(path.rglob("*")) if _wanted(file, path) for source in _of_file(file)]
-        if not found:
-            raise UnreadableFile(
-                f"{path}: no spreadsheet in this folder; expected .csv, .xlsx, .gz or .zip files."
-            )
-        return found
-    return _of_file(path)
+def _files(paths: Iterable[Path], pass_over: Callable[[UnreadableFile], None] | None) -> Iterator[Path]:
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        files = [file for file in sorted(path.rglob("*")) if _wanted(file, path)]
+        if not files:
+            expected = "expected .csv, .xlsx, .gz or .zip files"
+            _tell(pass_over, UnreadableFile(f"{path}: no spreadsheet in this folder; {expected}."))
+        yield from files
+
+
+def _tell(pass_over: Callable[[UnreadableFile], None] | None, error: UnreadableFile) -> None:
+    if pass_over is None:
+        raise error
+    pass_over(error)
 
 
 def _wanted(file: Path, folder: Path) -> bool:

@@ -66,8 +66,9 @@ def load_clients(
     options = options or LoadOptions()
     headings = Headings(options.headings)
     reading = Reading(options.encoding, options.delimiter, options.sheet, headings.recognise)
-    sources = find_sources(files)
-    plans, unreadable = [], []
+    plans: list[Plan] = []
+    unreadable: list[UnreadableFile] = []
+    sources = find_sources(files, unreadable.append)
     for source in sources:
         try:
             table = open_table(source, reading)
