@@ -144,9 +144,14 @@ CONTENTS: Final = (
 
 def month_of(content: Content, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
     """The batch by the months (UTC) of its stamps."""
-    months = pc.strftime(batch.column(content.stamp), "%Y-%m")
-    for month in months.unique():
-        yield month.as_py(), batch.filter(pc.equal(months, month))
+    stamps = batch.column(content.stamp)
+    months = pc.add(pc.multiply(pc.year(stamps), 12), pc.subtract(pc.month(stamps), 1))
+    order = pc.sort_indices(months)
+    batch, months = batch.take(order), months.take(order)
+    for run in pc.value_counts(months).to_pylist():
+        year, month = divmod(run["values"], 12)
+        yield f"{year:04}-{month + 1:02}", batch.slice(0, run["counts"])
+        batch = batch.slice(run["counts"])
 
 
 def _hmac(column: str, secret: bytes) -> str:

@@ -42,6 +42,9 @@ _AT_ONCE: Final = 3
 
 _KEY_BYTES: Final = 32
 
+_ROW_GROUP: Final = 20_000
+"""Rows that are written to a Parquet file at a time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Exported:
@@ -166,6 +169,7 @@ class _Parts:
         self._columns = columns
         self._writers: dict[str, parquet.ParquetWriter] = {}
         self._rows: dict[str, int] = {}
+        self._waiting: dict[str, list[pa.RecordBatch]] = {}
 
     def __enter__(self) -> _Parts:
         self._scratch = tempfile.TemporaryDirectory(dir=self._export.work)
@@ -176,11 +180,18 @@ class _Parts:
         if month not in self._writers:
             self._writers[month] = parquet.ParquetWriter(self._draft(month), self._columns, compression="zstd")
             self._rows[month] = 0
-        self._writers[month].write_batch(batch)
+        waiting = self._waiting.setdefault(month, [])
+        waiting.append(batch)
         self._rows[month] += batch.num_rows
+        if sum(each.num_rows for each in waiting) >= _ROW_GROUP:
+            self._flush(month)
+
+    def _flush(self, month: str) -> None:
+        self._writers[month].write_table(pa.Table.from_batches(self._waiting.pop(month, []), self._columns))
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        for writer in self._writers.values():
+        for month, writer in self._writers.items():
+            self._flush(month)
             writer.close()
         try:
             if kind is None:
