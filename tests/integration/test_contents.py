@@ -123,6 +123,8 @@ def test_the_commands_verify(
         "problems": {"EMPTY": 0, "DAMAGED": 0, "ENCRYPTED": 0, "TOO_SHORT": 0, "SILENT": 1},
         "wrongKind": 0,
         "left": 0,
+        "failures": {},
+        "unusableFiles": [],
     }
     assert main(["evidence", "verify"], embedded_environment) == 0
     assert "0 files verified" in capsys.readouterr().out

@@ -78,7 +78,8 @@ def test_a_refused_row_is_not_quoted(database: Database) -> None:
 
 def test_a_value_that_does_not_fit_is_not_quoted(database: Database) -> None:
     refused = reason(database, "SELECT CAST('Maria 52998224725' AS uuid)")
-    assert refused.endswith("refused a value that does not fit [22P02].")
+    assert "refused a value that does not fit [22P02]." in refused
+    assert "Maria" not in refused
 
 
 def test_a_value_that_cannot_be_sent_is_no_lost_connection(database: Database) -> None:

@@ -26,7 +26,7 @@ from tests.integration.homes import (
 )
 from toolkit.errors import EmbeddedServiceError
 from toolkit.storage import embedded
-from toolkit.storage.embedded import claims, programs
+from toolkit.storage.embedded import data_directory_lock, programs
 
 HOLD_TRANSACTION = (
     OPEN_DATABASE
@@ -112,7 +112,7 @@ def test_a_killed_server_is_started_again_with_what_was_committed(used_home: Pat
 def test_a_backend_that_outlives_its_server_is_ended_first(
     used_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(claims, "_SECONDS", 0.5)
+    monkeypatch.setattr(data_directory_lock, "_SECONDS", 0.5)
     busy = psycopg.connect(embedded.database_url(used_home).replace("+psycopg", ""))
     backend = psutil.Process(busy.info.backend_pid)
     busy.pgconn.send_query(b"SELECT count(*) FROM generate_series(1, 10000000000) AS n WHERE n % 2 = 0")

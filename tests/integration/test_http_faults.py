@@ -24,13 +24,13 @@ from tests.contract.server import SECRET, serving
 from tests.contract.sockets import in_process
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.entrypoints.cli import main
-from toolkit.entrypoints.http_api import app, endpoints
+from toolkit.entrypoints.http_api import app, endpoints, logs
 from toolkit.settings import Settings
 from toolkit.storage import embedded
 from toolkit.storage.database import Database
 from toolkit.storage.tables import addresses, clients, evidences, sales
 
-KEY = {"TOOLKIT_JWT_SECRET": SECRET}
+KEY = {"TOOLKIT_JWT_SECRET": SECRET, "TOOLKIT_QUOTA_OPEN_FORMS": "1000000"}
 
 
 @pytest.fixture
@@ -243,19 +243,19 @@ def test_ctrl_c_ends_it_as_well(environ: dict[str, str]) -> None:
         server.logged("ended")
 
 
-def test_a_fault_is_a_500_that_tells_nothing(
-    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fault_is_a_500_that_tells_nothing(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_database: object, body: dict[str, Any], _clock: object) -> None:
         raise KeyError(body["cpf"])
 
     monkeypatch.setattr(endpoints, "register_client", fail)
+    waiting = logs._Waiting()
+    monkeypatch.setattr(logs, "_waiting", waiting)
     with in_process(environ) as server, partner_of(server.url, issue(environ)) as partner:
         answer = partner.post("/clients", json=CLIENT)
 
         assert (answer.status_code, answer.json()["code"]) == (500, 500)
         assert partner.get("/health").status_code == 200
-    logged = capsys.readouterr().err
+    logged = "".join(waiting.lines.get_nowait().msg for _ in range(waiting.lines.qsize()))
     assert '"event":"fault"' in logged
     assert '"error":"KeyError"' in logged
     assert "test_http_faults.py" in logged or "endpoints.py" in logged

@@ -106,5 +106,5 @@ def test_a_report_is_written_where_only_its_owner_sees_it_and_the_next_one_sweep
         assert draft.stat().st_mode & 0o077 == 0
     assert list(out.iterdir()) == [draft]
     assert main(["-q", *arguments], environ) == 0
-    assert sorted(names(out)) == ["manifest.json", "missing-evidence.csv"]
+    assert sorted(names(out)) == ["index.html", "manifest.json", "missing-evidence.csv"]
     assert names(tmp_path / "scratch") == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -45,6 +46,8 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
         return
     if importlib.util.find_spec("pysail") is None:
         pytest.skip("Sail is not installed")
+    # Without a file of the main module, as in a worker of xdist, PySpark believes to run its own doctests.
+    request.getfixturevalue("monkeypatch").setattr(sys.modules["__main__"], "__file__", "pytest", raising=False)
     with spark_engine(request.getfixturevalue("sail")) as opened:
         yield opened
 
