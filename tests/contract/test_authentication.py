@@ -12,6 +12,7 @@ from tests.contract.bodies import CLIENT, UPLOAD
 from tests.contract.conftest import Service, partner_of
 from tests.contract.crafted_tokens import claims, public_pem, signed, token, unsigned
 from tests.contract.server import SECRET, serving
+from tests.waiting import wait_until
 from toolkit.entrypoints.cli import main
 
 GOOD = token(claims(), SECRET)
@@ -102,10 +103,10 @@ def test_what_operators_need_is_open(stranger: httpx.Client, path: str) -> None:
 
 
 def test_a_token_that_expires_meanwhile_is_refused(stranger: httpx.Client) -> None:
-    headers = {"Authorization": f"Bearer {token(claims(exp=int(time.time()) + 2), SECRET)}"}
+    headers = {"Authorization": f"Bearer {token(claims(exp=int(time.time()) + 5), SECRET)}"}
 
     assert stranger.post("/clients", json=CLIENT, headers=headers).status_code == 200
-    time.sleep(2)
+    wait_until(lambda: stranger.post("/clients", json=CLIENT, headers=headers).status_code == 401, step=0.5)
     assert is_401(stranger.post("/clients", json=CLIENT, headers=headers))
 
 
