@@ -37,12 +37,12 @@ _OURS = ("TOOLKIT_", "AWS_", "EVIDENCE_", "DATABASE_URL", "PG")
 
 
 hypothesis_settings.register_profile(
-    "suite", deadline=None, phases=[phase for phase in Phase if phase is not Phase.shrink]
+    "suite", deadline=None, derandomize=True, phases=[phase for phase in Phase if phase is not Phase.shrink]
 )
 hypothesis_settings.load_profile("suite")
-"""A failure is reported as it was found: on a slow machine shrinking takes minutes.
+"""The same examples at each run, and a failure as it was found: on a slow machine shrinking takes minutes.
 
-For the smallest example: ``pytest --hypothesis-profile=default``, with the test that failed.
+For other examples, and the smallest one: ``pytest --hypothesis-profile=default``.
 """
 
 
@@ -144,10 +144,12 @@ def _fresh(server: sa.Engine, template: str) -> Iterator[Database]:
     with server.connect() as connection:
         connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
     database = Database(_named(server.url, name))
-    yield database
-    database.dispose()
-    with server.connect() as connection:
-        connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
+    try:
+        yield database
+    finally:
+        database.dispose()
+        with server.connect() as connection:
+            connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def _named(url: sa.URL, database: str) -> str:
