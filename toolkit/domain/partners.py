@@ -15,7 +15,7 @@ _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 class Scope(StrEnum):
-    """What a token may be used for."""
+    """The purposes that a token may be used for."""
 
     REGISTER_CLIENTS = "clients:register"
     REQUEST_EVIDENCE = "evidence:request"

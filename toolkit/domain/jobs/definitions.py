@@ -1,4 +1,4 @@
-"""What a ``jobs.toml`` says: jobs, their steps in order, their limits.
+"""The contents of a ``jobs.toml``: jobs, their steps in order, their limits.
 
 ::
 
@@ -71,7 +71,7 @@ class Job:
     findings_above: int | None
     """A notice goes out when more sales than this are open; ``None``: never."""
     new_critical: bool
-    """Whether a notice goes out when critical findings are new."""
+    """Send a notice when critical findings are new."""
     steps: tuple[Step, ...]
 
     def pause(self, failed_tries: int) -> timedelta:

@@ -7,7 +7,7 @@ from typing import Final
 
 
 class RunStatus(StrEnum):
-    """How far the run of a slot is."""
+    """The stage that the run of a slot has reached."""
 
     RUNNING = "running"
     """Somebody holds it, or held it and died; the lease tells which."""
@@ -19,7 +19,7 @@ class RunStatus(StrEnum):
 
 
 class FailureCode(StrEnum):
-    """Why a run, or one of its steps, did not succeed."""
+    """The reason why a run, or one of its steps, did not succeed."""
 
     CELL_FAILED = "CELL_FAILED"
     CELL_TIMED_OUT = "CELL_TIMED_OUT"
@@ -71,4 +71,4 @@ FAILURE_TEXTS: Final = {
     FailureCode.UNEXPECTED: "An error came that the toolkit does not know.",
     FailureCode.WRONG_SETTINGS: "A setting, a parameter or a notebook is wrong.",
 }
-"""What each code means, for people."""
+"""The meaning of each code, for people."""

@@ -41,7 +41,7 @@ def _month_end(day: date) -> date:
 
 
 def named_values(slot: datetime, zone: ZoneInfo) -> dict[str, str]:
-    """What may stand between braces for a run of ``slot``: the dates above, and ``slot`` itself."""
+    """The names allowed between braces for a run of ``slot``: the dates above, and ``slot`` itself."""
     local = slot.astimezone(zone)
     dates = {name: counted(local.date()).isoformat() for name, counted in RELATIVE_DATES.items()}
     return {**dates, "slot": local.isoformat()}

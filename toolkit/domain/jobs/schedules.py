@@ -62,7 +62,7 @@ class Schedule:
         return next(self._from(now))
 
     def holds(self, moment: datetime) -> bool:
-        """Whether ``moment`` is a slot."""
+        """Tell whether ``moment`` is a slot."""
         before = moment.astimezone(UTC) - timedelta(seconds=1)
         return any(slot == moment for slot in self.between(before, moment))
 
