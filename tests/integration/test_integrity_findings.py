@@ -22,7 +22,7 @@ from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.request import UploadLimits, request_upload
 from toolkit.operations.verify.contents import verification, verify_contents
 from toolkit.operations.verify.contents.inspection import Inspected, inspect_file
-from toolkit.operations.verify.integrity import integrity_findings
+from toolkit.operations.verify.integrity import integrity_findings, integrity_findings_at
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.tables import sales
@@ -38,7 +38,7 @@ def look(database: Database, bucket: Bucket, clock: Any) -> Any:
     def sync_verify_and_find() -> list[IntegrityFinding]:
         sync_bucket(database, bucket, clock=clock)
         verify_contents(database, bucket, clock=clock)
-        return integrity_findings(database)
+        return integrity_findings(database, clock)
 
     return sync_verify_and_find
 
@@ -72,7 +72,7 @@ BODY = {
 
 
 def test_a_record_that_another_partner_requested_is_named_until_it_is_withdrawn(
-    database: Database, bucket: Bucket, embedded_environment: dict[str, str], clock: Any, capsys: Any
+    database: Database, bucket: Bucket, embedded_environment: dict[str, str], clock: Any, look: Any, capsys: Any
 ) -> None:
     def request(sale_id: str, partner: str | None) -> UUID:
         access = None if partner is None else PartnerAccess(partner, UnassignedSales.ANY, 20)
@@ -89,11 +89,11 @@ def test_a_record_that_another_partner_requested_is_named_until_it_is_withdrawn(
     request("sale-2", "Luz")
     request("sale-3", "Vento")
     add_record(database, "sale-1")
-    assert integrity_findings(database) == []
+    assert look() == []
 
     with database.transaction() as connection:
         connection.execute(sa.update(sales).where(sales.c.id != "sale-3").values(partner="Luz"))
-    [finding] = integrity_findings(database)
+    [finding] = look()
     assert (finding.problem, finding.evidence_ids) == (IntegrityProblem.REQUESTED_BY_OTHER, (stranger,))
     assert (finding.sale_ids, finding.detail) == (("sale-1",), "requested for Vento")
 
@@ -106,7 +106,7 @@ def test_a_record_that_another_partner_requested_is_named_until_it_is_withdrawn(
     assert "test (not known for which partner)" in told
 
     withdraw(database, stranger, reason="r", withdrawn_by="a", approved_by="b", clock=clock)
-    assert integrity_findings(database) == []
+    assert integrity_findings(database, clock) == []
 
 
 def test_the_same_file_for_two_sales_names_them_until_one_is_withdrawn(
@@ -144,7 +144,10 @@ def test_a_file_sent_twice_as_one_type_is_no_finding(database: Database, put: An
     assert look() == []
 
 
-def test_a_file_written_long_after_its_credentials_ran_out(database: Database, put: Any, look: Any) -> None:
+def test_a_file_written_long_after_its_credentials_ran_out(
+    database: Database, put: Any, look: Any, clock: Any
+) -> None:
+    clock.now = NOW
     sale_id = add_sale(database)
     put(add_record(database, sale_id, expires_at=NOW - timedelta(minutes=5))[1], pdf(1))
     late = add_record(database, sale_id, expires_at=NOW - timedelta(hours=2))[1]
@@ -177,7 +180,7 @@ def test_a_file_replaced_before_anybody_verified_it(
     for content in (pdf(1), pdf(2)):
         put(key, content)
         sync_bucket(database, bucket, clock=clock)
-    assert [finding.problem for finding in integrity_findings(database)] == [IntegrityProblem.OVERWRITTEN]
+    assert [finding.problem for finding in integrity_findings(database, clock)] == [IntegrityProblem.OVERWRITTEN]
 
 
 def test_one_recording_under_two_sales_with_a_byte_and_a_tag_added(
@@ -229,6 +232,51 @@ def test_any_number_of_foreign_objects_is_one_finding_and_those_of_records_are_n
     [finding] = look()
     assert (finding.problem, len(finding.keys)) == (IntegrityProblem.KEY_OUTSIDE_LAYOUT, 5)
     assert finding.detail == "7 objects, of which the first 5 are named"
+
+
+def test_the_findings_of_a_past_moment_stay_whatever_happens_later(
+    database: Database, put: Any, look: Any, clock: Any
+) -> None:
+    clock.now -= timedelta(days=730)
+    for sale_id in ("sale-1", "sale-2"):
+        add_sale(database, sale_id)
+    records = [
+        add_record(
+            database, sale_id, EvidenceType.POV, file_name="a.mp3", expires_at=clock.now - timedelta(hours=1)
+        )
+        for sale_id in ("sale-1", "sale-2")
+    ]
+    for _, key in records:
+        put(key, tone())
+    put("evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/a.pdf", pdf())
+    put("elsewhere", pdf())
+    before = look()
+    assert [each.problem.name for each in before] == [
+        "CONTENT_REUSED", "WRITTEN_LATE", "WRITTEN_LATE", "OBJECT_WITHOUT_RECORD", "KEY_OUTSIDE_LAYOUT"
+    ]  # fmt: skip
+    moment = clock.now + timedelta(minutes=1)
+    clock.now += timedelta(days=730)
+    put(records[0][1], tone(3))
+    withdraw(database, records[1][0], reason="r", withdrawn_by="a", approved_by="b", clock=clock)
+    put("elsewhere, too", pdf())
+    assert look() != before
+    for access in ("READ WRITE", "READ ONLY"):
+        with database.snapshot() as connection:
+            connection.execute(sa.text(f"SET TRANSACTION {access}"))
+            assert integrity_findings_at(connection, moment) == before
+
+
+def test_a_file_whose_record_came_while_the_bucket_was_read_is_no_finding(
+    database: Database, bucket: Bucket, put: Any, look: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = bucket.seen
+
+    def meanwhile(*args: Any, **given: Any) -> Any:
+        put(add_record(database, add_sale(database))[1], pdf())
+        return seen(*args, **given)
+
+    monkeypatch.setattr(bucket, "seen", meanwhile)
+    assert look() == []
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
@@ -105,13 +106,14 @@ class World:
     def audit(self) -> None:
         observe_service(self.database, self.clock)
         sync_bucket(self.database, cast("Bucket", self.bucket), clock=self.clock)
-        result = run_audit(self.database, clock=self.clock)
+        result = run_audit(self.database, clock=self.clock, with_file_findings=True)
         self.reports[result.as_of] = _bytes(result)
 
     def ask_again(self) -> dict[datetime, bytes]:
         # A clock that went back makes the last audits lie ahead of it.
         clock = SettableClock(max(self.clock.now, *self.reports, START))
-        return {moment: _bytes(run_audit(self.database, clock=clock, as_of=moment)) for moment in self.reports}
+        again = partial(run_audit, self.database, clock=clock, with_file_findings=True)
+        return {moment: _bytes(again(as_of=moment)) for moment in self.reports}
 
 
 def _bytes(result: AuditResult) -> bytes:

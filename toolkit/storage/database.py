@@ -115,6 +115,11 @@ def raw(connection: Connection) -> psycopg.Connection[tuple[object, ...]]:
     return driver
 
 
+def writes_nothing(connection: Connection) -> bool:
+    """Tell whether the session is read-only, as on a replica."""
+    return bool(connection.scalar(sa.text("SHOW transaction_read_only")) == "on")
+
+
 class _OwnTablesCursor(psycopg.Cursor[Any]):
     """Finds the service's tables where they are the contract's own, without state in the session."""
 

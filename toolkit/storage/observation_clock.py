@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.errors import DatabaseError, DatabaseUnavailable
-from toolkit.storage.database import Database
+from toolkit.storage.database import Database, writes_nothing
 from toolkit.storage.tables import observation_clock
 
 Clock = Callable[[], datetime]
@@ -57,7 +57,7 @@ def final_moment(database: Database, now: Clock, as_of: datetime | None = None) 
     taken, if the one asked for is later.
     """
     with database.transaction() as connection:
-        if connection.scalar(sa.text("SHOW transaction_read_only")) == "on":
+        if writes_nothing(connection):
             stands_at: datetime = connection.execute(sa.select(observation_clock.c.stands_at)).scalar_one()
             return min(as_of or now(), stands_at - TICK)
         stands_at = _hold(connection)

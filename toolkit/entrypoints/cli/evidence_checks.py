@@ -87,7 +87,7 @@ def findings(ctx: Context, as_json: bool) -> int:
 
     Exit status 3: there are findings. What sales lack is told by: toolkit audit
     """
-    found = integrity_findings(ctx.application.database)
+    found = integrity_findings(ctx.application.database, ctx.application.clock)
     unknown = records_of_unknown_partners(ctx.application.database)
     if as_json:
         document = [_finding_as_json(finding) for finding in found]

@@ -6,15 +6,18 @@ Files are compared by the SHA-256 of their bytes, so reuse is found among those 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from datetime import timedelta
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Row
 
 from toolkit.domain.integrity import LAYOUT, IntegrityFinding, IntegrityProblem, same_type
-from toolkit.storage.database import Database
+from toolkit.operations import Clock
+from toolkit.storage.database import Database, writes_nothing
+from toolkit.storage.observation_clock import final_moment
 
 EXAMPLES: Final = 5
 """Objects outside the layout that are named."""
@@ -23,13 +26,14 @@ LATE_BY: Final = timedelta(minutes=15)
 """How long after its credentials ran out a file may be written: an upload that began in time takes its time."""
 
 
-def integrity_findings(database: Database) -> list[IntegrityFinding]:
+def integrity_findings(database: Database, clock: Clock) -> list[IntegrityFinding]:
     """Every finding about the objects that are in the bucket now, gravest first.
 
     Only what ``toolkit bucket sync`` and ``toolkit evidence verify`` saw is looked at.
     """
+    moment = final_moment(database, clock)
     with database.snapshot() as connection:
-        return integrity_findings_seen(connection)
+        return integrity_findings_at(connection, moment)
 
 
 def records_of_unknown_partners(database: Database) -> int:
@@ -42,59 +46,78 @@ def records_of_unknown_partners(database: Database) -> int:
     return count
 
 
-def integrity_findings_seen(connection: Connection) -> list[IntegrityFinding]:
-    """The same, as this connection sees the database, once in its transaction."""
-    for put_together in (_CHECKED, _STORED):
-        connection.execute(sa.text(put_together))
-    return [finding for find in _FINDERS for finding in find(connection)]
+def integrity_findings_at(connection: Connection, moment: datetime) -> list[IntegrityFinding]:
+    """The same as of a moment, as this connection sees the database, once in its transaction.
+
+    Where the session may write, the files are put together once for all who look; else by each that does.
+    """
+    look = partial(_rows, connection, moment, put_together=writes_nothing(connection))
+    if not writes_nothing(connection):
+        for name, query in _PUT_TOGETHER.items():
+            bound = {"moment": moment}
+            connection.execute(sa.text(f"CREATE TEMPORARY TABLE {name} ON COMMIT DROP AS {query}"), bound)
+    return [finding for find in _FINDERS for finding in find(look)]
 
 
-def _reused(connection: Connection) -> Iterator[IntegrityFinding]:
-    for row in connection.execute(sa.text(_REUSED)):
+Look = Callable[..., Iterable[Row[Any]]]
+"""Gives the rows of a query, whose bound values are named."""
+
+
+def _rows(
+    connection: Connection, moment: datetime, query: str, *, put_together: bool, **bound: object
+) -> Iterable[Row[Any]]:
+    if put_together:
+        tables = ", ".join(f"{name} AS MATERIALIZED ({each})" for name, each in _PUT_TOGETHER.items())
+        query = f"WITH {tables} SELECT * FROM ({query}) AS found"  # noqa: S608  # made of constants
+    return connection.execute(sa.text(query), {"moment": moment, **bound})
+
+
+def _reused(look: Look) -> Iterator[IntegrityFinding]:
+    for row in look(_REUSED):
         yield _finding(IntegrityProblem.CONTENT_REUSED, row, f"SHA-256 {row.sha256}")
 
 
-def _alike(connection: Connection) -> Iterator[IntegrityFinding]:
-    for row in connection.execute(sa.text(_ALIKE)):
+def _alike(look: Look) -> Iterator[IntegrityFinding]:
+    for row in look(_ALIKE):
         yield _finding(IntegrityProblem.CONTENT_ALIKE, row, f"SHA-256 of the content {row.normal_form}")
 
 
-def _overwritten(connection: Connection) -> Iterator[IntegrityFinding]:
-    for row in connection.execute(sa.text(_OVERWRITTEN)):
+def _overwritten(look: Look) -> Iterator[IntegrityFinding]:
+    for row in look(_OVERWRITTEN):
         yield _finding(IntegrityProblem.OVERWRITTEN, row, f"replaced at {row.replaced_at:%Y-%m-%d %H:%M} UTC")
 
 
-def _requested_by_other(connection: Connection) -> Iterator[IntegrityFinding]:
-    for row in connection.execute(sa.text(_REQUESTED_BY_OTHER)):
+def _requested_by_other(look: Look) -> Iterator[IntegrityFinding]:
+    for row in look(_REQUESTED_BY_OTHER):
         yield _finding(IntegrityProblem.REQUESTED_BY_OTHER, row, f"requested for {row.partner}")
 
 
-def _written_late(connection: Connection) -> Iterator[IntegrityFinding]:
-    for row in connection.execute(sa.text(_WRITTEN_LATE), {"late_by": LATE_BY}):
+def _written_late(look: Look) -> Iterator[IntegrityFinding]:
+    for row in look(_WRITTEN_LATE, late_by=LATE_BY):
         yield _finding(IntegrityProblem.WRITTEN_LATE, row, f"late by {str(row.late).partition('.')[0]}")
 
 
-def _repeated(connection: Connection) -> Iterator[IntegrityFinding]:
-    for row in connection.execute(sa.text(_REPEATED)):
+def _repeated(look: Look) -> Iterator[IntegrityFinding]:
+    for row in look(_REPEATED):
         yield _finding(IntegrityProblem.CONTENT_REPEATED, row, " and ".join(row.evidence_types))
 
 
-def _type_differs(connection: Connection) -> Iterator[IntegrityFinding]:
-    for row in connection.execute(sa.text(_DECLARED_OTHERWISE)):
+def _type_differs(look: Look) -> Iterator[IntegrityFinding]:
+    for row in look(_DECLARED_OTHERWISE):
         if not same_type(row.declared, row.media_type):
             yield _finding(IntegrityProblem.TYPE_DIFFERS, row, f"declared {row.declared}, is {row.media_type}")
 
 
-def _without_record(connection: Connection) -> Iterator[IntegrityFinding]:
-    for row in connection.execute(sa.text(_WITHOUT_RECORD), {"layout": _LAYOUT}):
+def _without_record(look: Look) -> Iterator[IntegrityFinding]:
+    for row in look(_WITHOUT_RECORD, layout=_LAYOUT):
         yield IntegrityFinding(IntegrityProblem.OBJECT_WITHOUT_RECORD, (row.key,))
 
 
-def _outside_layout(connection: Connection) -> Iterator[IntegrityFinding]:
+def _outside_layout(look: Look) -> Iterator[IntegrityFinding]:
     """One finding for all of them: a bucket that others use too may hold any number."""
-    bound = {"layout": _LAYOUT, "examples": EXAMPLES}
-    row = connection.execute(sa.text(_OUTSIDE_LAYOUT), bound).one()
-    if row.objects:
+    for row in look(_OUTSIDE_LAYOUT, layout=_LAYOUT, examples=EXAMPLES):
+        if not row.objects:
+            return
         detail = f"{row.objects:,} objects" if row.objects > 1 else ""
         detail += f", of which the first {EXAMPLES} are named" if row.objects > EXAMPLES else ""
         yield IntegrityFinding(IntegrityProblem.KEY_OUTSIDE_LAYOUT, tuple(row.keys), detail=detail)
@@ -104,7 +127,7 @@ def _finding(problem: IntegrityProblem, row: Row[Any], detail: str) -> Integrity
     return IntegrityFinding(problem, tuple(row.keys), tuple(row.evidence_ids), tuple(row.sale_ids), detail)
 
 
-_FINDERS: Final[tuple[Callable[[Connection], Iterator[IntegrityFinding]], ...]] = (
+_FINDERS: Final[tuple[Callable[[Look], Iterator[IntegrityFinding]], ...]] = (
     _reused,
     _alike,
     _overwritten,
@@ -118,26 +141,37 @@ _FINDERS: Final[tuple[Callable[[Connection], Iterator[IntegrityFinding]], ...]] 
 
 _LAYOUT: Final = f"^{LAYOUT.pattern}$"
 
-_CHECKED: Final = """
-    CREATE TEMPORARY TABLE checked ON COMMIT DROP AS
-    SELECT DISTINCT ON (observation_id) observation_id, sha256, normal_form, media_type, checked_at
-    FROM audit.content_checks
-    WHERE media_type IS NOT NULL
-    ORDER BY observation_id, id DESC
-"""
+_HELD: Final = "{0}.seen_at <= :moment AND ({0}.gone_at IS NULL OR {0}.gone_at > :moment)"
 
-_STORED: Final = """
-    CREATE TEMPORARY TABLE stored ON COMMIT DROP AS
-    SELECT seen.key, seen.size, seen.etag, seen.last_modified,
-           record.id, record.sale_id, record.evidence_type, record.type AS declared, record.expires_at,
-           checked.sha256, checked.normal_form, checked.media_type
-    FROM audit.object_observations AS seen
-    JOIN audit_service.evidences AS record ON record.object_key = seen.key
-    LEFT JOIN checked ON checked.observation_id = seen.id
-    WHERE seen.gone_at IS NULL
-      AND NOT EXISTS (SELECT FROM audit.withdrawals WHERE evidence_id = record.id)
+_SEEN: Final = _HELD.format("seen")
+
+_STANDING: Final = f"""
+    {_HELD.format("record")}
+      AND NOT EXISTS (
+          SELECT FROM audit.withdrawals
+          WHERE withdrawals.evidence_id = record.evidence_id AND withdrawn_at <= :moment
+      )
 """
-"""The files that count, put together once for all who look."""
+"""A record that is there and not withdrawn."""
+
+_PUT_TOGETHER: Final = {
+    "checked": """
+        SELECT DISTINCT ON (observation_id) observation_id, sha256, normal_form, media_type
+        FROM audit.content_checks
+        WHERE media_type IS NOT NULL AND checked_at <= :moment
+        ORDER BY observation_id, id DESC
+    """,
+    "stored": f"""
+        SELECT seen.key, seen.size, least(seen.last_modified, seen.seen_at) AS written_at,
+               record.evidence_id AS id, record.sale_id, record.evidence_type, record.type AS declared,
+               record.expires_at, checked.sha256, checked.normal_form, checked.media_type
+        FROM audit.object_observations AS seen
+        JOIN audit.evidence_observations AS record ON record.object_key = seen.key
+        LEFT JOIN checked ON checked.observation_id = seen.id
+        WHERE {_SEEN} AND {_STANDING}
+    """,  # noqa: S608  # made of constants, as are those below
+}
+"""The contents as they were looked at last, and the files that count. What was seen had been written by then."""
 
 _REUSED: Final = """
     SELECT sha256,
@@ -175,53 +209,53 @@ _REPEATED: Final = """
     ORDER BY sale_id, sha256
 """
 
-_NOT_WITHDRAWN: Final = "NOT EXISTS (SELECT FROM audit.withdrawals WHERE evidence_id = record.id)"
-
 _OVERWRITTEN: Final = f"""
     WITH replaced AS (
-        SELECT DISTINCT key FROM audit.object_observations WHERE gone_at IS NOT NULL
+        SELECT DISTINCT key FROM audit.object_observations WHERE gone_at <= :moment
     ),
     seen AS (
         SELECT observed.id, observed.key, observed.size, observed.etag, observed.seen_at, checked.sha256
         FROM replaced
         JOIN audit.object_observations AS observed USING (key)
         LEFT JOIN checked ON checked.observation_id = observed.id
+        WHERE observed.seen_at <= :moment
     ),
     first AS (SELECT DISTINCT ON (key) * FROM seen ORDER BY key, id)
-    SELECT ARRAY[record.object_key] AS keys, ARRAY[record.id] AS evidence_ids, ARRAY[record.sale_id] AS sale_ids,
-           min(later.seen_at) AT TIME ZONE 'UTC' AS replaced_at
-    FROM audit_service.evidences AS record
+    SELECT ARRAY[record.object_key] AS keys, ARRAY[record.evidence_id] AS evidence_ids,
+           ARRAY[record.sale_id] AS sale_ids, min(later.seen_at) AT TIME ZONE 'UTC' AS replaced_at
+    FROM audit.evidence_observations AS record
     JOIN first ON first.key = record.object_key
     JOIN seen AS later ON later.key = first.key AND later.id > first.id
     WHERE coalesce(later.sha256 <> first.sha256, (later.size, later.etag) <> (first.size, first.etag))
-      AND {_NOT_WITHDRAWN}
-    GROUP BY record.id, record.object_key, record.sale_id
+      AND {_STANDING}
+    GROUP BY record.evidence_id, record.object_key, record.sale_id
     ORDER BY record.object_key
 """  # noqa: S608
 """A file that was ever another one than the first that was seen, whatever lies there now."""
 
 _REQUESTED_BY_OTHER: Final = f"""
-    SELECT ARRAY[record.object_key] AS keys, ARRAY[record.id] AS evidence_ids,
+    SELECT ARRAY[record.object_key] AS keys, ARRAY[record.evidence_id] AS evidence_ids,
            ARRAY[record.sale_id] AS sale_ids, asked.partner
     FROM audit.evidence_requests AS asked
-    JOIN audit_service.evidences AS record ON record.id = asked.evidence_id
-    JOIN audit_service.sales AS sale ON sale.id = record.sale_id
-    WHERE asked.partner <> sale.partner AND {_NOT_WITHDRAWN}
+    JOIN audit.evidence_observations AS record ON record.evidence_id = asked.evidence_id
+    JOIN audit.sale_observations AS sale ON sale.sale_id = record.sale_id
+    WHERE asked.partner <> sale.partner AND {_STANDING} AND {_HELD.format("sale")}
     ORDER BY record.object_key
-"""  # noqa: S608  # made of constants
+"""  # noqa: S608
 """A record without a file, too: with its credentials one may still come."""
 
-_UNKNOWN_PARTNERS: Final = f"""
+_UNKNOWN_PARTNERS: Final = """
     SELECT count(*)
     FROM audit_service.evidences AS record
-    WHERE NOT EXISTS (SELECT FROM audit.evidence_requests WHERE evidence_id = record.id) AND {_NOT_WITHDRAWN}
-"""  # noqa: S608
+    WHERE NOT EXISTS (SELECT FROM audit.evidence_requests WHERE evidence_id = record.id)
+      AND NOT EXISTS (SELECT FROM audit.withdrawals WHERE evidence_id = record.id)
+"""
 
 _WRITTEN_LATE: Final = """
     SELECT ARRAY[key] AS keys, ARRAY[id] AS evidence_ids, ARRAY[sale_id] AS sale_ids,
-           last_modified - expires_at AS late
+           written_at - expires_at AS late
     FROM stored
-    WHERE last_modified > expires_at + :late_by
+    WHERE written_at > expires_at + :late_by
     ORDER BY key
 """
 
@@ -233,23 +267,19 @@ _DECLARED_OTHERWISE: Final = """
     ORDER BY key
 """
 
-_WITHOUT_RECORD: Final = """
-    SELECT key
+_UNRECORDED: Final = f"""
     FROM audit.object_observations AS seen
-    WHERE gone_at IS NULL
-      AND key ~ :layout
-      AND NOT EXISTS (SELECT FROM audit_service.evidences WHERE object_key = seen.key)
-    ORDER BY key
+    WHERE {_SEEN}
+      AND NOT EXISTS (
+          SELECT FROM audit.evidence_observations AS record
+          WHERE record.object_key = seen.key AND {_HELD.format("record")}
+      )
 """
 
-_OUTSIDE_LAYOUT: Final = """
-    WITH outside AS (
-        SELECT key
-        FROM audit.object_observations AS seen
-        WHERE gone_at IS NULL
-          AND key !~ :layout
-          AND NOT EXISTS (SELECT FROM audit_service.evidences WHERE object_key = seen.key)
-    )
+_WITHOUT_RECORD: Final = f"SELECT key {_UNRECORDED} AND key ~ :layout ORDER BY key"
+
+_OUTSIDE_LAYOUT: Final = f"""
+    WITH outside AS (SELECT key {_UNRECORDED} AND key !~ :layout)
     SELECT (SELECT count(*) FROM outside) AS objects,
            ARRAY(SELECT key FROM outside ORDER BY key LIMIT :examples) AS keys
-"""
+"""  # noqa: S608

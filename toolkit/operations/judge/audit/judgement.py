@@ -16,7 +16,6 @@ from typing import Final
 
 import ibis
 import pandas as pd
-import sqlalchemy as sa
 from ibis import Table
 from sqlalchemy import Connection
 
@@ -24,7 +23,7 @@ from toolkit.operations.judge.audit.engines import duckdb_engine
 from toolkit.operations.judge.audit.expression import missing_evidence
 from toolkit.operations.judge.audit.observed import evidences_at, objects_at, sales_at, unbound
 from toolkit.storage import tables
-from toolkit.storage.database import raw
+from toolkit.storage.database import raw, writes_nothing
 from toolkit.storage.frames import read_arrow, stream_arrow
 
 _AUDITED: Final = "audited_sales"
@@ -37,11 +36,6 @@ class Judged:
     sales: Table
     clients: Table
     read: Callable[[Table], pd.DataFrame]
-
-
-def writes_nothing(connection: Connection) -> bool:
-    """Tell whether the session is read-only, as on a replica."""
-    return bool(connection.scalar(sa.text("SHOW transaction_read_only")) == "on")
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from toolkit.operations.judge.findings.history import note_findings
 from toolkit.operations.observe.bucket_sync import picture_since
 from toolkit.operations.prove.custody_log import record_unmasking
 from toolkit.operations.verify.contents import Verified
-from toolkit.operations.verify.integrity import integrity_findings
+from toolkit.operations.verify.integrity import integrity_findings_at
 from toolkit.storage import tables
 from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_id
@@ -71,7 +71,7 @@ def run_audit(
         as_of: an aware moment that is not in the future.
         embedded_bucket: whether the bucket is the embedded one, which the report then says.
         unmasking: keep whole CPFs in the rows, which the custody log then tells; otherwise they are masked.
-        with_file_findings: also look for what is odd about the files that are in the bucket now; not for the past.
+        with_file_findings: also look for what is odd about the files that were in the bucket.
         deadlines: the business days that each finding has, and the zone of its days.
         replica: a streaming replica of ``database`` to judge on; it must have seen the moment.
         verification: what the verification of contents before this audit did, if there was one.
@@ -84,7 +84,6 @@ def run_audit(
     now = clock()
     moment = final_moment(database if as_of is None else replica or database, clock, _checked(as_of, now))
     behind = None if replica is None else wait_for(replica, moment)
-    with_files = with_file_findings and as_of is None
     if unmasking is not None:
         with database.transaction() as connection:
             record_unmasking(connection, unmasking, "CPFs of an audit", now)
@@ -96,7 +95,7 @@ def run_audit(
         last_sync, seal = _last_sync(connection, moment), _newest_seal(connection, moment)
         assumed_at = connection.scalar(sa.select(sa.func.max(tables.evidence_observations.c.assumed_at)))
         picture = picture_since(connection, moment)
-        file_findings = tuple(integrity_findings(database)) if with_files else ()
+        file_findings = tuple(integrity_findings_at(connection, moment)) if with_file_findings else ()
         of_files = present_file_findings(file_findings, _sales_of(judged, file_findings))
         faults, withdrawn = faults_at(connection, moment), withdrawals_at(connection, moment)
     embedded = {"database": database.embedded, "bucket": embedded_bucket}
@@ -134,10 +133,10 @@ def run_audit(
             raise NothingEvaluated(_NO_SALES)
         with database.transaction() as connection:
             take(connection, Lock.FINDING_HISTORY)
-            _note(connection, result, with_files)
-            note_findings(connection, pd.concat([of_sales, of_files]), moment, with_files=with_files)
+            _note(connection, result, with_file_findings)
+            note_findings(connection, pd.concat([of_sales, of_files]), moment, with_files=with_file_findings)
     with (database if as_of is None else asked).snapshot() as connection:
-        life = read_life(connection, of_sales, of_files if with_files else None, moment, deadlines)
+        life = read_life(connection, of_sales, of_files if with_file_findings else None, moment, deadlines)
     return replace(result, life=life)
 
 

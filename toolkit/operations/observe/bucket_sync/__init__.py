@@ -86,6 +86,8 @@ def sync_bucket(
         scope = next_scope(connection, bucket, started_at, full=full, within=every_key_within)
     pages = pages_of(database, bucket, scope)
     changes = observe_objects(database, bucket, pages, scope, clock, progress, tolerance)
+    if changes.unrecorded:  # their records were stored before them, and perhaps after the service was looked at
+        observe_service(database, clock, tolerance)
     looked = examine(database, bucket, scope, clock, progress)
     with database.transaction() as connection:
         connection.execute(

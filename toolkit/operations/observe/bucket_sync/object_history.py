@@ -33,6 +33,8 @@ class Changes:
     appeared: int
     changed: int
     vanished: int
+    unrecorded: bool = False
+    """Whether no observed record names one of those that appeared."""
     unstorable: tuple[str, ...] = ()
     """Keys with a character that no text of the database can hold, written with its escape."""
 
@@ -65,7 +67,8 @@ def observe_objects(
         now = stamp(connection, clock)
         connection.execute(sa.text(_CLOSE), {"now": now})
         appeared = connection.execute(sa.text(_INSERT), {"now": now}).rowcount - changed
-    return Changes(listed, appeared, changed, vanished, tuple(unstorable))
+        unrecorded = bool(appeared and connection.scalar(sa.text(_UNRECORDED), {"now": now}))
+    return Changes(listed, appeared, changed, vanished, unrecorded, tuple(unstorable))
 
 
 def _copy_listing(connection: Connection, pages: Iterable[Page], progress: Progress, unstorable: list[str]) -> int:
@@ -164,4 +167,13 @@ _INSERT: Final = """
     )
     ORDER BY key
     ON CONFLICT DO NOTHING
+"""
+
+_UNRECORDED: Final = """
+    SELECT EXISTS (
+        SELECT FROM audit.object_observations AS seen
+        WHERE seen_at = :now AND gone_at IS NULL AND NOT EXISTS (
+            SELECT FROM audit.evidence_observations WHERE object_key = seen.key AND gone_at IS NULL
+        )
+    )
 """
