@@ -44,7 +44,8 @@ from toolkit.domain.integrity import IntegrityFinding
 from toolkit.domain.report_cells import REPORT, items
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports.document_life import life_lists, life_summary, records
-from toolkit.reports.report import MOMENTS, Report, known
+from toolkit.reports.json_rows import json_rows
+from toolkit.reports.report import MOMENTS, Report
 from toolkit.reports.times import iso, iso_column, iso_exact
 
 
@@ -70,7 +71,7 @@ def _text(report: Report) -> Iterator[str]:
         yield f',\n  "{name}": ['
         separator = "\n"
         for row in rows:
-            yield f"{separator}    {json.dumps(row, ensure_ascii=False)}"
+            yield f"{separator}    {row}"
             separator = ",\n"
         yield "\n  ]" if separator != "\n" else "]"
     yield "\n}\n"
@@ -122,11 +123,13 @@ def _file_finding(finding: IntegrityFinding) -> dict[str, Any]:
     }
 
 
-def _rows(rows: pd.DataFrame, timezone: ZoneInfo) -> Iterator[dict[str, Any]]:
-    plain = known(rows)
-    for name in MOMENTS:
-        plain[name] = pd.Series(iso_column(rows[name], timezone), dtype=object)
-    for row in records(plain):
-        pieces = zip(items(row["missing"]), items(row.pop("reasons")), strict=True)
-        row["missing"] = [{"evidenceType": named, "reason": reason} for named, reason in pieces]
-        yield row | {name: items(row[name]) for name in ("problems", "counted")}
+def _rows(rows: pd.DataFrame, timezone: ZoneInfo) -> Iterator[str]:
+    pieces = pd.Series(list(zip(rows["missing"], rows["reasons"], strict=True)), index=rows.index, dtype=object)
+    times = {name: pd.Series(iso_column(rows[name], timezone), index=rows.index, dtype=object) for name in MOMENTS}
+    plain = rows.assign(missing=pieces, **times).drop(columns="reasons")
+    return json_rows(plain, {"missing": _pieces, "problems": items, "counted": items})
+
+
+def _pieces(joined: tuple[str, str]) -> list[dict[str, str]]:
+    missing, reasons = map(items, joined)
+    return [{"evidenceType": named, "reason": reason} for named, reason in zip(missing, reasons, strict=True)]

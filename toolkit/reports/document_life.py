@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import date
+from functools import partial
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -12,6 +14,7 @@ import pandas as pd
 from toolkit.domain.waivers import Waiver
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.judge.findings.changes import Changes
+from toolkit.reports.json_rows import json_rows
 from toolkit.reports.report import known
 from toolkit.reports.times import iso_exact
 
@@ -38,26 +41,26 @@ def life_summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
     }
 
 
-def life_lists(result: AuditResult, timezone: ZoneInfo) -> dict[str, Iterator[dict[str, Any]]]:
-    """The rows behind the numbers, each list one row at a time."""
+def life_lists(result: AuditResult, timezone: ZoneInfo) -> dict[str, Iterator[str]]:
+    """The rows behind the numbers as JSON objects, each list one row at a time."""
     today = result.as_of.astimezone(timezone).date()
+    waivers = (waiver_as_json(each, today, timezone) for each in result.life.waivers)
     return {
-        "findings": finding_records(result.life.findings, timezone),
-        "unusableFiles": fault_records(result.faults, timezone),
-        "withdrawals": _with_moment(result.withdrawals, "withdrawnAt", timezone),
-        "waivers": (waiver_as_json(each, today, timezone) for each in result.life.waivers),
+        "findings": _finding_rows(result.life.findings, timezone),
+        "unusableFiles": _rows_with(result.faults, "since", timezone),
+        "withdrawals": _rows_with(result.withdrawals, "withdrawnAt", timezone),
+        "waivers": (json.dumps(each, ensure_ascii=False) for each in waivers),
     }
 
 
-def finding_records(findings: pd.DataFrame, timezone: ZoneInfo) -> Iterator[dict[str, Any]]:
+def finding_records(findings: pd.DataFrame, timezone: ZoneInfo) -> list[dict[str, Any]]:
     """Each finding with its life, in the columns of ``toolkit.operations.judge.findings.living``."""
-    for row in records(known(findings)):
-        yield row | {name: iso_exact(row[name], timezone) for name in _LIFE_MOMENTS}
+    return list(map(json.loads, _finding_rows(findings, timezone)))
 
 
-def fault_records(faults: pd.DataFrame, timezone: ZoneInfo) -> Iterator[dict[str, Any]]:
+def fault_records(faults: pd.DataFrame, timezone: ZoneInfo) -> list[dict[str, Any]]:
     """Each unusable file, in the columns of ``toolkit.operations.judge.audit.details.FAULTS``."""
-    return _with_moment(faults, "since", timezone)
+    return list(map(json.loads, _rows_with(faults, "since", timezone)))
 
 
 def changes_as_json(changes: Changes, trend: pd.DataFrame, timezone: ZoneInfo) -> dict[str, Any]:
@@ -102,6 +105,9 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     return [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False, name=None)]
 
 
-def _with_moment(table: pd.DataFrame, name: str, timezone: ZoneInfo) -> Iterator[dict[str, Any]]:
-    for row in records(known(table)):
-        yield row | {"evidenceId": str(row["evidenceId"]), name: iso_exact(row[name], timezone)}
+def _finding_rows(findings: pd.DataFrame, timezone: ZoneInfo) -> Iterator[str]:
+    return json_rows(findings, dict.fromkeys(_LIFE_MOMENTS, partial(iso_exact, timezone=timezone)))
+
+
+def _rows_with(table: pd.DataFrame, moment: str, timezone: ZoneInfo) -> Iterator[str]:
+    return json_rows(table, {"evidenceId": str, moment: partial(iso_exact, timezone=timezone)})

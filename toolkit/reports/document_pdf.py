@@ -89,7 +89,9 @@ def _content(report: Report) -> dict[str, Any]:
         ],
         "cards": [{"figure": number(figure), "name": name} for name, figure in _figures(report).items()],
         "charts": [_chart(chart, language) for chart in (charts(result, language) if result.sales else ())],
-        "sections": [_problems(report), *(_section(each, report) for each in sections(report) if each)],
+        "sections": [
+            _section(each, report) for each in (_problems(report), *sections(report, ROWS_SHOWN)) if each
+        ],
         "sales": list(_sales(report)),
         "sales_about": say(
             "The gravest and oldest first; %(shown)s of %(all)s.",
@@ -152,7 +154,7 @@ def _segment(segment: Segment, language: Language) -> dict[str, Any]:
     }
 
 
-def _problems(report: Report) -> dict[str, Any]:
+def _problems(report: Report) -> Section:
     say = report.language.text
     rows = [
         (int(row.sales), say(CODES[row.problem].name), say(CODES[row.problem].meaning))
@@ -161,24 +163,25 @@ def _problems(report: Report) -> dict[str, Any]:
     ]
     about = say("Sales with each, the gravest first")
     widths = {say("Sales"): 0.6, say("Problem"): 2.0, say("Meaning"): 5.0}
-    return _section(Section("problems", say("Problems"), about, widths, rows), report)
+    cells = list(zip(*rows, strict=True))
+    return Section("problems", say("Problems"), about, widths, cells, len(rows))
 
 
 def _section(section: Section, report: Report) -> dict[str, Any]:
     language = report.language
     about = section.about
-    if len(section.rows) > ROWS_SHOWN:
+    if section.total > ROWS_SHOWN:
         about += " " + language.text(
             "The first %(shown)s of %(all)s.",
             shown=language.number(ROWS_SHOWN),
-            all=language.number(len(section.rows)),
+            all=language.number(section.total),
         )
     return {
         "title": section.title,
         "about": about,
         "columns": list(section.columns),
         "widths": list(section.columns.values()),
-        "rows": [[_breaking(cell_text(cell, report)) for cell in row] for row in section.rows[:ROWS_SHOWN]],
+        "rows": [[_breaking(cell_text(cell, report)) for cell in row] for row in section.rows],
     }
 
 

@@ -1,14 +1,15 @@
 """The lists of a report beside its sales, each told once for all formats that people read.
 
-Cells are values, not texts: each format writes numbers, days and moments in its own way.
+Cells are values, not texts: each format writes numbers, days and moments in its own way. They are made column by
+column, each distinct value once, because there may be more findings than sales.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 
@@ -19,25 +20,35 @@ from toolkit.reports import wording
 from toolkit.reports.report import Report, known, tuples
 
 Cell = str | int | float | date | datetime | None
+Column = Sequence[Cell]
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A list: its headings with the share of the width that each column takes, and its rows."""
+    """A list: its headings with the share of the width that each column takes, and its first rows by column.
+
+    ``total`` is the number of rows that there are.
+    """
 
     name: str
     title: str
     about: str
     columns: dict[str, float]
-    rows: Sequence[Sequence[Cell]]
+    cells: Sequence[Column]
+    total: int
 
     def __bool__(self) -> bool:
-        return bool(self.rows)
+        return self.total > 0
+
+    @property
+    def rows(self) -> list[tuple[Cell, ...]]:
+        """The rows that it holds."""
+        return list(zip(*self.cells, strict=True))
 
 
-def sections(report: Report) -> list[Section]:
-    """All lists in the order in which people act on them; one without rows is false."""
-    return [make(report) for make in _ALL]
+def sections(report: Report, most: int) -> list[Section]:
+    """All lists in the order in which people act on them, with ``most`` rows each; one without rows is false."""
+    return [make(report, most) for make in _ALL]
 
 
 def cell_text(cell: Cell, report: Report) -> str:
@@ -52,48 +63,49 @@ def cell_text(cell: Cell, report: Report) -> str:
     return language.number(cell) if isinstance(cell, int | float) else cell
 
 
-def findings(report: Report, wanted: Iterable[str] | None = None) -> Iterator[tuple[Cell, ...]]:
-    """One row a finding, in the columns of ``FINDING``; all of them, or those with these ids."""
-    say = report.language.text
+def findings(report: Report, most: int) -> Section:
+    """All findings with their lives."""
     table = report.result.life.findings
-    for row in tuples(known(table if wanted is None else table[table["id"].isin(list(wanted))])):
-        yield (
-            row.saleId,
-            say(CODES[row.code].name),
-            row.code,
-            say(CODES[row.reason].name) if row.reason else "",
-            say(wording.SEVERITY_NAMES[row.severity]),
-            say(wording.FINDING_STATUS_NAMES[FindingStatus(row.status)]),
-            row.partner or "",
-            _owner(row.owner, report),
-            row.firstSeen,
-            row.dueAt,
-            say("yes") if row.overdue else say("no"),
-            say(row.remedy) if row.remedy else "",
-        )
+    columns = _finding_columns(table.head(most), report)
+    title = report.language.text("Findings")
+    return Section("findings", title, "", dict.fromkeys(columns, 1.0), list(columns.values()), len(table))
 
 
-def _owner(owner: str | None, report: Report) -> str:
+def _finding_columns(table: pd.DataFrame, report: Report, *wanted: str) -> dict[str, Column]:
+    """The columns of findings by their headings: all of them, or those that are wanted."""
+    say = report.language.text
+    made: dict[str, tuple[str, Callable[[Any], str] | None]] = {
+        say("Sale"): ("saleId", str),
+        say("Finding"): ("code", lambda code: say(CODES[code].name)),
+        say("Code"): ("code", str),
+        say("Why"): ("reason", lambda code: say(CODES[code].name)),
+        say("Weight"): ("severity", lambda code: say(wording.SEVERITY_NAMES[code])),
+        say("State"): ("status", lambda code: say(wording.FINDING_STATUS_NAMES[FindingStatus(code)])),
+        say("Partner"): ("partner", str),
+        say("Who has to act"): ("owner", lambda owner: _owner(owner, report)),
+        say("First seen"): ("firstSeen", None),
+        say("Due"): ("dueAt", None),
+        say("Overdue"): ("overdue", lambda late: say("yes") if late else say("no")),
+        say("Remedy"): ("remedy", say),
+    }
+    names = [*map(say, wanted)] or [*made]
+    return {name: _cells(table[made[name][0]], made[name][1]) for name in names}
+
+
+def _cells(column: pd.Series[Any], word: Callable[[Any], str] | None) -> Column:
+    """The word for each value of a column, empty for what is not known; or its moments, where there is no word."""
+    if word is None:
+        return pd.to_datetime(column, utc=True)  # type: ignore[return-value]  # read as a sequence
+    values = column.astype(object).where(column.notna(), None).tolist()
+    words = {each: "" if each is None else word(each) for each in set(values)}
+    return [words[each] for each in values]
+
+
+def _owner(owner: str, report: Report) -> str:
     """The partner by its name, or the team in words."""
     team = next((each for each in Owner if each == owner), None)
-    return report.language.text(wording.OWNER_NAMES[team]) if team else owner or ""
+    return report.language.text(wording.OWNER_NAMES[team]) if team else owner
 
-
-FINDING: Final = (
-    "Sale",
-    "Finding",
-    "Code",
-    "Why",
-    "Weight",
-    "State",
-    "Partner",
-    "Who has to act",
-    "First seen",
-    "Due",
-    "Overdue",
-    "Remedy",
-)
-"""The columns of ``findings``."""
 
 PARTNER: Final = (
     "Sales",
@@ -112,7 +124,14 @@ WAIVER: Final = ("Sale", "Partner", "Finding", "Reason", "Owner", "Approved by",
 """The columns of the waivers."""
 
 
-def _partners(report: Report) -> Section:
+def _listed(
+    name: str, title: str, about: str, columns: dict[str, float], rows: Iterable[Sequence[Cell]], total: int
+) -> Section:
+    """A section that is made row by row."""
+    return Section(name, title, about, columns, list(zip(*rows, strict=True)) or [()] * len(columns), total)
+
+
+def _partners(report: Report, most: int) -> Section:
     say = report.language.text
     rows = [
         (
@@ -122,9 +141,9 @@ def _partners(report: Report) -> Section:
             int(row.trend),
             None if pd.isna(row.medianDays) else round(float(row.medianDays), 1),
         )
-        for row in tuples(report.result.partners)
+        for row in tuples(report.result.partners.head(most))
     ]
-    return Section(
+    return _listed(
         "partners",
         say("Partners"),
         say(
@@ -133,63 +152,58 @@ def _partners(report: Report) -> Section:
         ),
         {say("Partner"): 2.4, **{say(name): 1.0 for name in PARTNER}},
         rows,
+        len(report.result.partners),
     )
 
 
-def _changes(report: Report) -> Section:
-    say, changes = report.language.text, report.result.life.changes
-    rows: list[tuple[Cell, ...]] = []
-    about = ""
+def _changes(report: Report, most: int) -> Section:
+    say, changes, table = report.language.text, report.result.life.changes, report.result.life.findings
+    about, kinds = "", {}
     if changes is not None:
-        about = say(
-            "Since the audit before, at %(moment)s.",
-            moment=report.language.moment(changes.start, report.timezone),
-        )
-        kinds = (("new", changes.new), ("back again", changes.reopened), ("resolved", changes.resolved))
-        for kind, ids in kinds:
-            rows += [_change(say(kind), row) for row in findings(report, map(str, ids))]
-    widths = {say("Change"): 1.0, say("Sale"): 1.5, say("Finding"): 2.5, say("Partner"): 1.5}
-    return Section("changes", say("Changes"), about, widths | {say("Who has to act"): 1.2, say("Due"): 1.5}, rows)
+        since = report.language.moment(changes.start, report.timezone)
+        about = say("Since the audit before, at %(moment)s.", moment=since)
+        kinds = {"new": changes.new, "back again": changes.reopened, "resolved": changes.resolved}
+    of_kind = {kind: table[table["id"].isin([*map(str, ids)])] for kind, ids in kinds.items()}
+    total = sum(map(len, of_kind.values()))
+    found = pd.concat([*of_kind.values(), table.head(0)]).head(most)
+    told = [say(kind) for kind, rows in of_kind.items() for _ in range(len(rows))][:most]
+    columns = _finding_columns(found, report, "Sale", "Finding", "Partner", "Who has to act", "Due")
+    widths = dict(zip([say("Change"), *columns], (1.0, 1.5, 2.5, 1.5, 1.2, 1.5), strict=True))
+    return Section("changes", say("Changes"), about, widths, [told, *columns.values()], total)
 
 
-def _change(kind: str, row: Sequence[Cell]) -> tuple[Cell, ...]:
-    sale, name, _, _, _, _, partner, owner, _, due, *_ = row
-    return kind, sale, name, partner, owner, due
-
-
-def _overdue(report: Report) -> Section:
+def _overdue(report: Report, most: int) -> Section:
     say, table = report.language.text, report.result.life.findings
-    late = table.loc[table["overdue"].astype(bool), "id"]
-    rows = [
-        (sale, name, partner, owner, first, due)
-        for sale, name, _, _, _, _, partner, owner, first, due, *_ in findings(report, late)
-    ]
-    widths = {say("Sale"): 1.5, say("Finding"): 2.5, say("Partner"): 1.5, say("Who has to act"): 1.2}
+    late = table[table["overdue"].astype(bool)]
+    wanted = ("Sale", "Finding", "Partner", "Who has to act", "First seen", "Due")
+    columns = _finding_columns(late.head(most), report, *wanted)
     return Section(
         "overdue",
         say("Overdue findings"),
         say("Their deadline, in business days since they were first seen, has passed."),
-        widths | {say("First seen"): 1.5, say("Due"): 1.5},
-        rows,
+        dict(zip(columns, (1.5, 2.5, 1.5, 1.2, 1.5, 1.5), strict=True)),
+        list(columns.values()),
+        len(late),
     )
 
 
-def _faults(report: Report) -> Section:
+def _faults(report: Report, most: int) -> Section:
     say = report.language.text
     rows = [
         (row.saleId, say(wording.TYPE_NAMES[row.evidenceType]), say(CODES[row.code].name), row.since)
-        for row in tuples(known(report.result.faults))
+        for row in tuples(known(report.result.faults.head(most)))
     ]
-    return Section(
+    return _listed(
         "unusable",
         say("Unusable files"),
         say("Files that lie in the bucket and do not count, the latest first."),
         {say("Sale"): 1.5, say("Evidence"): 2.5, say("Fault"): 1.5, say("Since"): 1.5},
         rows,
+        len(report.result.faults),
     )
 
 
-def _file_findings(report: Report) -> Section:
+def _file_findings(report: Report, most: int) -> Section:
     say = report.language.text
     rows = [
         (
@@ -198,33 +212,35 @@ def _file_findings(report: Report) -> Section:
             f"{say(CODES[each.problem].meaning)} {each.detail}".strip(),
             "\n".join(each.folders),
         )
-        for each in report.result.file_findings
+        for each in report.result.file_findings[:most]
     ]
     about = say(
         "What is odd about the files themselves, the gravest first. They count until somebody withdraws a record."
     )
     widths = {say("Sales"): 1.5, say("Finding"): 1.6, say("Meaning"): 3.0, say("Where the files lie"): 3.0}
-    return Section("file-findings", say("Findings about files"), about, widths, rows)
+    total = len(report.result.file_findings)
+    return _listed("file-findings", say("Findings about files"), about, widths, rows, total)
 
 
-def _warned(report: Report) -> Section:
+def _warned(report: Report, most: int) -> Section:
     say = report.language.text
     warning = {True: say("sale without a client"), False: ""}
     rows = []
-    for row in tuples(known(report.result.warned)):
+    for row in tuples(known(report.result.warned.head(most))):
         problems = [say(CODES[each].name) for each in items(row.problems)]
         listed = "; ".join(filter(None, [*problems, warning[row.clientId is None]]))
         rows.append((row.saleId, listed, row.partner or "", row.createdAt))
-    return Section(
+    return _listed(
         "warned",
         say("Compliant sales with a warning"),
         say("Nothing is missing, and something should be put right."),
         {say("Sale"): 1.5, say("Warning"): 3.0, say("Partner"): 2.0, say("Created"): 1.5},
         rows,
+        len(report.result.warned),
     )
 
 
-def _withdrawals(report: Report) -> Section:
+def _withdrawals(report: Report, most: int) -> Section:
     say = report.language.text
     rows = [
         (
@@ -237,19 +253,20 @@ def _withdrawals(report: Report) -> Section:
             row.approvedBy,
             row.withdrawnAt,
         )
-        for row in tuples(known(report.result.withdrawals))
+        for row in tuples(known(report.result.withdrawals.head(most)))
     ]
     widths = {say("Sale"): 1.4, say("Evidence"): 2.0, say("Reason"): 2.4, say("Withdrawn by"): 1.2}
-    return Section(
+    return _listed(
         "withdrawals",
         say("Withdrawals"),
         say("Evidence records that do not count any more, by the word of two people; the files stay."),
         widths | {say("Approved by"): 1.2, say("Withdrawn at"): 1.5},
         rows,
+        len(report.result.withdrawals),
     )
 
 
-def _waivers(report: Report) -> Section:
+def _waivers(report: Report, most: int) -> Section:
     say, life = report.language.text, report.result.life
     ending = {waiver.id for waiver in life.ending}
     rows = [
@@ -263,18 +280,19 @@ def _waivers(report: Report) -> Section:
             waiver.request.end,
             say("soon") if waiver.id in ending else "",
         )
-        for waiver in life.waivers
+        for waiver in life.waivers[:most]
     ]
-    return Section(
+    return _listed(
         "waivers",
         say("Waivers"),
         say("Findings that two people accept until a day; they are back on it."),
         {say(name): 2.0 if name in {"Finding", "Reason"} else 1.2 for name in WAIVER},
         rows,
+        len(life.waivers),
     )
 
 
-_ALL: Final[tuple[Callable[[Report], Section], ...]] = (
+_ALL: Final[tuple[Callable[[Report, int], Section], ...]] = (
     _partners,
     _changes,
     _overdue,
@@ -284,13 +302,3 @@ _ALL: Final[tuple[Callable[[Report], Section], ...]] = (
     _withdrawals,
     _waivers,
 )
-
-
-def finding_columns(report: Report) -> dict[str, float]:
-    """The headings of ``findings``."""
-    return {report.language.text(name): 1.0 for name in FINDING}
-
-
-def rows_of(section: Section, report: Report) -> list[list[str]]:
-    """All cells of a section as people read them."""
-    return [[cell_text(cell, report) for cell in row] for row in section.rows]

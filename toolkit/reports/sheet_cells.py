@@ -22,7 +22,8 @@ from toolkit.reports.sections import Cell
 
 WIDEST: Final = 46.0
 """Characters that a column shows at most; longer texts are wrapped."""
-_SAMPLE: Final = 2000
+SAMPLE: Final = 2000
+"""Rows by which the widths of columns are found."""
 _ROOM: Final = 4
 """Characters that the button of a filter takes."""
 
@@ -46,7 +47,7 @@ def plain(rows: pd.DataFrame, report: Report, name: str) -> Cells:
         return Cells(pa.array(column.astype(int).astype(str).tolist(), pa.string()), Form.BOOLEAN, Style.BOLD)
     if pd.api.types.is_numeric_dtype(column):
         return Cells(pa.Array.from_pandas(column).cast(pa.string()), Form.NUMBER, Style.NUMBER)
-    return Cells(_texts(column), style=Style.WRAPPED)
+    return Cells(texts(column), style=Style.WRAPPED)
 
 
 def statuses(rows: pd.DataFrame, report: Report, name: str) -> Cells:
@@ -55,14 +56,14 @@ def statuses(rows: pd.DataFrame, report: Report, name: str) -> Cells:
     styles = {Style.AMBER: Status.INCOMPLETE, Style.RED: Status.CONFLICT}
     masks = {style: (codes == status).to_numpy(dtype=bool) for style, status in styles.items()}
     words = wording.told(wording.STATUS_NAMES, report.language)
-    return Cells(_texts(codes.map(words)), style=Style.WRAPPED, styles=masks)
+    return Cells(texts(codes.map(words)), style=Style.WRAPPED, styles=masks)
 
 
 def listed(words: Mapping[str, str]) -> Column:
     """Cells that have the word for each code of a list, a line a code."""
 
     def cells(rows: pd.DataFrame, report: Report, name: str) -> Cells:  # noqa: ARG001  # as every column
-        named = _texts(rows[name]).dictionary_encode()
+        named = texts(rows[name]).dictionary_encode()
         told = ["\n".join(words.get(code, code) for code in items(text)) for text in named.dictionary.to_pylist()]
         return Cells(pa.array(told, pa.string()).take(named.indices), style=Style.WRAPPED)
 
@@ -85,22 +86,19 @@ class Heading:
 Table = Sequence[Heading]
 
 
-def width(heading: Heading, rows: pd.DataFrame, report: Report) -> float:
-    """Characters that show the heading and the first cells, up to ``WIDEST``."""
-    return fitting(heading.name, heading.cells(rows.head(_SAMPLE), report))
-
-
 def fitting(name: str, cells: Cells) -> float:
     """Characters that show a heading and these cells, up to ``WIDEST``."""
     if cells.style is Style.MOMENT:
         return 18.0
-    lines = pc.list_flatten(pc.split_pattern(cells.texts.slice(0, _SAMPLE).drop_null(), "\n"))
+    lines = pc.list_flatten(pc.split_pattern(cells.texts.drop_null(), "\n"))
     longest = pc.max(pc.utf8_length(lines)).as_py() or 0
     return min(max(float(longest) + 2, len(name) + _ROOM), WIDEST)
 
 
 def values(column: Sequence[Cell], report: Report) -> Cells:
     """A column of values of one kind, empty ones among them."""
+    if isinstance(column, pd.Series):
+        return _times(column, report)
     some = next((cell for cell in column if cell is not None), "")
     if isinstance(some, datetime):
         return _times(pd.to_datetime(pd.Series(list(column), dtype=object), utc=True), report)
@@ -109,7 +107,7 @@ def values(column: Sequence[Cell], report: Report) -> Cells:
         return Cells(pa.array(days).cast(pa.string()), Form.NUMBER, Style.DAY)
     if isinstance(some, int | float):
         return Cells(pa.array(list(column)).cast(pa.string()), Form.NUMBER, Style.NUMBER)
-    return Cells(_texts(pd.Series(list(column), dtype=object)), style=Style.WRAPPED)
+    return Cells(texts(pd.Series(list(column), dtype=object)), style=Style.WRAPPED)
 
 
 def names(codes: Iterable[str]) -> dict[str, str]:
@@ -122,14 +120,15 @@ def text(value: str, style: Style) -> Cells:
     return Cells(pa.array([value], pa.string()), style=style)
 
 
-def _texts(column: pd.Series[Any]) -> pa.StringArray:
+def texts(column: pd.Series[Any]) -> pa.StringArray:
     """Texts that a workbook can hold; what is too long for a cell is cut, and ends with an ellipsis."""
-    texts = pa.array(column.astype(object).where(column.notna() & (column != ""), None).tolist(), pa.string())
-    texts = pc.replace_substring_regex(texts, "[\ufffe\uffff]", "\ufffd")
-    if (pc.max(pc.utf8_length(texts)).as_py() or 0) <= CELL_CHARACTERS:
-        return texts
-    cut = pc.binary_join_element_wise(pc.utf8_slice_codeunits(texts, 0, CELL_CHARACTERS - 1), "…", "")
-    return pc.if_else(pc.greater(pc.utf8_length(texts), CELL_CHARACTERS), cut, texts)
+    found = pa.array(column.to_numpy(dtype=object), pa.string(), from_pandas=True)
+    found = pc.if_else(pc.equal(found, ""), None, found)
+    found = pc.replace_substring_regex(found, "[\ufffe\uffff]", "\ufffd")
+    if (pc.max(pc.utf8_length(found)).as_py() or 0) <= CELL_CHARACTERS:
+        return found
+    cut = pc.binary_join_element_wise(pc.utf8_slice_codeunits(found, 0, CELL_CHARACTERS - 1), "…", "")
+    return pc.if_else(pc.greater(pc.utf8_length(found), CELL_CHARACTERS), cut, found)
 
 
 def _times(column: pd.Series[Any], report: Report) -> Cells:

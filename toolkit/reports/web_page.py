@@ -131,7 +131,7 @@ def _context(report: Report) -> dict[str, Any]:
         "lines": _lines(result.rows.head(STATIC_ROWS), report.timezone, language),
         "shown": min(len(result.rows), STATIC_ROWS),
         "filters": _filters(report),
-        "sections": [_section(each, report) for each in sections(report)],
+        "sections": [_section(each, report) for each in sections(report, SECTION_ROWS)],
         "files": [f"{REPORT}.{each}" for each in report.formats if each != "html"],
         "words": _words(language),
         "glossary": {language.text(word): language.text(text) for word, text in wording.GLOSSARY.items()},
@@ -154,8 +154,8 @@ def _section(section: Section, report: Report) -> dict[str, Any]:
         "title": section.title,
         "about": section.about,
         "headings": list(section.columns),
-        "rows": [_cells(section.name, row, report) for row in section.rows[:SECTION_ROWS]],
-        "total": len(section.rows),
+        "rows": [_cells(section.name, row, report) for row in section.rows],
+        "total": section.total,
     }
 
 
@@ -190,8 +190,10 @@ def _with_deadlines(report: Report) -> pd.DataFrame:
     findings = report.result.life.findings
     warned = report.result.warned
     rows = pd.concat([report.result.rows, warned], ignore_index=True) if len(warned) else report.result.rows
-    open_ones = findings[findings["status"].isin([str(FindingStatus.OPEN), str(FindingStatus.REOPENED)])]
-    by_sale = open_ones.groupby("saleId")
+    standing = findings["status"].isin([str(FindingStatus.OPEN), str(FindingStatus.REOPENED)])
+    open_ones = findings.loc[standing, ["saleId", "overdue"]]
+    open_ones = open_ones.assign(dueAt=pd.to_datetime(findings.loc[standing, "dueAt"], utc=True))
+    by_sale = open_ones.groupby("saleId", sort=False)
     due = pd.to_datetime(rows["saleId"].map(by_sale["dueAt"].min()), utc=True).astype("datetime64[us, UTC]")
     overdue = rows["saleId"].map(by_sale["overdue"].sum()).fillna(0).astype(int)
     return rows.assign(dueAt=due, overdue=overdue)

@@ -11,27 +11,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC
-from itertools import count
 from pathlib import Path
 from typing import Final
 
 import pandas as pd
+import pyarrow.compute as pc
 
 from toolkit.domain.codes import CODES
 from toolkit.domain.findings import Reason, Status
-from toolkit.domain.report_cells import items
+from toolkit.domain.report_cells import SEPARATOR
 from toolkit.errors import ReportError
 from toolkit.operations.spreadsheets.xlsx_parts import Looks, Style, column_name
 from toolkit.operations.spreadsheets.xlsx_writer import SHEET_NAME, SHEET_ROWS, Cells, Workbook
 from toolkit.reports import sheet_cells, wording
 from toolkit.reports.palette import COLOURS
 from toolkit.reports.report import Report, tuples
-from toolkit.reports.sections import Section, finding_columns, findings, sections
+from toolkit.reports.sections import Section, findings, sections
 from toolkit.reports.sheet_cells import Heading, Table
 from toolkit.reports.wording import told
 
 _CHUNK: Final = 20_000
 """Rows that are turned into cells at once."""
+_ALL: Final = 1 << 62
+"""More rows than any list has."""
 
 
 def write(report: Report, path: Path) -> None:
@@ -42,7 +44,7 @@ def write(report: Report, path: Path) -> None:
         _write_summary(book, report)
         _write_table(book, report, say("Sales"), report.result.rows, _sales(report))
         _write_table(book, report, say("Missing"), _pieces(report.result.rows), _missing(report))
-        for section in (_findings(report), *sections(report)):
+        for section in (findings(report, _ALL), *sections(report, _ALL)):
             _write_section(book, report, section)
         _write_notes(book, report)
     if book.problem:
@@ -101,19 +103,29 @@ def _write_counts(
 
 
 def _write_table(book: Workbook, report: Report, name: str, rows: pd.DataFrame, table: Table) -> None:
-    """Write a table that may be longer than a sheet: it goes on in ``Sales 2`` and so on."""
-    headings = [heading.name for heading in table]
+    _write_rows(
+        book,
+        name,
+        [heading.name for heading in table],
+        len(rows),
+        lambda part: [heading.cells(rows.iloc[part], report) for heading in table],
+    )
+
+
+def _write_rows(
+    book: Workbook, name: str, headings: Sequence[str], total: int, cells: Callable[[slice], list[Cells]]
+) -> None:
+    """Write rows that may be more than a sheet holds: they go on in ``Sales 2`` and so on."""
     room = SHEET_ROWS - 1
-    for number in count(1):
-        part = rows.iloc[(number - 1) * room : number * room]
-        if part.empty and number > 1:
-            return
-        looks = Looks([sheet_cells.width(heading, part, report) for heading in table], frozen_columns=1)
-        book.begin_sheet(f"{name} {number}" if number > 1 else name, looks)
+    for number, first in enumerate(range(0, max(total, 1), room), start=1):
+        sample = cells(slice(first, min(first + sheet_cells.SAMPLE, total)))
+        widths = [sheet_cells.fitting(*each) for each in zip(headings, sample, strict=True)]
+        suffix = f" {number}" if number > 1 else ""
+        book.begin_sheet(f"{name[: SHEET_NAME - len(suffix)]}{suffix}", Looks(widths, frozen_columns=1))
         book.add_row(*headings, style=Style.HEADING)
-        for start in range(0, len(part), _CHUNK):
-            chunk = part.iloc[start : start + _CHUNK]
-            book.add([heading.cells(chunk, report) for heading in table])
+        last = min(first + room, total)
+        for start in range(first, last, _CHUNK):
+            book.add(cells(slice(start, min(start + _CHUNK, last))))
 
 
 def _sales(report: Report) -> Table:
@@ -154,31 +166,26 @@ def _missing(report: Report) -> Table:
 def _pieces(rows: pd.DataFrame) -> pd.DataFrame:
     """One row a missing piece."""
     lacking = rows.loc[rows["status"] == Status.INCOMPLETE]
-    pieces = lacking.assign(type=lacking["missing"].map(items), reason=lacking["reasons"].map(items))
-    wanted = ["saleId", "utilityGroup", "type", "reason", "partner", "createdAt", "ageDays"]
-    return pieces[wanted].explode(["type", "reason"], ignore_index=True)
+    types, reasons = (
+        pc.split_pattern(sheet_cells.texts(lacking[name]), SEPARATOR) for name in ("missing", "reasons")
+    )
+    pieces = lacking[["saleId", "utilityGroup", "partner", "createdAt", "ageDays"]]
+    found: pd.DataFrame = pieces.iloc[pc.list_parent_indices(types).to_numpy()].assign(
+        type=pc.list_flatten(types).to_numpy(zero_copy_only=False),
+        reason=pc.list_flatten(reasons).to_numpy(zero_copy_only=False),
+    )
+    return found
 
 
 def _write_section(book: Workbook, report: Report, section: Section) -> None:
     """Write one of the lists beside the sales."""
-    rows = section.rows[: SHEET_ROWS - 1]
-    columns = [sheet_cells.values(column, report) for column in zip(*rows, strict=True)]
-    headings = list(section.columns)
-    looks = Looks(
-        [sheet_cells.fitting(name, cells) for name, cells in zip(headings, columns, strict=True)]
-        if rows
-        else [16],
-        frozen_columns=1,
+    _write_rows(
+        book,
+        section.title,
+        list(section.columns),
+        section.total,
+        lambda part: [sheet_cells.values(column[part], report) for column in section.cells],
     )
-    book.begin_sheet(section.title[:SHEET_NAME], looks)
-    book.add_row(*headings, style=Style.HEADING)
-    book.add(columns)
-
-
-def _findings(report: Report) -> Section:
-    """All findings with their lives."""
-    say = report.language.text
-    return Section("findings", say("Findings"), "", finding_columns(report), list(findings(report)))
 
 
 def _write_notes(book: Workbook, report: Report) -> None:

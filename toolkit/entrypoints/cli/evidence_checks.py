@@ -48,7 +48,7 @@ def verify(ctx: Context, as_json: bool) -> int:
                 "problems": {problem: verified.problems.get(problem, 0) for problem in ContentProblem},
                 "wrongKind": verified.wrong_kind,
                 "left": verified.left,
-                "unusableFiles": list(fault_records(faults, ctx.settings.timezone)),
+                "unusableFiles": fault_records(faults, ctx.settings.timezone),
                 "failures": dict(verified.failures),
             }
         )

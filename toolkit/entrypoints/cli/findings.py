@@ -60,7 +60,7 @@ def findings(
     for column, wanted in {"status": status, "code": code and code.upper()}.items():
         found = found if wanted is None else found[found[column] == wanted]
     if as_json:
-        records = list(finding_records(found, ctx.settings.timezone))
+        records = finding_records(found, ctx.settings.timezone)
         counts = result.life.counts
         print_json({"asOf": iso_exact(result.as_of, ctx.settings.timezone), "counts": counts, "findings": records})
     else:

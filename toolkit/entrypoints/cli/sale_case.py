@@ -126,7 +126,7 @@ def _as_json(case: SaleCase, ctx: Context) -> dict[str, Any]:
         ],
         "nextSteps": [{"code": code, "nextStep": remedy} for code, remedy in case.next_steps],
         "records": [record_as_json(record, ctx) for record in case.records],
-        "findings": list(finding_records(case.findings, zone)),
+        "findings": finding_records(case.findings, zone),
         "waivers": [waiver_as_json(each, ctx.today(), zone) for each in case.waivers],
         "timeline": [event.as_json() for event in case.timeline],
     }

@@ -1,0 +1,34 @@
+"""Rows of a table as JSON objects, column by column: each distinct value is encoded once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+import pandas as pd
+
+from toolkit.reports.report import known
+
+_CHUNK: Final = 20_000
+"""Rows that are encoded at once."""
+
+_encode: Final = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def json_rows(table: pd.DataFrame, told: Mapping[str, Callable[[Any], Any]]) -> Iterator[str]:
+    """Each row as a JSON object; ``told`` has for a column the value of JSON that stands for one of its values."""
+    for start in range(0, len(table), _CHUNK):
+        part = known(table.iloc[start : start + _CHUNK])
+        template = ", ".join(f"{_encode(name).replace('%', '%%')}: %s" for name in part.columns)
+        columns = [_encoded(part[name].tolist(), told.get(str(name), _same)) for name in part.columns]
+        yield from (f"{{{template}}}" % row for row in zip(*columns, strict=True))
+
+
+def _encoded(values: list[Any], told: Callable[[Any], Any]) -> list[str]:
+    texts = {each: _encode(None if each is None else told(each)) for each in set(values)}
+    return [texts[each] for each in values]
+
+
+def _same(value: Any) -> Any:
+    return value
