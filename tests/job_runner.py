@@ -19,6 +19,7 @@ from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
+from tests.waiting import wait_until
 from toolkit.domain.jobs.definitions import Job, read_jobs
 from toolkit.domain.jobs.outcomes import RunStatus
 from toolkit.entrypoints.jobs.database_access import DatabaseAccess
@@ -52,6 +53,13 @@ def victim_job(notebook: Path | None = None, keep_days: int = 90) -> Job:
     return read_jobs({"jobs": {"victim": {"schedule": "0 2 * * *", **limits, "steps": steps}}}, ZONE)["victim"]
 
 
+def hold(folder: Path, step: str) -> Path:
+    """Let this step of every start wait, half done, until the file that is returned is removed."""
+    held = folder / f"hold-{step}"
+    held.touch()
+    return held
+
+
 @dataclass(frozen=True)
 class Marks:
     """Commands that leave a mark."""
@@ -67,6 +75,9 @@ class Marks:
         for part in ("a", "b"):
             (Path(out) / part).write_text(f"{name} by {os.getpid()}\n" * 1000)
             time.sleep(self.seconds / 2)
+            if (held := self.folder / f"hold-{name}").exists():
+                (self.folder / "holds").touch()
+                wait_until(lambda held=held: not held.exists())  # type: ignore[misc]
         with (self.folder / "effects").open("a") as file:
             file.write(f"{name}\n")
         return {"marks": 2}
@@ -137,11 +148,10 @@ def check_done_once(database: Database, folder: Path) -> None:
 
 def holder(database: Database) -> int:
     """The process that holds the run, as soon as there is one."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+
+    def pid() -> int | None:
         with database.transaction() as connection:
-            pid = connection.scalar(sa.text("SELECT (held_by ->> 'pid')::int FROM audit.job_runs"))
-        if pid is not None:
-            return int(pid)
-        time.sleep(0.01)
-    raise AssertionError("nobody took the run")
+            return connection.scalar(sa.text("SELECT (held_by ->> 'pid')::int FROM audit.job_runs"))
+
+    wait_until(pid)
+    return pid() or 0

@@ -12,6 +12,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from tests.client_rows import client, write_csv
+from tests.waiting import PATIENCE
 from toolkit.storage.database import Database
 from toolkit.storage.tables import addresses, clients, load_batches
 
@@ -49,7 +50,7 @@ class Victim:
     def run_to_the_end(self) -> None:
         """Run it once, undisturbed."""
         process = self.start()
-        _, errors = process.communicate(timeout=300)
+        _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 3, errors
 
     def disturb(self, after: float, strike: Callable[[subprocess.Popen[str]], None]) -> int:
@@ -57,7 +58,7 @@ class Victim:
         process = self.start()
         time.sleep(after)
         strike(process)
-        _, errors = process.communicate(timeout=300)
+        _, errors = process.communicate(timeout=PATIENCE)
         assert "Traceback" not in errors
         return process.returncode
 

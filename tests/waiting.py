@@ -1,4 +1,4 @@
-"""Waiting for what another thread or process does, by looking for it."""
+"""Wait for what another thread or process does, by looking for it."""
 
 import time
 from collections.abc import Callable
@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from toolkit.domain.log_keys import LogKeys
 from toolkit.operations import Clock
 from toolkit.operations.prove.custody_log import seal_events
+from toolkit.operations.prove.custody_log.sealing import NO_KEYS
 from toolkit.storage.database import Database
 
 PATIENCE: Final = 300
@@ -23,7 +24,7 @@ def wait_until(happened: Callable[[], object], *, step: float = 0.01) -> None:
         time.sleep(step)
 
 
-def seal_all(database: Database, clock: Clock, keys: LogKeys) -> None:
+def seal_all(database: Database, clock: Clock, keys: LogKeys = NO_KEYS) -> None:
     """Seal every event; for a while, transactions of other tests on the same server may hold some back."""
 
     def all_sealed() -> bool:
@@ -35,7 +36,7 @@ def seal_all(database: Database, clock: Clock, keys: LogKeys) -> None:
 
 
 def someone_waits(database: Database) -> bool:
-    """Whether a session of this database waits for a lock that another one holds."""
+    """Tell whether a session of this database waits for a lock that another one holds."""
     with database.transaction() as connection:
         return bool(connection.scalar(sa.text(_WAITING)))
 

@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 
 
-def claims(**changes: Any) -> dict[str, Any]:
-    """Good claims with changes; ``None`` leaves one out."""
-    now = int(time.time())
+def claims(*, now: int | None = None, **changes: Any) -> dict[str, Any]:
+    """Return good claims with changes; ``None`` leaves one out."""
+    now = int(time.time()) if now is None else now
     merged = {"sub": "partner-a", "iat": now, "exp": now + 12 * 3600, **changes}
     return {name: value for name, value in merged.items() if value is not None}
 

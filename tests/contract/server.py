@@ -7,17 +7,15 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-SECRET = "not-a-secret-but-long-enough-for-tests"
+from tests.waiting import PATIENCE, wait_until
 
-_START_SECONDS = 30
-_END_SECONDS = 45
+SECRET = "not-a-secret-but-long-enough-for-tests"
 
 
 @dataclass(frozen=True)
@@ -39,13 +37,14 @@ class Server:
 
     def logged(self, event: str, **fields: Any) -> dict[str, Any]:
         """The one line with these fields; a line may be written just after its answer was read."""
-        until = time.monotonic() + 5
-        while time.monotonic() < until:
-            found = [line for line in self.log(event) if fields.items() <= line.items()]
-            if found:
-                return found[-1]
-            time.sleep(0.01)
-        raise AssertionError(f"no line of {event} with {fields} in: {self.log_file.read_text()}")
+        found: list[dict[str, Any]] = []
+
+        def is_there() -> bool:
+            found.extend(line for line in self.log(event) if fields.items() <= line.items())
+            return bool(found)
+
+        wait_until(is_there)
+        return found[-1]
 
 
 def start(environ: Mapping[str, str], log_file: Path, *options: str) -> subprocess.Popen[bytes]:
@@ -67,7 +66,7 @@ def serving(environ: Mapping[str, str], *options: str) -> Iterator[Server]:
         finally:
             process.terminate()
             try:
-                process.wait(_END_SECONDS)
+                process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -75,11 +74,9 @@ def serving(environ: Mapping[str, str], *options: str) -> Iterator[Server]:
 
 
 def _announced(process: subprocess.Popen[bytes], log_file: Path) -> str:
-    until = time.monotonic() + _START_SECONDS
-    while process.poll() is None and time.monotonic() < until:
-        for line in log_file.read_text().splitlines():
-            if '"event":"listening"' in line:
-                url: str = json.loads(line)["url"]
-                return url
-        time.sleep(0.02)
+    wait_until(lambda: process.poll() is not None or '"event":"listening"' in log_file.read_text())
+    for line in log_file.read_text().splitlines():
+        if '"event":"listening"' in line:
+            url: str = json.loads(line)["url"]
+            return url
     raise AssertionError(f"the server did not start: {log_file.read_text()}")

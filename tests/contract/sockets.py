@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 import httpx
 
+from tests.conftest import SettableClock
+from tests.waiting import PATIENCE
+from toolkit.domain.clock import wall_clock
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.entrypoints.http_api import server
 from toolkit.entrypoints.http_api.app import create_app
@@ -22,7 +25,7 @@ class Wire:
     """One connection to a server on this machine."""
 
     def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=15)
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
         self._received = b""
 
     def __enter__(self) -> Wire:
@@ -82,9 +85,10 @@ def chunks(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class InProcess:
-    """A server in this process."""
+    """A server in this process, and the clock that it judges the times of tokens by."""
 
     port: int
+    clock: SettableClock
 
     @property
     def url(self) -> str:
@@ -98,15 +102,16 @@ def in_process(environ: Mapping[str, str]) -> Iterator[InProcess]:
     application = ApplicationContext(settings)
     backend = Backend(application)
     assert backend.open() == []
-    app = create_app(backend, TokenChecks.from_settings(settings))
+    clock = SettableClock(wall_clock())
+    app = create_app(backend, TokenChecks.from_settings(settings, clock))
     with server.listen("127.0.0.1", 0) as listening:
         running = server.server_of(app)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
-            yield InProcess(listening.getsockname()[1])
+            yield InProcess(listening.getsockname()[1], clock)
         finally:
             running.should_exit = True
-            thread.join(30)
+            thread.join(PATIENCE)
             application.close()
             assert not thread.is_alive()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 
 import httpx
 import pytest
@@ -12,7 +13,7 @@ from tests.contract.bodies import CLIENT, UPLOAD
 from tests.contract.conftest import Service, partner_of
 from tests.contract.crafted_tokens import claims, public_pem, signed, token, unsigned
 from tests.contract.server import SECRET, serving
-from tests.waiting import wait_until
+from tests.contract.sockets import in_process
 from toolkit.entrypoints.cli import main
 
 GOOD = token(claims(), SECRET)
@@ -102,12 +103,13 @@ def test_what_operators_need_is_open(stranger: httpx.Client, path: str) -> None:
     assert is_401(stranger.get(path + "/"))
 
 
-def test_a_token_that_expires_meanwhile_is_refused(stranger: httpx.Client) -> None:
-    headers = {"Authorization": f"Bearer {token(claims(exp=int(time.time()) + 5), SECRET)}"}
-
-    assert stranger.post("/clients", json=CLIENT, headers=headers).status_code == 200
-    wait_until(lambda: stranger.post("/clients", json=CLIENT, headers=headers).status_code == 401, step=0.5)
-    assert is_401(stranger.post("/clients", json=CLIENT, headers=headers))
+def test_a_token_that_was_good_is_refused_once_it_has_expired(environ: dict[str, str]) -> None:
+    with in_process(environ) as server:
+        expires = int(server.clock().timestamp()) + 60
+        with partner_of(server.url, token(claims(exp=expires), SECRET)) as partner:
+            assert partner.post("/clients", json=CLIENT).status_code == 200
+            server.clock.now = datetime.fromtimestamp(expires, UTC)
+            assert is_401(partner.post("/clients", json=CLIENT))
 
 
 def test_tokens_of_a_key_pair_with_audience_and_issuer(environ: dict[str, str]) -> None:

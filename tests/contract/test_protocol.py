@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import repeat
 
 import httpx
@@ -268,11 +269,10 @@ def test_a_caller_that_leaves_with_another_request_half_sent_is_no_fault(service
 
 @pytest.fixture
 def hurried(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[InProcess]:
-    """A server with little patience."""
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.3)
-    monkeypatch.setattr(connections, "REST_SECONDS", 0.3)
-    monkeypatch.setattr(connections, "CONNECTIONS_MAX", 5)
-    monkeypatch.setattr(bodies, "BODY_SECONDS", 0.3)
+    """A server that waits for one second only."""
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 1)
+    monkeypatch.setattr(connections, "REST_SECONDS", 1)
+    monkeypatch.setattr(bodies, "BODY_SECONDS", 1)
     with in_process(environ) as running:
         yield running
 
@@ -316,8 +316,8 @@ def test_after_an_early_answer_the_rest_of_a_body_is_awaited_for_a_moment_only(h
         assert wire.is_closed()
 
 
-def test_after_an_early_answer_the_connection_goes_on_where_the_body_ends_soon(hurried: InProcess) -> None:
-    with Wire(hurried.port) as wire:
+def test_after_an_early_answer_the_connection_goes_on_where_the_body_ends_soon(wire: Wire) -> None:
+    with wire:
         wire.send(request("POST /clients", Content_Length="4"), b"{")
         assert wire.answer().status_code == 401
 
@@ -325,15 +325,18 @@ def test_after_an_early_answer_the_connection_goes_on_where_the_body_ends_soon(h
         assert wire.answer().status_code == 200
 
 
-def test_one_connection_too_many_is_closed_at_once(hurried: InProcess) -> None:
-    wires = [Wire(hurried.port) for _ in range(5)]
-    for wire in wires:
-        wire.send(request("GET /health"))
-        assert wire.answer().status_code == 200
+def test_one_connection_too_many_is_closed_at_once(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "CONNECTIONS_MAX", 5)
+    with in_process(environ) as server, ExitStack() as opened:
+        wires = [opened.enter_context(Wire(server.port)) for _ in range(5)]
+        for wire in wires:
+            wire.send(request("GET /health"))
+            assert wire.answer().status_code == 200
 
-    with Wire(hurried.port) as refused:
-        assert refused.is_closed()
-    for wire in wires:
-        wire.send(request("GET /health"))
-        assert wire.answer().status_code == 200
-        wire.__exit__()
+        with Wire(server.port) as refused:
+            assert refused.is_closed()
+        for wire in wires:
+            wire.send(request("GET /health"))
+            assert wire.answer().status_code == 200

@@ -6,7 +6,6 @@ import shutil
 import socket
 import ssl
 import subprocess
-import time
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -18,6 +17,7 @@ from tests.contract.bodies import CLIENT
 from tests.contract.conftest import issue
 from tests.contract.server import serving
 from tests.contract.sockets import request
+from tests.waiting import PATIENCE, wait_until
 
 NAME = "sales.example.com"
 
@@ -67,15 +67,12 @@ def proxy(environ: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> 
         )
         process = subprocess.Popen(["nginx", "-c", str(main), "-e", str(folder / "error.log")])
         try:
-            until = time.monotonic() + 20
-            while not answers(port):
-                assert process.poll() is None, (folder / "error.log").read_text()
-                assert time.monotonic() < until
-                time.sleep(0.05)
+            wait_until(lambda: process.poll() is not None or answers(port))
+            assert process.poll() is None, (folder / "error.log").read_text()
             yield port, ssl.create_default_context(cafile=folder / "fullchain.pem")
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(PATIENCE)
 
 
 def answers(port: int) -> bool:
@@ -134,7 +131,7 @@ def test_a_trailer_and_an_address_that_a_caller_made_up_end_at_the_proxy(
     token = issue(environ)
     body = b"2\r\n{}\r\n0\r\nAuthorization: Bearer %s\r\n\r\n" % token.encode()
     with (
-        socket.create_connection(("127.0.0.1", port), timeout=15) as plain,
+        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as plain,
         context.wrap_socket(plain, server_hostname=NAME) as wire,
     ):
         wire.sendall(request("POST /clients", body, Transfer_Encoding="chunked", Host=NAME, Connection="close"))

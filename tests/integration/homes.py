@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.waiting import PATIENCE, wait_until
 from toolkit.storage import embedded
 
 AS_ROOT = os.geteuid() == 0
@@ -22,6 +24,7 @@ NOBODY = 65534
 OPEN_DATABASE = """
 import sys
 from pathlib import Path
+from tests.waiting import PATIENCE, wait_until
 from toolkit.storage import embedded
 print(embedded.database_url(Path(sys.argv[1])))
 """
@@ -29,6 +32,7 @@ print(embedded.database_url(Path(sys.argv[1])))
 OPEN_BUCKET = """
 import sys
 from pathlib import Path
+from tests.waiting import PATIENCE, wait_until
 from toolkit.storage import embedded
 print(embedded.bucket_access(Path(sys.argv[1])).endpoint_url)
 """
@@ -47,9 +51,16 @@ def start(code: str, home: Path, **options: Any) -> subprocess.Popen[str]:
     )
 
 
+def kill(pid: int) -> None:
+    """Kill a process, and wait until it is gone."""
+    os.kill(pid, signal.SIGKILL)
+    process = psutil.Process(pid)
+    wait_until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
+
+
 def finish(process: subprocess.Popen[str]) -> str:
     """What the process wrote, after it ended well."""
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
     return output.strip()
 

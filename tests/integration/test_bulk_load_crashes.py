@@ -96,7 +96,7 @@ def test_a_disk_that_is_full_for_the_rejected_rows(victim: Victim, database: Dat
 
     process = victim.start()
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (20_000, 20_000))
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert "Traceback" not in errors
     assert "cannot be written there (File too large); nothing was loaded. Make room" in errors

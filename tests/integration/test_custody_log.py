@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -15,6 +14,7 @@ import sqlalchemy as sa
 
 from tests.integration.evidence_bytes import pdf
 from tests.integration.uploaded_sales import add_sale, rows
+from tests.waiting import seal_all
 from toolkit.domain.custody_chain import Seal
 from toolkit.entrypoints.cli import main
 from toolkit.operations.judge.withdrawal import withdraw
@@ -53,19 +53,13 @@ def _tell(connection: sa.Connection, count: int) -> None:
 
 @pytest.fixture
 def seal(database: Database, clock: Any) -> Callable[[], Seal]:
-    """Seal every event; transactions of other tests on the same server may make it wait."""
-
-    def seal_all() -> Seal:
-        unsealed = "SELECT count(*) - (SELECT coalesce(sum(events), 0) FROM audit.custody_seals) FROM "
-        deadline = time.monotonic() + 30
-        while rows(database, unsealed + "audit.custody_events") != [(0,)]:
-            assert time.monotonic() < deadline
-            seal_events(database, clock)
+    def sealed() -> Seal:
+        seal_all(database, clock)
         newest = newest_seal(database)
         assert newest is not None
         return newest
 
-    return seal_all
+    return sealed
 
 
 @pytest.fixture

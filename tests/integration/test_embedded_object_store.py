@@ -1,11 +1,8 @@
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 import socket
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain
@@ -19,7 +16,9 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from tests.integration import homes
 from tests.integration.homes import AS_ROOT, OPEN_BUCKET, as_ordinary_user, finish, processes_of, small_disk, start
+from tests.waiting import wait_until
 from toolkit.errors import EmbeddedServiceError
 from toolkit.storage import embedded
 from toolkit.storage.embedded import BucketAccess
@@ -42,10 +41,7 @@ def client(access: BucketAccess, service: str = "s3", **credentials: str) -> Any
 def kill(home: Path) -> None:
     pid = embedded.statuses(home)[1].pid
     assert pid is not None
-    os.kill(pid, signal.SIGKILL)
-    process = psutil.Process(pid)
-    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
-        time.sleep(0.01)
+    homes.kill(pid)
 
 
 @pytest.fixture
@@ -105,10 +101,7 @@ def test_stopping_leaves_no_process_and_no_pid_file(own_home: Path, access: Buck
 
 def test_it_ends_when_its_home_is_gone(own_home: Path, access: BucketAccess) -> None:
     shutil.rmtree(own_home)
-    deadline = time.monotonic() + 10
-    while processes_of(own_home):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: not processes_of(own_home), step=0.05)
 
 
 def test_a_port_that_was_taken_meanwhile_is_replaced(own_home: Path, access: BucketAccess) -> None:

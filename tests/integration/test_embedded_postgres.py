@@ -5,7 +5,6 @@ import shutil
 import signal
 import stat
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,10 +19,12 @@ from tests.integration.homes import (
     OPEN_DATABASE,
     as_ordinary_user,
     finish,
+    kill,
     processes_of,
     small_disk,
     start,
 )
+from tests.waiting import PATIENCE, wait_until
 from toolkit.errors import EmbeddedServiceError
 from toolkit.storage import embedded
 from toolkit.storage.embedded import data_directory_lock, programs
@@ -54,13 +55,6 @@ def pid_of(home: Path) -> int:
     pid = embedded.statuses(home)[0].pid
     assert pid is not None
     return pid
-
-
-def kill(pid: int) -> None:
-    os.kill(pid, signal.SIGKILL)
-    process = psutil.Process(pid)
-    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
-        time.sleep(0.01)
 
 
 def test_the_first_use_starts_it_and_the_next_finds_it(own_home: Path) -> None:
@@ -116,8 +110,7 @@ def test_a_backend_that_outlives_its_server_is_ended_first(
     busy = psycopg.connect(embedded.database_url(used_home).replace("+psycopg", ""))
     backend = psutil.Process(busy.info.backend_pid)
     busy.pgconn.send_query(b"SELECT count(*) FROM generate_series(1, 10000000000) AS n WHERE n % 2 = 0")
-    while backend.status() != psutil.STATUS_RUNNING:
-        time.sleep(0.01)
+    wait_until(lambda: backend.status() == psutil.STATUS_RUNNING)
     kill(pid_of(used_home))
     with connected(embedded.database_url(used_home)) as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
@@ -201,7 +194,7 @@ def test_it_lets_nobody_else_in(used_home: Path) -> None:
     intruder = start(
         f"import psycopg; psycopg.connect({url.replace('+psycopg', '')!r})", used_home, **as_ordinary_user()
     )
-    _, errors = intruder.communicate(timeout=30)
+    _, errors = intruder.communicate(timeout=PATIENCE)
     assert "Permission denied" in errors
     for folder in ("postgres", "postgres/data"):
         assert stat.S_IMODE((used_home / folder).stat().st_mode) == 0o700
@@ -250,7 +243,7 @@ def test_a_home_without_permission_says_so(own_home: Path) -> None:
         shutil.chown(own_home, "nobody")
     own_home.chmod(0o500)
     user = start(OPEN_DATABASE, own_home, **as_ordinary_user())
-    _, errors = user.communicate(timeout=30)
+    _, errors = user.communicate(timeout=PATIENCE)
     own_home.chmod(0o700)
     assert errors.splitlines()[-1].startswith("toolkit.errors.EmbeddedServiceError: The embedded services have no")
     assert "set TOOLKIT_HOME" in errors

@@ -62,7 +62,9 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verification, "Inspector", InThisProcess)
 
 
-NOW = datetime.now(UTC)
+LATER = datetime(2100, 1, 1, tzinfo=UTC)
+"""After every upload of these tests."""
+
 BODY = {
     "fileName": "a.pdf",
     "fileFormat": "application/pdf",
@@ -115,7 +117,7 @@ def test_the_same_file_for_two_sales_names_them_until_one_is_withdrawn(
     ids, keys = [], []
     for sale_id in ("sale-2", "sale-1"):
         add_sale(database, sale_id)
-        evidence_id, key = add_record(database, sale_id, EvidenceType.POV, file_name="a.mp3", expires_at=NOW)
+        evidence_id, key = add_record(database, sale_id, EvidenceType.POV, file_name="a.mp3", expires_at=LATER)
         put(key, tone())
         ids.append(evidence_id)
         keys.append(key)
@@ -130,7 +132,7 @@ def test_the_same_file_for_two_sales_names_them_until_one_is_withdrawn(
 def test_the_same_file_as_two_types_of_one_sale(database: Database, put: Any, look: Any) -> None:
     sale_id = add_sale(database)
     for evidence_type in (EvidenceType.DOC_RESPONSAVEL_FINANCEIRO, EvidenceType.DOC_CONTRATANTE):
-        put(add_record(database, sale_id, evidence_type, expires_at=NOW)[1], pdf())
+        put(add_record(database, sale_id, evidence_type, expires_at=LATER)[1], pdf())
     [finding] = look()
     assert finding.problem is IntegrityProblem.CONTENT_REPEATED
     assert finding.sale_ids == ("sale-1",)
@@ -140,17 +142,17 @@ def test_the_same_file_as_two_types_of_one_sale(database: Database, put: Any, lo
 def test_a_file_sent_twice_as_one_type_is_no_finding(database: Database, put: Any, look: Any) -> None:
     sale_id = add_sale(database)
     for _ in range(2):
-        put(add_record(database, sale_id, expires_at=NOW)[1], pdf())
+        put(add_record(database, sale_id, expires_at=LATER)[1], pdf())
     assert look() == []
 
 
 def test_a_file_written_long_after_its_credentials_ran_out(
     database: Database, put: Any, look: Any, clock: Any
 ) -> None:
-    clock.now = NOW
+    clock.now = now = datetime.now(UTC)
     sale_id = add_sale(database)
-    put(add_record(database, sale_id, expires_at=NOW - timedelta(minutes=5))[1], pdf(1))
-    late = add_record(database, sale_id, expires_at=NOW - timedelta(hours=2))[1]
+    put(add_record(database, sale_id, expires_at=now - timedelta(minutes=5))[1], pdf(1))
+    late = add_record(database, sale_id, expires_at=now - timedelta(hours=2))[1]
     put(late, pdf(2))
     [finding] = look()
     assert (finding.problem, finding.keys) == (IntegrityProblem.WRITTEN_LATE, (late,))
@@ -159,7 +161,7 @@ def test_a_file_written_long_after_its_credentials_ran_out(
 
 def test_a_file_replaced_after_it_was_verified(database: Database, put: Any, look: Any) -> None:
     add_sale(database)
-    key = add_record(database, expires_at=NOW)[1]
+    key = add_record(database, expires_at=LATER)[1]
     put(key, pdf(1))
     assert look() == []
     put(key, pdf(1))
@@ -176,7 +178,7 @@ def test_a_file_replaced_before_anybody_verified_it(
     database: Database, bucket: Bucket, put: Any, clock: Any
 ) -> None:
     add_sale(database)
-    key = add_record(database, expires_at=NOW)[1]
+    key = add_record(database, expires_at=LATER)[1]
     for content in (pdf(1), pdf(2)):
         put(key, content)
         sync_bucket(database, bucket, clock=clock)
@@ -190,7 +192,7 @@ def test_one_recording_under_two_sales_with_a_byte_and_a_tag_added(
     tag = b"ID3\x04\x00\x00\x00\x00\x00\x0a" + bytes(10)
     for sale_id, content in (("sale-1", voice), ("sale-2", tag + voice + b"x"), ("sale-3", tone(3.0))):
         add_sale(database, sale_id)
-        put(add_record(database, sale_id, evidence_type=EvidenceType.POV, expires_at=NOW)[1], content)
+        put(add_record(database, sale_id, evidence_type=EvidenceType.POV, expires_at=LATER)[1], content)
     [finding] = [each for each in look() if each.problem is not IntegrityProblem.TYPE_DIFFERS]
     assert (finding.problem, finding.sale_ids) == (IntegrityProblem.CONTENT_ALIKE, ("sale-1", "sale-2"))
 
@@ -202,7 +204,7 @@ def test_a_wav_declared_as_mpeg(database: Database, put: Any, look: Any) -> None
         ("audio/x-wav", tone(3.0, "WAV")),
         ("AUDIO/MP3", tone(2.0, "MP3")),
     ):
-        _, key = add_record(database, evidence_type=EvidenceType.POV, media_type=declared, expires_at=NOW)
+        _, key = add_record(database, evidence_type=EvidenceType.POV, media_type=declared, expires_at=LATER)
         put(key, content)
     [finding] = look()
     assert finding.problem is IntegrityProblem.TYPE_DIFFERS
@@ -226,7 +228,7 @@ def test_any_number_of_foreign_objects_is_one_finding_and_those_of_records_are_n
     database: Database, put: Any, look: Any
 ) -> None:
     add_sale(database)
-    add_record(database, key="sales/S-1/contract.pdf", expires_at=NOW)
+    add_record(database, key="sales/S-1/contract.pdf", expires_at=LATER)
     for key in ("sales/S-1/contract.pdf", *(f"backup/{number}" for number in range(7))):
         put(key, pdf())
     [finding] = look()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import time
 from collections.abc import Callable
@@ -15,12 +14,13 @@ import nbformat
 import psutil
 import pytest
 
-from tests.job_runner import SECONDS, SLOT, STEPS, ZONE, check_done_once, holder, start_process
+from tests.job_runner import SLOT, STEPS, ZONE, check_done_once, hold, holder, start_process
+from tests.waiting import PATIENCE, wait_until
 from toolkit.domain.jobs.outcomes import FailureCode, RunStatus
 from toolkit.entrypoints.jobs.folders import JobFolder
 from toolkit.entrypoints.jobs.holding import Holding, stopped_by_signals
 from toolkit.errors import DatabaseUnavailable
-from toolkit.operations.jobs.history import recent_runs, steps_of
+from toolkit.operations.jobs.history import recent_runs
 from toolkit.storage.database import Database
 
 
@@ -30,7 +30,7 @@ def environ(database: Database) -> dict[str, str]:
 
 
 def ended(process: BaseProcess) -> int | None:
-    process.join(120)
+    process.join(PATIENCE)
     return process.exitcode
 
 
@@ -43,14 +43,16 @@ def test_of_two_starts_at_once_one_does_the_steps(
     check_done_once(database, tmp_path)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("step", STEPS)
 def test_a_start_that_is_killed_is_gone_on_with_by_the_one_that_waits(
-    seed: int, database: Database, environ: dict[str, str], tmp_path: Path
+    step: str, database: Database, environ: dict[str, str], tmp_path: Path
 ) -> None:
+    held = hold(tmp_path, step)
     starts = [start_process(tmp_path, environ) for _ in range(2)]
+    wait_until((tmp_path / "holds").exists)
     killed = holder(database)
-    time.sleep(random.Random(seed).uniform(0, len(STEPS) * SECONDS))
     os.kill(killed, signal.SIGKILL)
+    held.unlink()
     for start in starts:
         assert ended(start) == (-signal.SIGKILL if start.pid == killed else 0)
     check_done_once(database, tmp_path)
@@ -61,13 +63,12 @@ def test_a_start_that_is_killed_is_gone_on_with_by_the_one_that_waits(
 def test_a_signal_ends_a_run_with_its_code_and_the_next_start_goes_on(
     database: Database, environ: dict[str, str], tmp_path: Path
 ) -> None:
+    held = hold(tmp_path, "two")
     start = start_process(tmp_path, environ)
-    holder(database)
-    while not recent_runs(database) or not steps_of(database, recent_runs(database)[0].id):
-        assert start.is_alive()
-        time.sleep(0.01)
+    wait_until((tmp_path / "holds").exists)
     start.terminate()
     assert ended(start) == 1
+    held.unlink()
     [run] = recent_runs(database)
     assert (run.status, run.failure) == (RunStatus.FAILED, "STOPPED")
     assert not JobFolder(tmp_path / "out", "victim", ZONE).final(SLOT).exists()
@@ -84,14 +85,12 @@ def test_a_kernel_does_not_outlive_the_process_that_runs_the_job(
     cell = nbformat.v4.new_code_cell("open('ready', 'w').close(); import time; time.sleep(600)")
     nbformat.write(nbformat.v4.new_notebook(cells=[cell], metadata={"kernelspec": kernel}), notebook)
     start = start_process(tmp_path, environ, notebook)
-    deadline = time.monotonic() + 60
-    while not (tmp_path / "ready").exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_until((tmp_path / "ready").exists)
     children = psutil.Process(start.pid).children(recursive=True)
     assert children
     start.kill()
     assert ended(start) == -signal.SIGKILL
-    _, alive = psutil.wait_procs(children, timeout=30)
+    _, alive = psutil.wait_procs(children, timeout=PATIENCE)
     assert [each for each in alive if each.status() != psutil.STATUS_ZOMBIE] == []
 
 
@@ -112,7 +111,7 @@ def test_a_run_is_stopped_when_its_time_is_up_or_it_cannot_be_held(
 ) -> None:
     holding = Holding(renew, lease=timedelta(seconds=1), timeout=timedelta(seconds=timeout))
     with stopped_by_signals(), pytest.raises(SystemExit), holding.held():
-        time.sleep(30)
+        time.sleep(PATIENCE)
     assert holding.cause is code
 
 

@@ -101,7 +101,8 @@ def test_nothing_is_sent_with_credentials_that_ran_out(document: Path) -> None:
 def test_trying_again_ends_when_the_credentials_run_out(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retrying, "FIRST_PAUSE", 60)
     with scripted(SLOW_DOWN) as server, pytest.raises(CredentialsExpired):
-        post_file(server.url, form(lives=timedelta(seconds=0.3)), document)
+        later = datetime.now(UTC) + timedelta(hours=2)
+        post_file(server.url, form(), document, clock=lambda: later if server.requests else datetime.now(UTC))
     assert len(server.requests) == 1
 
 

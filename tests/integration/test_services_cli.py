@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.homes import processes_of
+from tests.waiting import PATIENCE
 from toolkit.entrypoints.cli import main
 from toolkit.storage import schema
 from toolkit.storage.database import Database
@@ -60,7 +61,7 @@ def test_up_ends_though_its_output_is_a_pipe(own_home: Path) -> None:
         env=os.environ | {"TOOLKIT_HOME": str(own_home)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert ended.stdout.count("answers") == 2, ended.stderr
 

@@ -13,6 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.shared_cluster import PGBOUNCER, Cluster, pooler_of, replica_of, running_cluster
+from tests.waiting import PATIENCE
 from toolkit.entrypoints.cli import main
 from toolkit.errors import DatabaseError
 from toolkit.operations.observe.service_history import observe_service
@@ -155,7 +156,7 @@ def test_transactions_through_a_pooler_work_side_by_side(cluster: Cluster, grant
         together = threading.Barrier(8)
 
         def work(number: int) -> int:
-            together.wait(60)
+            together.wait(PATIENCE)
             found = 0
             for turn in range(30):
                 with pooled.transaction() as connection:

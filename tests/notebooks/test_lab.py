@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 import subprocess
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -14,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import PATIENCE, wait_until
 from toolkit.entrypoints.notebooks.display import Files
 from toolkit.entrypoints.notebooks.notebook_errors import given_path
 
 ROOT = Path(__file__).parents[2]
 NEWS = "@jupyterlab/apputils-extension:notification"
-WITHIN = 180
 
 
 @pytest.fixture(scope="module")
@@ -48,15 +47,12 @@ def asked(work: Path) -> Iterator[Callable[[str], Any]]:
             return False
 
     try:
-        until = time.monotonic() + WITHIN
-        while not answers():
-            assert server.poll() is None, "make lab ended"
-            assert time.monotonic() < until, "JupyterLab does not answer"
-            time.sleep(0.1)
+        wait_until(lambda: server.poll() is not None or answers(), step=0.1)
+        assert server.poll() is None, "make lab ended"
         yield ask
     finally:
         os.killpg(server.pid, signal.SIGTERM)
-        server.wait(60)
+        server.wait(PATIENCE)
 
 
 def test_the_browser_shows_the_working_folder_and_the_notebooks_in_it(asked, work):

@@ -11,7 +11,7 @@ from tests.integration.evidence_bytes import JPEG, adts, amr, mp4, pdf, silence,
 from toolkit.domain.contents import ContentProblem
 from toolkit.domain.evidence import FileKind
 from toolkit.operations.verify.contents.inspection import Inspected, inspect_file
-from toolkit.operations.verify.contents.inspector import Inspector
+from toolkit.operations.verify.contents.inspector import SECONDS, Inspector
 
 DAMAGED, ENCRYPTED = ContentProblem.DAMAGED, ContentProblem.ENCRYPTED
 TOO_SHORT, SILENT = ContentProblem.TOO_SHORT, ContentProblem.SILENT
@@ -86,11 +86,13 @@ def test_pages_and_seconds_are_told(tmp_path: Path) -> None:
 def test_the_inspector_outlives_a_file_that_its_process_does_not(fate: signal.Signals, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(pdf())
-    with Inspector(seconds=2) as inspector, path.open("rb") as file:
+    with Inspector() as inspector, path.open("rb") as file:
         assert inspector.inspect(file).problem is None
         assert inspector._process is not None
         inspector._process.send_signal(fate)
+        inspector._seconds = 0.5
         assert inspector.inspect(file) == Inspected("application/pdf", DAMAGED)
+        inspector._seconds = SECONDS
         assert inspector.inspect(file).problem is None
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolkit.domain.clock import Clock, wall_clock
 from toolkit.domain.log_keys import LogKeys
 from toolkit.entrypoints.log_keys import log_keys
 from toolkit.errors import ToolkitError
-from toolkit.operations import Clock
 from toolkit.settings import Settings
 from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database
@@ -21,11 +20,6 @@ from toolkit.storage.service_map import ServiceMap, load_map
 if TYPE_CHECKING:
     from toolkit.storage.bucket import Bucket
     from toolkit.storage.file_store import FileStore
-
-
-def utc_now() -> datetime:
-    """The clock on the wall."""
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True)
@@ -37,7 +31,7 @@ class ApplicationContext:
     """
 
     settings: Settings
-    clock: Clock = utc_now
+    clock: Clock = wall_clock
     pool_size: int = 5
     """Database connections to keep: as many as threads that use them at once."""
 

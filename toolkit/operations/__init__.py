@@ -15,10 +15,6 @@ Operations are given their database, bucket and clock; only ``toolkit.entrypoint
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
-
-Clock = Callable[[], datetime]
-"""Tells the moment as an aware ``datetime``; handed in, so that tests can set it."""
+from toolkit.domain.clock import Clock
 
 __all__ = ["Clock"]

@@ -6,7 +6,8 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from contextlib import nullcontext
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit
 import urllib3
 from urllib3.exceptions import HTTPError, LocationValueError
 
+from toolkit.domain.clock import Clock, wall_clock
 from toolkit.errors import BucketUnavailable, CredentialsExpired, InvalidInput, UnreadableFile, UploadRefused
 from toolkit.partner.forms import FormPolicy, MultipartForm
 from toolkit.partner.retrying import pauses, seconds_asked
@@ -45,6 +47,7 @@ def post_file(
     expires_at: datetime | None = None,
     progress: Callable[[int], None] | None = None,
     pool: urllib3.PoolManager | None = None,
+    clock: Clock = wall_clock,
 ) -> None:
     """Send ``path`` to ``url`` with the form ``fields``, streaming, in memory that does not grow with the file.
 
@@ -63,33 +66,21 @@ def post_file(
     if urlsplit(url).scheme not in {"http", "https"}:
         raise InvalidInput("The upload address is no http or https address.")
     expires_at = expires_at or FormPolicy.of(fields).expires_at
-    if pool is None:
-        with urllib3.PoolManager() as own:
-            return _send_until_taken(own, url, fields, path, expires_at, progress or _nobody)
-    return _send_until_taken(pool, url, fields, path, expires_at, progress or _nobody)
+    with nullcontext(pool) if pool is not None else urllib3.PoolManager() as connections:
+        for pause in (*pauses(), None):
+            if clock() >= expires_at:
+                raise CredentialsExpired
+            answer = _send_once(connections, url, fields, path, progress or _nobody)
+            if answer is None:
+                return
+            if pause is not None:
+                left = (expires_at - clock()).total_seconds()
+                time.sleep(max(0.0, min(max(pause, answer), left)))
+    raise BucketUnavailable(f"The bucket at {urlsplit(url).netloc} does not take the file; try again later.")
 
 
 def _nobody(sent: int) -> None:
-    """Progress that nobody looks at."""
-
-
-def _send_until_taken(
-    pool: urllib3.PoolManager,
-    url: str,
-    fields: Mapping[str, str],
-    path: Path,
-    expires_at: datetime,
-    progress: Callable[[int], None],
-) -> None:
-    for pause in (*pauses(), None):
-        if datetime.now(UTC) >= expires_at:
-            raise CredentialsExpired
-        answer = _send_once(pool, url, fields, path, progress)
-        if answer is None:
-            return
-        if pause is not None:
-            _sleep(max(pause, answer), expires_at)
-    raise BucketUnavailable(f"The bucket at {urlsplit(url).netloc} does not take the file; try again later.")
+    """Take the progress of a caller that asked for none."""
 
 
 def _send_once(
@@ -146,8 +137,3 @@ def _seconds_to_wait(response: urllib3.BaseHTTPResponse, answer: bytes) -> float
         raise UploadRefused(f"The bucket answered {response.status}, a redirection; its address has changed.")
     hint = _HINTS.get(code, "Request new credentials and send the file again.")
     raise UploadRefused(f"The bucket refused the upload: {response.status} {code}".rstrip() + f". {hint}")
-
-
-def _sleep(seconds: float, expires_at: datetime) -> None:
-    left = (expires_at - datetime.now(UTC)).total_seconds()
-    time.sleep(max(0.0, min(seconds, left)))

@@ -7,7 +7,6 @@ else the session is a role's (AssumeRole), else the user's own (GetSessionToken)
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from threading import Lock
@@ -18,6 +17,7 @@ from botocore.config import Config
 from botocore.credentials import ReadOnlyCredentials
 from botocore.exceptions import NoCredentialsError
 
+from toolkit.domain.clock import Clock
 from toolkit.errors import BucketError, BucketUnavailable
 from toolkit.settings import AwsSettings
 from toolkit.storage.aws_errors import Server, shown_address
@@ -48,14 +48,6 @@ UNKNOWN_END: Final = timedelta(minutes=15)
 
 RETRY_PAUSE: Final = timedelta(seconds=30)
 """How long a session that is still good goes on serving after a renewal failed."""
-
-
-Clock = Callable[[], datetime]
-
-
-def wall_clock() -> datetime:
-    """The time of this machine."""
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,13 @@ from typing import Final
 
 from botocore.exceptions import ClientError
 
+from toolkit.domain.clock import Clock, wall_clock
 from toolkit.domain.contents import GoneHow
 from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived
 from toolkit.settings import AwsSettings, Settings
 from toolkit.storage import embedded as embedded_services
 from toolkit.storage.aws_errors import Server, shown_address, status_of
-from toolkit.storage.aws_sessions import Access, Clock, SigningSessions, wall_clock
+from toolkit.storage.aws_sessions import Access, SigningSessions
 from toolkit.storage.listing import Listing, ObjectSeen
 from toolkit.storage.post_policy import signed_fields
 

@@ -11,18 +11,16 @@ The clock is a row that is locked: it needs no session and is given back with th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from toolkit.domain.clock import Clock
 from toolkit.errors import DatabaseError, DatabaseUnavailable
 from toolkit.storage.database import Database, writes_nothing
 from toolkit.storage.tables import observation_clock
-
-Clock = Callable[[], datetime]
 
 TICK: Final = timedelta(microseconds=1)
 

@@ -48,8 +48,8 @@ def serve(ctx: Context, host: str, port: int) -> int:
     The log is JSON lines on stderr. SIGTERM and Ctrl-C end it after the requests that were begun.
     Leave TLS to a proxy in front: nginx.conf beside this module is one, ready to use.
     """
-    checks = tokens.TokenChecks.from_settings(ctx.settings)
     application = ApplicationContext(ctx.settings, pool_size=THREADS)
+    checks = tokens.TokenChecks.from_settings(ctx.settings, application.clock)
     with server.listen(host, port) as listening, closing(application):
         backend = Backend(application)
         away = backend.open()

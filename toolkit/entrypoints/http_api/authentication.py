@@ -40,6 +40,7 @@ class Authentication:
         open_paths: Container[str],
     ) -> None:
         self._app = app
+        self._checks = checks
         self._verified = lru_cache(TOKENS_KEPT)(checks.bearer_of)
         self._revocations = revocations
         self._quotas = quotas
@@ -59,7 +60,7 @@ class Authentication:
         headers = Headers(scope=scope)
         try:
             bearer: Bearer = self._verified(_bearer_token(headers))
-            bearer.check()
+            self._checks.check_expiry(bearer)
             await self._revocations.check(bearer)
         except InvalidToken as error:
             wait = self._quotas.wrong_token(self._address(scope, headers))

@@ -1,15 +1,15 @@
-"""Whether a bearer token is valid, and what it says about its bearer."""
+"""Check bearer tokens, and read what they claim about their bearer."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import jwt
 
+from toolkit.domain.clock import Clock, wall_clock
 from toolkit.domain.partners import Scope, is_plain_name
 from toolkit.entrypoints.tokens.keys import Key, TokenKeys
 from toolkit.settings import Settings
@@ -30,7 +30,7 @@ _EXPIRED: Final = "The bearer token has expired"
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """What a verified token says: times are seconds since 1970, ``None`` stands for a claim that is not there."""
+    """The claims of a verified token: times in seconds since 1970, ``None`` for a claim that is not there."""
 
     subject: str
     expires: float
@@ -39,35 +39,32 @@ class Bearer:
     partner: str | None = None
     scopes: frozenset[str] = ALL_SCOPES
 
-    def check(self) -> None:
-        """Refuse a token from the second on in which it expires: clocks that differ only excuse its start."""
-        if self.expires <= time.time():
-            raise InvalidToken(_EXPIRED)
-
 
 @dataclass(frozen=True, slots=True)
 class TokenChecks:
-    """The keys, and what tokens must claim."""
+    """The keys, the claims that tokens must carry, and the clock that judges their times."""
 
     keys: TokenKeys
     max_seconds: int
     partner_claim: str
     audience: str | None = None
     issuer: str | None = None
+    clock: Clock = wall_clock
 
     @classmethod
-    def from_settings(cls, settings: Settings) -> TokenChecks:
-        """What the environment demands; raises ``SettingsError`` as ``TokenKeys.from_settings`` does."""
+    def from_settings(cls, settings: Settings, clock: Clock = wall_clock) -> TokenChecks:
+        """Read the checks from the settings; raises ``SettingsError`` as ``TokenKeys.from_settings`` does."""
         return cls(
             TokenKeys.from_settings(settings),
             settings.jwt_max_ttl,
             settings.jwt_partner_claim,
             settings.jwt_audience,
             settings.jwt_issuer,
+            clock,
         )
 
     def bearer_of(self, token: str) -> Bearer:
-        """Whose token it is, what it may be used for, and until when.
+        """Check a token, and return the subject, the scopes and the expiry that it claims.
 
         Raises:
             InvalidToken: malformed, wrongly signed, of another algorithm, expired, not yet valid, without expiry
@@ -75,10 +72,13 @@ class TokenChecks:
         """
         try:
             return self._bearer(self._claims(token))
-        except jwt.ExpiredSignatureError:
-            raise InvalidToken(_EXPIRED) from None
         except (jwt.PyJWTError, ValueError, TypeError, ArithmeticError, RecursionError):
             raise InvalidToken(_NOT_VALID) from None
+
+    def check_expiry(self, bearer: Bearer) -> None:
+        """Refuse a token from the second on in which it expires: the leeway for clocks is only for its start."""
+        if bearer.expires <= self.clock().timestamp():
+            raise InvalidToken(_EXPIRED)
 
     def _claims(self, token: str) -> Mapping[str, Any]:
         key = self._key(token)
@@ -88,8 +88,14 @@ class TokenChecks:
             algorithms=[key.algorithm],
             audience=self.audience,
             issuer=self.issuer,
-            leeway=CLOCK_SKEW,
-            options={"require": ["exp", "sub"], "verify_aud": self.audience is not None},
+            options={
+                "require": ["exp", "sub"],
+                "verify_aud": self.audience is not None,
+                # PyJWT would judge times by the wall clock; they are judged below, by the clock that was given.
+                "verify_exp": False,
+                "verify_iat": False,
+                "verify_nbf": False,
+            },
         )
         return claims
 
@@ -101,9 +107,9 @@ class TokenChecks:
         return key
 
     def _bearer(self, claims: Mapping[str, Any]) -> Bearer:
-        expires, issued = _moment(claims["exp"]), None
-        if claims.get("iat") is not None:
-            issued = _moment(claims["iat"])
+        expires, issued, not_before = (_moment(claims.get(name)) for name in ("exp", "iat", "nbf"))
+        if expires is None:
+            raise InvalidToken(_NOT_VALID)
         bearer = Bearer(
             claims["sub"],
             expires,
@@ -116,14 +122,18 @@ class TokenChecks:
             is_plain_name(name) for name in (bearer.subject, bearer.partner, bearer.token_id) if name is not None
         ):
             raise InvalidToken("The bearer token names no usable subject, partner or id")
-        bearer.check()
-        longest = self.max_seconds + CLOCK_SKEW
-        if expires > time.time() + longest or (issued is not None and expires > issued + longest):
+        self.check_expiry(bearer)
+        now, longest = self.clock().timestamp(), self.max_seconds + CLOCK_SKEW
+        if max(issued or 0, not_before or 0) > now + CLOCK_SKEW:
+            raise InvalidToken(_NOT_VALID)
+        if expires > now + longest or (issued is not None and expires > issued + longest):
             raise InvalidToken(f"The bearer token is valid for longer than {self.max_seconds} seconds")
         return bearer
 
 
-def _moment(value: object) -> float:
+def _moment(value: object) -> float | None:
+    if value is None:
+        return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidToken(_NOT_VALID)
     moment = float(value)
@@ -139,7 +149,7 @@ def _text(value: object) -> str | None:
 
 
 def _scopes(value: object) -> frozenset[str]:
-    """A token that says nothing about scopes may be used for everything that the contract describes."""
+    """Read the claim `scope`; a token without it may be used for everything that the contract describes."""
     if value is None:
         return ALL_SCOPES
     names = value.split() if isinstance(value, str) else value
