@@ -62,7 +62,7 @@ def test_nothing_rejected_is_status_0_and_again_says_when_it_was_loaded(run: Run
     assert run(source)[0] == 0
     status, out, _ = run(source)
     assert status == 0
-    assert "a.csv: 1 rows: 0 registered, 0 rejected, 1 skipped" in out
+    assert "a.csv: 1 row: 0 registered, 0 rejected, 1 skipped" in out
     assert "these contents were loaded at 20" in out
 
 

@@ -100,7 +100,7 @@ def test_a_record_that_another_partner_requested_is_named_until_it_is_withdrawn(
     assert (finding.sale_ids, finding.detail) == (("sale-1",), "requested for Vento")
 
     assert main(["evidence", "findings"], embedded_environment) == 3
-    assert "of 1 records it is not known for which partner" in capsys.readouterr().err
+    assert "of 1 record it is not known for which partner" in capsys.readouterr().err
     assert main(["evidence", "list", "sale-1"], embedded_environment) == 0
     told = capsys.readouterr().out
     assert "crm-7 (for Vento)" in told

@@ -318,7 +318,7 @@ def test_the_command_says_what_it_did_and_shows_no_credentials(
     command = ["credentials", "request", str(manifest), "--out", str(out)]
     assert main(command, embedded_environment) == 0
     shown = capfd.readouterr()
-    assert "1 rows: 1 issued, 0 issued again, 0 already uploaded" in shown.out
+    assert "1 row: 1 issued, 0 issued again, 0 already uploaded" in shown.out
     (line,) = credentials(out)
     for secret in ("X-Amz-Security-Token", "X-Amz-Signature", "Policy"):
         assert line["fields"][secret] not in shown.out + shown.err

@@ -76,6 +76,8 @@ def test_a_sale_shows_its_rule_files_faults_and_next_steps(
     assert main(["sale", "show", "sale-1"], told["environ"]) == 0
     page = capsys.readouterr().out
     assert "SILENT: The recording is silent" in page
+    assert "toolkit evidence list sale-1" in page
+    assert "SALE_ID" not in page
     assert "approved by bruno: sent twice" in page
     assert "Ana Souza" not in page
 
@@ -176,4 +178,4 @@ def test_a_load_of_sales_says_which_groups_no_rule_covers(
     assert main(["--quiet", "sales", "load", str(path), "--overwrite"], embedded_environment) == 0
     said = capsys.readouterr().err
     assert "2 sales of the utility group 'b'" in said
-    assert "1 sales of the utility group 'GRUPO Z'" in said
+    assert "1 sale of the utility group 'GRUPO Z'" in said

@@ -236,7 +236,7 @@ _ALL: Final[tuple[Code, ...]] = (
         Reason.UNUSABLE,
         "file unusable",
         "A file is in the bucket, but it cannot be used.",
-        "See what is wrong with it (toolkit evidence list SALE_ID), and send a whole file of the right kind.",
+        "See what is wrong with it, and send a whole file of the right kind.",
         _TYPES,
     ),
     _reason(

@@ -6,7 +6,7 @@ import click
 
 from toolkit.entrypoints.auditing import sync_now
 from toolkit.entrypoints.cli.audit_options import confirm_disappearance
-from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, counted, note, pass_context, print_json
 from toolkit.operations.observe.bucket_sync import adopt_bucket
 from toolkit.operations.verify.contents import verify_contents
 
@@ -72,7 +72,10 @@ def sync(ctx: Context, full: bool, verify: bool, as_json: bool, confirmed: bool)
             f"{synced.vanished} vanished; {synced.examined} examined"
         )
         if verified:
-            click.echo(f"{verified.verified} files verified: {verified.unusable} unusable, {verified.left} left")
+            click.echo(
+                f"{counted(verified.verified, 'file')} verified: {verified.unusable} unusable, "
+                f"{verified.left} left"
+            )
     for keys, why in (
         (synced.archived, "archived, and must be restored before they can be read"),
         (synced.unreadable, "not readable with these credentials (s3:GetObject)"),

@@ -11,6 +11,7 @@ from toolkit.entrypoints.cli.context import (
     NEEDS_ATTENTION,
     Context,
     Place,
+    counted,
     note,
     pass_context,
     print_json,
@@ -151,7 +152,7 @@ def _announce(understood: Understood) -> None:
 def _print_file(file: FileLoaded, *, dry_run: bool) -> None:
     done = "would be registered" if dry_run else "registered"
     show(
-        f"{file.source}: {file.rows:,} rows: {file.tally.accepted:,} {done}, "
+        f"{file.source}: {counted(file.rows, 'row')}: {file.tally.accepted:,} {done}, "
         f"{file.tally.rejected:,} rejected, {file.tally.skipped:,} skipped"
     )
     if file.already_loaded_at is not None:

@@ -30,6 +30,11 @@ _TERMINAL_ORDER: Final = re.compile(
 """What a terminal obeys or reorders instead of showing it, and what no output can encode."""
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 sale``, ``1,200 sales``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 @dataclass(frozen=True)
 class Context:
     """The environment of one call of the command line."""

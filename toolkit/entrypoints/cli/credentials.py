@@ -10,7 +10,17 @@ import click
 
 from toolkit.domain.fields import required_text
 from toolkit.entrypoints.account import signed_in_account
-from toolkit.entrypoints.cli.context import DONE, FAILED, Context, Place, note, pass_context, print_json, show
+from toolkit.entrypoints.cli.context import (
+    DONE,
+    FAILED,
+    Context,
+    Place,
+    counted,
+    note,
+    pass_context,
+    print_json,
+    show,
+)
 from toolkit.operations import Clock
 from toolkit.operations.progress import Progress
 from toolkit.operations.request import (
@@ -125,11 +135,11 @@ def _name(requested_by: str) -> str:
 
 def _show(result: ManifestResult, left_out: Sequence[LeftOut], source: Path, out: Path) -> None:
     if result.rejected:
-        show(f"{source.name}: {result.rows} rows, {len(result.rejected)} rejected: nothing was issued")
+        show(f"{source.name}: {counted(result.rows, 'row')}, {len(result.rejected)} rejected: nothing was issued")
     else:
         show(
-            f"{source.name}: {result.rows} rows: {result.issued} issued, {result.reissued} issued again, "
-            f"{len(result.skipped)} already uploaded\nCredentials: {out}"
+            f"{source.name}: {counted(result.rows, 'row')}: {result.issued} issued, "
+            f"{result.reissued} issued again, {len(result.skipped)} already uploaded\nCredentials: {out}"
         )
     lines = [
         *(f"line {row.line}: {_reasons(row)}" for row in result.rejected),

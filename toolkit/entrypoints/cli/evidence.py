@@ -12,6 +12,7 @@ from toolkit.entrypoints.cli.context import (
     NEEDS_ATTENTION,
     Context,
     Place,
+    counted,
     note,
     pass_context,
     print_json,
@@ -118,7 +119,7 @@ def upload(
         )
     else:
         show(
-            f"{credentials.name}: {uploaded.files} files: {uploaded.sent} sent, "
+            f"{credentials.name}: {counted(uploaded.files, 'file')}: {uploaded.sent} sent, "
             f"{uploaded.skipped} sent before, {len(uploaded.failures)} failed"
         )
         for failure in uploaded.failures[:_SHOWN]:

@@ -7,7 +7,16 @@ import click
 from toolkit.domain.codes import CODES, KindFault
 from toolkit.domain.contents import ContentProblem
 from toolkit.domain.integrity import IntegrityFinding
-from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
+from toolkit.entrypoints.cli.context import (
+    DONE,
+    NEEDS_ATTENTION,
+    Context,
+    counted,
+    note,
+    pass_context,
+    print_json,
+    show,
+)
 from toolkit.operations.judge.audit.details import standing_faults
 from toolkit.operations.verify.contents import FAILURE_TEXTS, verify_contents
 from toolkit.operations.verify.integrity import integrity_findings, records_of_unknown_partners
@@ -53,7 +62,7 @@ def verify(ctx: Context, as_json: bool) -> int:
             }
         )
     else:
-        show(f"{verified.verified} files verified: {verified.unusable} unusable, {verified.left} left")
+        show(f"{counted(verified.verified, 'file')} verified: {verified.unusable} unusable, {verified.left} left")
         for problem, count in sorted(verified.problems.items()):
             note(f"{count} {problem}: {CODES[problem].meaning}")
         for failure, count in sorted(verified.failures.items()):
@@ -101,7 +110,7 @@ def findings(ctx: Context, as_json: bool) -> int:
             + (f" ({finding.detail})" * bool(finding.detail))
         )
     if unknown and not as_json:
-        note(f"note: of {unknown} records it is not known for which partner they were requested")
+        note(f"note: of {counted(unknown, 'record')} it is not known for which partner the request was made")
     return NEEDS_ATTENTION if found else DONE
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from toolkit.domain.codes import CODES, Code, Subject, similar
-from toolkit.entrypoints.cli.context import DONE, Context, pass_context, print_json, show
+from toolkit.entrypoints.cli.context import DONE, Context, counted, pass_context, print_json, show
 
 _TITLES = {
     Subject.SALE: "Findings about sales",
@@ -66,7 +66,7 @@ def _show(code: Code) -> None:
         "about": f"a {code.subject}" if code.severity else f"a missing piece, as its {code.subject}",
         "severity": code.severity,
         "owner": code.owner,
-        "deadline": f"{code.deadline} business days" if code.deadline else None,
+        "deadline": counted(code.deadline, "business day") if code.deadline else None,
     }
     for name, value in facts.items():
         if value:

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
 
 import click
 import pandas as pd
 
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.entrypoints.cli.audit_options import Asked, asked_for, audit_options, past_moment
-from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
+from toolkit.entrypoints.cli.context import (
+    DONE,
+    NEEDS_ATTENTION,
+    Context,
+    counted,
+    note,
+    pass_context,
+    print_json,
+    show,
+)
 from toolkit.operations.judge.findings.changes import Changes, all_partners, changes_seen, trends
-from toolkit.reports.document_life import changes_as_json, finding_records
+from toolkit.operations.judge.findings.history import lives_at
+from toolkit.reports.document_life import KINDS, changes_as_json, finding_records
 from toolkit.reports.report import tuples
 from toolkit.reports.times import iso_exact, readable
 
@@ -77,7 +86,7 @@ def _show(found: pd.DataFrame, as_of: datetime, ctx: Context) -> None:
         subject = row.saleId or "no sale"
         show(
             f"{row.id}  {row.severity:<8}  {row.status:<8}  {row.code:<26}  {subject:<20}  "
-            f"{due} {abs(days)} business days  {row.owner}"
+            f"{due} {counted(abs(days), 'business day')}  {row.owner}"
         )
     if len(listed) > _SHOWN:
         note(f"... and {len(listed) - _SHOWN:,} more; --json lists all of them")
@@ -107,28 +116,30 @@ def changes(ctx: Context, start: str, end: str | None, as_json: bool) -> int:
     zone = ctx.settings.timezone
     with ctx.application.database.snapshot() as connection:
         found = changes_seen(connection, first, last)
+        lives = lives_at(connection, last)
         opening = first.astimezone(zone).date()
         by_day = all_partners(trends(connection, min(opening, last.astimezone(zone).date()), last, zone))
     if as_json:
         print_json(changes_as_json(found, by_day, zone))
     else:
-        _show_changes(found, by_day, ctx)
+        _show_changes(found, lives.set_index("id"), by_day, ctx)
     return DONE
 
 
-def _show_changes(found: Changes, by_day: pd.DataFrame, ctx: Context) -> None:
+def _show_changes(found: Changes, lives: pd.DataFrame, by_day: pd.DataFrame, ctx: Context) -> None:
     zone = ctx.settings.timezone
     show(f"From {readable(found.start, zone)} to {readable(found.end, zone)}")
-    kinds: dict[str, Any] = {
-        "new": found.new,
-        "resolved": found.resolved,
-        "reopened": found.reopened,
-        "open": found.open,
-    }
-    for kind, ids in kinds.items():
-        show(f"{kind:<9} {len(ids):,}")
-    for row in by_day[by_day["day"] > found.end.astimezone(zone).date() - timedelta(days=14)].itertuples():
-        show(f"  {row.day}  {row.present:>8,} findings  +{row.came:,}  -{row.went:,}")
+    for kind in KINDS:
+        show(f"{kind:<9} {len(getattr(found, kind)):,}")
+    for row in by_day[by_day["day"] > found.end.astimezone(zone).date() - timedelta(days=14)].pipe(tuples):
+        show(f"  {row.day}  {counted(row.present, 'finding'):>17}  +{row.came:,}  -{row.went:,}")
     for kind in ("new", "reopened", "resolved"):
-        for each in kinds[kind][:_SHOWN]:
-            show(f"{kind:<9} {each}")
+        ids = [str(each) for each in getattr(found, kind)]
+        since = "closed_at" if kind == "resolved" else "opened_at"
+        for row in tuples(lives.loc[ids].sort_values([since, "sale_id", "code"]).head(_SHOWN)):
+            show(
+                f"{kind:<9} {row.sale_id or 'no sale':<20}  {row.code:<26}  {row.partner or 'no partner':<20}  "
+                f"since {readable(getattr(row, since), zone)}"
+            )
+        if len(ids) > _SHOWN:
+            note(f"... and {len(ids) - _SHOWN:,} more that are {kind}; --json lists all ids")

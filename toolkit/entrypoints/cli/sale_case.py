@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import click
@@ -9,7 +10,7 @@ import click
 from toolkit.domain.codes import CODES
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.entrypoints.auditing import deadlines_of
-from toolkit.entrypoints.cli.context import DONE, Context, pass_context, print_json, show
+from toolkit.entrypoints.cli.context import DONE, Context, counted, pass_context, print_json, show
 from toolkit.entrypoints.cli.evidence_records import record_as_json
 from toolkit.entrypoints.cli.unmasking import unmasking_for
 from toolkit.operations.judge.sale_case import SaleCase, sale_case
@@ -75,7 +76,13 @@ def _show(case: SaleCase, ctx: Context) -> None:
         file = record.file
         facts = [record.told_state]
         if file:
-            length = f", {file.seconds:.1f} s" if file.seconds else f", {file.pages} pages" if file.pages else ""
+            length = (
+                f", {file.seconds:.1f} s"
+                if file.seconds
+                else f", {counted(file.pages, 'page')}"
+                if file.pages
+                else ""
+            )
             facts += [f"{file.size:,} bytes{length}", f"looked at: {file.coverage}"]
             facts += [f"SHA-256 {file.sha256}"] if file.sha256 else []
             facts += [f"{file.fault}: {CODES[file.fault].meaning}"] if file.fault else []
@@ -86,8 +93,10 @@ def _show(case: SaleCase, ctx: Context) -> None:
             facts.append(record.file_name)
         show(f"  {record.id}  {record.evidence_type}: {'; '.join(facts)}")
     show("Next steps")
-    for code, remedy in case.next_steps:
-        show(f"  {code}: {remedy}")
+    for step in case.next_steps:
+        show(f"  {step.code}{f', {step.reason}' if step.reason else ''}: {step.remedy}")
+    if any(step.in_records for step in case.next_steps):
+        show(f"  The records by their ids: toolkit evidence list {shlex.quote(case.sale_id)}")
     if not case.next_steps:
         show("  none")
     show("Findings")
@@ -124,7 +133,7 @@ def _as_json(case: SaleCase, ctx: Context) -> dict[str, Any]:
             {"code": problem, "meaning": CODES[problem].meaning, "nextStep": CODES[problem].remedy}
             for problem in case.verdict.problems
         ],
-        "nextSteps": [{"code": code, "nextStep": remedy} for code, remedy in case.next_steps],
+        "nextSteps": [{"code": step.code, "nextStep": step.remedy} for step in case.next_steps],
         "records": [record_as_json(record, ctx) for record in case.records],
         "findings": finding_records(case.findings, zone),
         "waivers": [waiver_as_json(each, ctx.today(), zone) for each in case.waivers],

@@ -14,6 +14,7 @@ from toolkit.entrypoints.cli.context import (
     NEEDS_ATTENTION,
     Context,
     Place,
+    counted,
     note,
     pass_context,
     print_json,
@@ -94,14 +95,14 @@ def load(ctx: Context, file: Path, overwrite: bool, out: Path | None, as_json: b
         )
     else:
         show(
-            f"{file.name}: {loaded.rows} sales: {loaded.inserted} new, {loaded.updated} updated, "
+            f"{file.name}: {counted(loaded.rows, 'sale')}: {loaded.inserted} new, {loaded.updated} updated, "
             f"{loaded.unchanged} unchanged, {len(loaded.rejected)} rejected"
             + (f", {len(loaded.differing)} that differ and were not written" if loaded.differing else "")
         )
         for group, count in sorted(loaded.unknown_groups.items())[:_SHOWN]:
             note(
-                f"note: {file.name} has {count} sales of the utility group {group!r}, none of A, B, C, D: no rule "
-                "says what they need (toolkit explain GROUP_UNKNOWN)"
+                f"note: {file.name} has {counted(count, 'sale')} of the utility group {group!r}, none of A, B, C, D: "
+                "no rule says what they need (toolkit explain GROUP_UNKNOWN)"
             )
         for sale in loaded.differing[:_SHOWN]:
             says = f"differs in {', '.join(sale.fields)}" if sale.fields else "is not in the service's sales"

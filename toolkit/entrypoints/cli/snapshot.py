@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import click
 
-from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
+from toolkit.entrypoints.cli.context import (
+    DONE,
+    NEEDS_ATTENTION,
+    Context,
+    counted,
+    note,
+    pass_context,
+    print_json,
+    show,
+)
 from toolkit.operations.snapshot import Manifest, export_snapshot, prune_snapshot, snapshots, verify_snapshot
 
 _target = click.argument("target", metavar="TARGET")
@@ -129,7 +138,7 @@ def _line(manifest: Manifest) -> str:
     kind = "full" if manifest.previous is None else f"since {manifest.previous.isoformat(timespec='seconds')}"
     size = sum(file.bytes for file in manifest.files)
     return (
-        f"{manifest.moment.isoformat(timespec='seconds')}  {kind}: {manifest.rows:,} rows in "
+        f"{manifest.moment.isoformat(timespec='seconds')}  {kind}: {counted(manifest.rows, 'row')} in "
         f"{len(manifest.files)} files, {size / 1e6:,.1f} MB"
     )
 

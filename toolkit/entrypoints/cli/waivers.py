@@ -15,6 +15,7 @@ from toolkit.entrypoints.cli.context import (
     NEEDS_ATTENTION,
     Context,
     Place,
+    counted,
     note,
     pass_context,
     print_json,
@@ -113,7 +114,7 @@ def list_waivers(ctx: Context, everything: bool, as_json: bool) -> int:
     for each in found:
         show(_line(each, ctx))
         if each.holds(today) and each.days_left(today) <= _ENDS_SOON:
-            note(f"note: {each.id} ends in {each.days_left(today)} days; its findings are back then")
+            note(f"note: {each.id} ends in {counted(each.days_left(today), 'day')}; its findings are back then")
     if not found:
         note("no waivers")
     return DONE
@@ -166,7 +167,7 @@ def lint(ctx: Context, file: Path, as_json: bool) -> int:
         )
     else:
         _tell_wrong(file, linted)
-        show(f"{file.name}: {len(linted)} waivers, {len(wrong)} wrong")
+        show(f"{file.name}: {counted(len(linted), 'waiver')}, {len(wrong)} wrong")
     return NEEDS_ATTENTION if wrong else DONE
 
 

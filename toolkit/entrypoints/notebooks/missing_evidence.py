@@ -57,12 +57,14 @@ def missing_evidence_report(
     out: str = "reports",
     formats: str = ",".join(DEFAULT_FORMATS),
     sync: bool = True,
+    verify: bool = True,
     language: str = "",
 ) -> Shown[AuditResult]:
     """Judge all sales by the evidence that lies in the bucket, and write the report into the folder ``out``.
 
     ``as_of`` is a moment in the past, empty for now. With ``sync`` an audit of now looks at the sales and the
-    bucket first; an audit of the past takes what was seen then. ``language`` is that of the files for people.
+    bucket first, and with ``verify`` it verifies the contents of new files; the report says where nobody did. An
+    audit of the past takes what was seen then. ``language`` is that of the files for people.
     """
     wanted = chosen(formats.split(","))
     spoken = language_of(language) if language.strip() else default_language(os.environ)
@@ -71,7 +73,8 @@ def missing_evidence_report(
     with application() as opened:
         now, timezone = opened.clock(), opened.settings.timezone
         moment = parse_timestamp(as_of, timezone=timezone, now=now) if as_of.strip() else None
-        result = audit(opened, as_of=moment, sync=sync, with_file_findings=True, progress=NotebookProgress())
+        progress = NotebookProgress()
+        result = audit(opened, as_of=moment, sync=sync, verify=verify, with_file_findings=True, progress=progress)
         told = partial(witnessed, opened)
         written = write_report(result, given_path(out), wanted, timezone=timezone, language=spoken, witness=told)
     counts = {

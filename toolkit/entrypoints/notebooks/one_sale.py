@@ -43,7 +43,7 @@ def _parts(case: SaleCase, zone: ZoneInfo) -> list[Part]:
         Fact("created", readable(case.created_at, zone)),
         Fact("completed", readable(case.completed_at, zone) if case.completed_at else "no"),
     ]
-    steps = [(code, CODES[code].meaning, remedy) for code, remedy in case.next_steps]
+    steps = [(step.code, CODES[step.code].meaning, step.remedy) for step in case.next_steps]
     records = [
         (each.evidence_type, each.told_state, readable(each.requested_at, zone), each.requested_by or "not noted")
         for each in case.records

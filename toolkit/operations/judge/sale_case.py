@@ -16,7 +16,7 @@ from toolkit.domain.custody_chain import Event
 from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.evidence import EvidenceType, UtilityGroup
 from toolkit.domain.finding_life import finding_id
-from toolkit.domain.findings import Verdict
+from toolkit.domain.findings import Problem, Reason, Verdict
 from toolkit.domain.masking import Unmasking
 from toolkit.domain.rules import GROUP_RULES, Evidence, Requirement, Sale, evaluate
 from toolkit.domain.sales import is_possible_sale_id
@@ -29,6 +29,19 @@ from toolkit.operations.judge.findings.living import living
 from toolkit.operations.judge.findings.waivers import waivers_at
 from toolkit.storage.database import Database
 from toolkit.storage.tables import sales
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """What stands against a sale, and what to do about it.
+
+    ``reason`` is how far a missing piece got; ``in_records`` tells that its evidence records say more.
+    """
+
+    code: str
+    remedy: str
+    reason: Reason | None = None
+    in_records: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +67,19 @@ class SaleCase:
     """The events of the custody log that concern it, oldest first."""
 
     @property
-    def next_steps(self) -> list[tuple[str, str]]:
+    def next_steps(self) -> list[NextStep]:
         """Each code that stands against the sale, with what to do about it."""
-        steps = [(str(problem), CODES[problem].remedy) for problem in self.verdict.problems]
+        steps = [
+            NextStep(problem, CODES[problem].remedy, in_records=problem is not Problem.GROUP_UNKNOWN)
+            for problem in self.verdict.problems
+        ]
         for piece in self.verdict.missing:
-            steps.append((missing_code(piece.evidence_type), CODES[piece.reason].remedy))
+            requested = piece.reason is not Reason.NEVER_REQUESTED
+            code = missing_code(piece.evidence_type)
+            steps.append(NextStep(code, CODES[piece.reason].remedy, piece.reason, requested))
         if self.client_id is None:
-            steps.append((str(SaleWarning.WITHOUT_CLIENT), CODES[SaleWarning.WITHOUT_CLIENT].remedy))
+            code = SaleWarning.WITHOUT_CLIENT
+            steps.append(NextStep(code, CODES[code].remedy, in_records=False))
         return steps
 
 
