@@ -101,8 +101,8 @@ def load(ctx: Context, file: Path, overwrite: bool, out: Path | None, as_json: b
         )
         for group, count in sorted(loaded.unknown_groups.items())[:_SHOWN]:
             note(
-                f"note: {file.name} has {counted(count, 'sale')} of the utility group {group!r}, none of A, B, C, D: "
-                "no rule says what they need (toolkit explain GROUP_UNKNOWN)"
+                f"note: {file.name} has {counted(count, 'sale')} of the utility group {group!r}, none of A, B, "
+                "C, D: no rule says what they need (toolkit explain GROUP_UNKNOWN)"
             )
         for sale in loaded.differing[:_SHOWN]:
             says = f"differs in {', '.join(sale.fields)}" if sale.fields else "is not in the service's sales"
