@@ -10,16 +10,14 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from toolkit.errors import InvalidField, UnreadableFile
-from toolkit.operations.register.bulk_load.headings import OWN, plain
+from toolkit.errors import InvalidField
+from toolkit.operations.register.bulk_load.headings import OWN
 from toolkit.operations.register.bulk_load.rejects import Outputs
 from toolkit.operations.register.bulk_load.results import Tally
 from toolkit.operations.spreadsheets import Chunk, Table
+from toolkit.operations.spreadsheets.named_columns import NamedColumns
 
-REQUIRED_COLUMNS: Final = ("saleId", "clientId", "utilityGroup", "isClientFinancialResponsible", "createdAt")
-OPTIONAL_COLUMNS: Final = ("partner", "completedAt")
-
-PORTUGUESE: Final = {
+_PORTUGUESE: Final = {
     "saleId": ("ID da venda", "código da venda", "número da venda", "nº da venda", "venda"),
     "clientId": ("ID do cliente", "código do cliente"),
     "utilityGroup": ("grupo tarifário", "grupo"),
@@ -34,6 +32,13 @@ PORTUGUESE: Final = {
 }
 """The usual headings beside the contract's, in any case, with or without accents and punctuation."""
 
+COLUMNS: Final = NamedColumns(
+    "A sales file",
+    ("saleId", "clientId", "utilityGroup", "isClientFinancialResponsible", "createdAt"),
+    ("partner", "completedAt"),
+    _PORTUGUESE,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class RejectedSale:
@@ -41,30 +46,6 @@ class RejectedSale:
 
     line: int
     invalid: tuple[InvalidField, ...]
-
-
-def columns_of(table: Table, path: Path) -> dict[str, str]:
-    """Contract name -> heading as written, for the columns that the file has.
-
-    Raises:
-        UnreadableFile: a required column is missing.
-    """
-    written = {plain(str(heading)): str(heading) for heading in reversed(table.rows.columns)}
-    found = {}
-    for name in REQUIRED_COLUMNS + OPTIONAL_COLUMNS:
-        understood = [written[key] for key in map(plain, (name, *PORTUGUESE[name])) if key in written]
-        if understood:
-            found[name] = understood[0]
-    lacking = [name for name in REQUIRED_COLUMNS if name not in found]
-    if lacking:
-        # Where nothing is a heading, this may be a row of data.
-        listed = f"Found: {', '.join(table.rows.columns)}" if found else "The file has no headings"
-        raise UnreadableFile(
-            f"{path}: the columns {', '.join(lacking)} are missing. {listed}. "
-            f"A sales file has {', '.join(REQUIRED_COLUMNS)} and may have {', '.join(OPTIONAL_COLUMNS)}, or their "
-            f"Portuguese names: {', '.join(PORTUGUESE[name][0] for name in REQUIRED_COLUMNS)}."
-        )
-    return found
 
 
 def hand_back(

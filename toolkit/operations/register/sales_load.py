@@ -19,7 +19,7 @@ from toolkit.errors import InvalidField, InvalidFields
 from toolkit.operations import Clock
 from toolkit.operations.observe.service_history import OBSERVED, observe_sales
 from toolkit.operations.progress import Progress, Quiet
-from toolkit.operations.register.sales_file import RejectedSale, columns_of, hand_back
+from toolkit.operations.register.sales_file import COLUMNS, RejectedSale, hand_back
 from toolkit.operations.spreadsheets import Table, read_table
 from toolkit.storage.database import Database, raw
 from toolkit.storage.locks import Lock, take
@@ -77,7 +77,7 @@ def load_sales(
         require_writable(database, "sales.insert", "sales.update")
     progress = progress or Quiet()
     table = read_table(path)
-    columns = columns_of(table, path)
+    columns = COLUMNS.headings(table, path)
     with database.transaction() as connection:
         _stage(connection)
         rejected, accepted = [], 0

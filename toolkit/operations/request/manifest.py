@@ -10,11 +10,12 @@ from typing import Any, Final
 from toolkit.domain.evidence import EvidenceRequest, EvidenceType
 from toolkit.domain.requests import parse
 from toolkit.domain.sales import SaleId
-from toolkit.errors import InvalidField, InvalidFields, UnreadableFile
+from toolkit.errors import InvalidField, InvalidFields
 from toolkit.operations.spreadsheets import read_table
+from toolkit.operations.spreadsheets.named_columns import NamedColumns
 
-COLUMNS: Final = ("saleId", "fileName", "fileFormat", "type", "evidenceType")
-"""The headings of a manifest, in any case and order; other columns are ignored."""
+COLUMNS: Final = NamedColumns("A manifest", ("saleId", "fileName", "fileFormat", "type", "evidenceType"))
+"""The columns of a manifest, in any order; others are ignored."""
 
 
 class ManifestRow(EvidenceRequest):
@@ -61,22 +62,11 @@ def read_manifest(path: Path) -> Manifest:
         UnreadableFile: it cannot be read, or lacks a column.
     """
     table = read_table(path)
-    written = {str(heading).strip().lower(): str(heading) for heading in table.rows.columns}
-    lacking = [name for name in COLUMNS if name.lower() not in written]
-    if lacking:
-        # Where nothing is a heading, this may be a row of data.
-        listed = (
-            f"Found: {', '.join(table.rows.columns)}"
-            if len(lacking) < len(COLUMNS)
-            else "The file has no headings"
-        )
-        raise UnreadableFile(
-            f"{path}: the columns {', '.join(lacking)} are missing. {listed}. A manifest has {', '.join(COLUMNS)}."
-        )
-    cells = [table.rows[written[name.lower()]].tolist() for name in COLUMNS]
+    headings = COLUMNS.headings(table, path)
+    cells = [table.rows[heading].tolist() for heading in headings.values()]
     # An empty cell is an absent value, so that a required one gives the contract's reason.
     bodies = (
-        {name: cell or None for name, cell in zip(COLUMNS, row, strict=True)} for row in zip(*cells, strict=True)
+        {name: cell or None for name, cell in zip(headings, row, strict=True)} for row in zip(*cells, strict=True)
     )
     return judged(zip(table.lines.tolist(), bodies, strict=True))
 

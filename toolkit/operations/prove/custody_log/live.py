@@ -149,15 +149,15 @@ _COMPARED: Final[tuple[tuple[str, str, str], ...]] = (
     (
         "file",
         "was observed otherwise than the log holds",
-        """
+        f"""
         SELECT seen.id
         FROM audit.custody_events AS event
         LEFT JOIN audit.object_observations AS seen ON seen.id = (event.detail ->> 'observation')::bigint
-        WHERE event.kind IN ('UPLOADED', 'RESTORED')
+        WHERE event.kind IN ('{CustodyEvent.UPLOADED}', '{CustodyEvent.RESTORED}')
           AND (event.detail ->> 'key', event.detail ->> 'etag', (event.detail ->> 'size')::bigint)
-              IS DISTINCT FROM (encode(sha256(convert_to(seen.key, 'UTF8')), 'hex'), seen.etag, seen.size)
+              IS DISTINCT FROM ({_hash("seen.key")}, seen.etag, seen.size)
         ORDER BY 1
-        """,
+        """,  # noqa: S608
     ),
     (
         "content",
@@ -165,7 +165,7 @@ _COMPARED: Final[tuple[tuple[str, str, str], ...]] = (
         f"""
         SELECT coalesce(found.observation_id, (event.detail ->> 'observation')::bigint) AS id
         FROM (SELECT * FROM audit.content_checks WHERE sha256 IS NOT NULL) AS found
-        FULL JOIN (SELECT * FROM audit.custody_events WHERE kind = 'VERIFIED') AS event
+        FULL JOIN (SELECT * FROM audit.custody_events WHERE kind = '{CustodyEvent.VERIFIED}') AS event
             ON found.observation_id = (event.detail ->> 'observation')::bigint
            AND found.sha256 = event.detail ->> 'sha256'
            AND found.kind = event.detail ->> 'kind'
@@ -180,7 +180,7 @@ _COMPARED: Final[tuple[tuple[str, str, str], ...]] = (
         f"""
         SELECT coalesce(row.evidence_id, (event.detail ->> 'evidence')::uuid) AS id
         FROM audit.withdrawals AS row
-        FULL JOIN (SELECT * FROM audit.custody_events WHERE kind = 'WITHDRAWN') AS event
+        FULL JOIN (SELECT * FROM audit.custody_events WHERE kind = '{CustodyEvent.WITHDRAWN}') AS event
             ON row.evidence_id = (event.detail ->> 'evidence')::uuid
            AND coalesce(event.detail ->> 'by', {_hash("row.withdrawn_by")}) = {_hash("row.withdrawn_by")}
            AND coalesce(event.detail ->> 'approvedBy', {_hash("row.approved_by")}) = {_hash("row.approved_by")}
@@ -197,7 +197,7 @@ _COMPARED: Final[tuple[tuple[str, str, str], ...]] = (
         FROM (
             SELECT DISTINCT ON (detail ->> 'sale') detail, happened_at
             FROM audit.custody_events
-            WHERE kind = 'COMPLETED'
+            WHERE kind = '{CustodyEvent.COMPLETED}'
             ORDER BY detail ->> 'sale', epoch DESC, transaction DESC, id DESC
         ) AS told
         LEFT JOIN audit_service.sales AS sale ON told.detail ->> 'sale' = {_hash("sale.id")}

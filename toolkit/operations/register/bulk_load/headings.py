@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.operations.register.bulk_load.fields import FIELDS
+from toolkit.operations.spreadsheets.named_columns import plain
 
 PORTUGUESE: Final = {
     "externalId": ("ID externo",),
@@ -41,12 +41,6 @@ _ENOUGH: Final = 3
 
 _DIGITS_OF_DATA: Final = 4
 """Digits in a cell that no heading has."""
-
-
-def plain(heading: str) -> str:
-    """A heading without case, accents, punctuation and white space."""
-    letters = unicodedata.normalize("NFKD", heading).casefold()
-    return "".join(letter for letter in letters if letter.isalnum())
 
 
 def _known() -> dict[str, str]:
