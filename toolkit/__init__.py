@@ -1,4 +1,4 @@
-"""Which sales lack the evidence that the contract demands, and why?
+"""Find the sales that lack the evidence that the contract demands, and say why.
 
 The names here are what a notebook or another program needs to judge one client or one sale. The jobs on a
 database and a bucket are in ``toolkit.operations``, the HTTP client for partners in ``toolkit.partner``.

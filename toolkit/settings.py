@@ -54,7 +54,7 @@ class AwsSettings:
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """How much the HTTP interface takes from one caller before it answers 429."""
+    """The limits of one caller of the HTTP interface, who gets the answer 429 above them."""
 
     requests: int = 6000
     """Requests a minute of one subject (``TOOLKIT_QUOTA_REQUESTS``)."""
@@ -226,7 +226,7 @@ def _addresses(name: str, text: str | None) -> frozenset[str]:
 
 
 def file_mode_of(environ: Mapping[str, str]) -> int:
-    """The mode of reports, executed notebooks and the history (``TOOLKIT_FILE_MODE``): owner and group by default.
+    """Return the mode of reports, notebooks and the history (``TOOLKIT_FILE_MODE``): owner and group by default.
 
     Raises:
         SettingsError: it is no mode of a file, or not even its owner may read and write it.
@@ -273,7 +273,7 @@ def _database_url(name: str, text: str | None) -> str | None:
 
 
 def _with_several_hosts(url: str) -> str:
-    """The URL with libpq's ``host1:5432,host2:5432`` written as SQLAlchemy takes it, once for each host."""
+    """Return the URL with libpq's ``host1:5432,host2:5432`` written as SQLAlchemy takes it, once for each host."""
     several = re.fullmatch(
         r"(?P<start>[^/]+://(?:[^/?]*@)?)(?P<hosts>[^/?@]*,[^/?@]*)(?P<path>/[^?]*)?(\?(?P<query>.*))?", url
     )

@@ -88,7 +88,7 @@ _ASK_AGAIN: Final = (
 
 
 def missing_code(evidence_type: EvidenceType | str) -> str:
-    """The code of a missing piece, such as ``MISSING_POV``; the piece keeps it whatever its reason becomes."""
+    """Return the code of a missing piece, such as ``MISSING_POV``, whatever the reason why it is missing."""
     return f"MISSING_{evidence_type}"
 
 
@@ -298,12 +298,12 @@ CODES: Final = {code.code: code for code in _ALL}
 
 
 def names_of(codes: Iterable[str]) -> dict[str, str]:
-    """Each of these codes with its short name."""
+    """Return each of these codes with its short name."""
     return {str(code): CODES[code].name for code in codes}
 
 
 def similar(text: str) -> list[str]:
-    """Codes that somebody who wrote ``text`` may have meant, the likeliest first."""
+    """Return the codes that somebody who wrote ``text`` may have meant, the likeliest first."""
     wanted = text.strip().upper().replace("-", "_").replace(" ", "_")
     holding = [code for code in CODES if len(wanted) > 2 and wanted in code]
     return list(dict.fromkeys([*holding, *get_close_matches(wanted, CODES, n=5, cutoff=0.5)]))[:5]

@@ -65,7 +65,7 @@ _SKELETON: Final = str.maketrans(
 
 
 def skeleton(name: str) -> str:
-    """The name without what a person may overlook: case, accents, spaces, invisible and look-alike characters."""
+    """Return the name without case, accents, spaces and invisible characters, and with look-alikes made one."""
     folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
     shown = "".join(one for one in folded if not one.isspace() and unicodedata.category(one) not in _OVERLOOKED)
     return shown.translate(_SKELETON).replace("rn", "m")

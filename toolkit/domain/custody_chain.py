@@ -30,7 +30,7 @@ class Event:
     detail: Mapping[str, Any]
 
     def as_json(self) -> dict[str, Any]:
-        """The event as it is exported and hashed."""
+        """Return the event as it is exported and hashed."""
         return {"id": self.id, "kind": self.kind, "at": _moment(self.happened_at), "detail": dict(self.detail)}
 
 
@@ -45,27 +45,27 @@ class Seal:
     hash: str
 
     def as_json(self) -> dict[str, Any]:
-        """The seal as it is exported; what is hashed is all of it but the hash."""
+        """Return the seal as it is exported; what is hashed is all of it but the hash."""
         return {**seal_header(self.number, self.sealed_at, self.events, self.previous), "hash": self.hash}
 
 
 def seal_header(number: int, sealed_at: datetime, events: int, previous: str) -> dict[str, Any]:
-    """The part of a seal that its hash covers."""
+    """Return the part of a seal that its hash covers."""
     return {"number": number, "sealedAt": _moment(sealed_at), "events": events, "previous": previous}
 
 
 def first_digest(previous: str) -> bytes:
-    """The digest that stands before the first event of a batch: the hash of the seal before."""
+    """Return the digest that stands before the first event of a batch: the hash of the seal before."""
     return bytes.fromhex(previous)
 
 
 def event_digest(before: bytes, event: Mapping[str, Any]) -> bytes:
-    """The digest of an event (as JSON) after the one with the digest ``before``."""
+    """Return the digest of an event (as JSON) after the one with the digest ``before``."""
     return hashlib.sha256(before + _canonical(event)).digest()
 
 
 def seal_hash(last_digest: bytes, header: Mapping[str, Any]) -> str:
-    """The hash of a seal after its last event."""
+    """Return the hash of a seal after its last event."""
     return hashlib.sha256(last_digest + _canonical(header)).hexdigest()
 
 

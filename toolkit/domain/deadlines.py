@@ -29,28 +29,28 @@ class Deadlines:
     own: Mapping[str, int] = field(default_factory=dict)
 
     def days(self, code: str, group: str | None) -> int:
-        """The business days that a finding of this code has for a sale of this group."""
+        """Return the business days that a finding of this code has for a sale of this group."""
         catalogued = CODES[code].deadline
         assert catalogued is not None, f"{code} is the code of no finding"
         return self.own.get(f"{code}{_SEPARATOR}{group}", self.own.get(code, catalogued))
 
     def due_at(self, opened_at: datetime, code: str, group: str | None) -> datetime:
-        """The last second of the day on which the deadline ends, in the time zone."""
+        """Return the last second of the day on which the deadline ends, in the time zone."""
         return end_of_day(due_on(self.day_of(opened_at), self.days(code, group)), self.timezone)
 
     def day_of(self, moment: datetime) -> date:
-        """The calendar day of a moment in the time zone."""
+        """Return the calendar day of a moment in the time zone."""
         return moment.astimezone(self.timezone).date()
 
 
 def end_of_day(day: date, timezone: ZoneInfo) -> datetime:
-    """The last second of a calendar day."""
+    """Return the last second of a calendar day."""
     return datetime.combine(day + _ONE, time(), timezone) - timedelta(seconds=1)
 
 
 @lru_cache(maxsize=100_000)
 def due_on(opened_on: date, days: int) -> date:
-    """The day that lies ``days`` business days after another."""
+    """Return the day that lies ``days`` business days after another."""
     day = opened_on
     while days:
         day += _ONE
@@ -60,7 +60,7 @@ def due_on(opened_on: date, days: int) -> date:
 
 @lru_cache(maxsize=100_000)
 def business_days(start: date, end: date) -> int:
-    """The business days after ``start`` up to ``end``; negative where ``end`` is the earlier one."""
+    """Return the business days after ``start`` up to ``end``; negative where ``end`` is the earlier one."""
     if end < start:
         return -business_days(end, start)
     return sum(is_business_day(start + number * _ONE) for number in range(1, (end - start).days + 1))

@@ -82,7 +82,7 @@ _NO_FILE_NAME = re.compile("[/\\\\\u202a-\u202e\u2066-\u2069\ufffe\uffff]|\\$\\{
 
 
 def kind_of_media_type(media_type: str) -> FileKind:
-    """The file kind that a media type such as ``audio/mpeg`` stands for."""
+    """Return the file kind that a media type such as ``audio/mpeg`` stands for."""
     lowered = media_type.lower()
     if lowered == "application/pdf":
         return FileKind.PDF
@@ -161,7 +161,7 @@ class EvidenceRequest(RequestModel):
 
 
 def object_key(evidence_id: UUID, file_name: str, requested_at: datetime) -> str:
-    """The key of an evidence record's file in the bucket.
+    """Return the key of an evidence record's file in the bucket.
 
     ``evidences/YYYY/MM/DD/<evidence id>/<file name>``, by the day (UTC) on which it was requested: a listing
     of the days since the last one finds all that can be new. The sale is not named, because sale ids are

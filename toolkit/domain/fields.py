@@ -47,7 +47,7 @@ _cpf = CPF()
 
 
 def invalid(kind: str, reason: str) -> PydanticCustomError:
-    """A validation error whose text is ``reason``; ``kind`` is its stable name in counts and tables."""
+    """Return a validation error whose text is ``reason``; ``kind`` is its stable name in counts and tables."""
     return PydanticCustomError(kind, reason)
 
 
@@ -63,7 +63,7 @@ def _text(value: Any) -> str:
 
 
 def required_text(value: Any) -> str:
-    """The trimmed text of a required field, or the reason why it is none."""
+    """Return the trimmed text of a required field, or the reason why it is none."""
     trimmed = _text(value)
     if not trimmed:
         raise invalid("empty", "Must not be empty")
@@ -71,7 +71,7 @@ def required_text(value: Any) -> str:
 
 
 def optional_text(value: Any) -> str | None:
-    """The trimmed text of an optional field; blank is absent."""
+    """Return the trimmed text of an optional field; blank is absent."""
     return None if value is None else _text(value) or None
 
 
@@ -165,7 +165,7 @@ def _check_installation(value: Any) -> str:
 
 
 def in_json_schema(rule: str, *, optional: bool = False, **keywords: Any) -> WithJsonSchema:
-    """A field's rule as JSON Schema, as far as JSON Schema can say it; ``rule`` says the rest to people."""
+    """Return a field's rule as JSON Schema, as far as JSON Schema can say it; ``rule`` says the rest to people."""
     schema = {"type": "string", "description": rule, **keywords}
     return WithJsonSchema({"anyOf": [schema, {"const": ""}, {"type": "null"}]} if optional else schema)
 

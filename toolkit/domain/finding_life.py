@@ -22,7 +22,7 @@ class FindingStatus(StrEnum):
 
 
 def finding_id(code: str, *subject: str) -> UUID:
-    """The id of a finding: of a sale, its code and the sale id; of a file, also what tells the file.
+    """Return the id of a finding: of a sale, its code and the sale id; of a file, also what tells the file.
 
     The parts are joined by the unit separator, which neither a sale id nor a code can hold.
     """
@@ -30,7 +30,7 @@ def finding_id(code: str, *subject: str) -> UUID:
 
 
 def file_finding_ids(finding: IntegrityFinding) -> list[tuple[UUID, str | None]]:
-    """One id for each sale that the file concerns, with the sale; one without a sale where there is none.
+    """Return one id for each sale that the file concerns, with the sale; one without a sale where there is none.
 
     A file that several sales share is told by its contents, every other by the keys of its objects.
     """

@@ -31,7 +31,7 @@ class LogKeys:
         return wanted is None or any(key_id(key) == wanted for key in self.keys)
 
     def hashed(self, event: Mapping[str, Any], wanted: str | None) -> dict[str, Any]:
-        """The event (as JSON) as it is sealed with the key of this id, which must be here."""
+        """Return the event (as JSON) as it is sealed with the key of this id, which must be here."""
         if wanted is None:
             return dict(event)
         key = next(key for key in self.keys if key_id(key) == wanted).encode()
@@ -45,5 +45,5 @@ class LogKeys:
 
 
 def key_id(key: str) -> str:
-    """The name of a key, which says nothing of it."""
+    """Return the name of a key, which says nothing of it."""
     return hashlib.sha256(b"custody log key " + key.encode()).hexdigest()[:16]

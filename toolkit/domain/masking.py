@@ -21,5 +21,5 @@ def mask_cpf(cpf: str) -> str:
 
 
 def mask_text(text: str) -> str:
-    """The first character and three dots, so that a person can tell rows apart and no more."""
+    """Return the first character and three dots, so that a person can tell rows apart and no more."""
     return f"{text[:1]}..." if text else ""

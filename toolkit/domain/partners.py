@@ -22,7 +22,7 @@ class Scope(StrEnum):
 
 
 class UnassignedSales(StrEnum):
-    """Which partners may ask for a sale that names no partner."""
+    """The partners that may ask for a sale that names no partner."""
 
     ANY = "any"
     NONE = "none"
@@ -30,7 +30,7 @@ class UnassignedSales(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PartnerAccess:
-    """What a partner's request for upload credentials is bound by.
+    """The limits of a partner's request for upload credentials.
 
     ``partner`` is the one that the token names. Where it names none, the table of partners and subjects decides,
     and for a subject that the table has never known, the subject is the partner.
@@ -43,7 +43,7 @@ class PartnerAccess:
 
 
 def is_plain_name(name: str) -> bool:
-    """Whether a subject or partner may have this name: what people see is all there is, and it can be stored."""
+    """Tell whether a subject or partner may have this name: all of it is visible, and it can be stored."""
     return (
         bool(name.strip())
         and len(name) <= NAME_MAX

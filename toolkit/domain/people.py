@@ -6,7 +6,7 @@ from toolkit.domain.confusables import skeleton
 
 
 def person(name: str) -> str:
-    """The name without what two spellings of it may differ in; empty where nobody sees anything of it."""
+    """Return the name without case, accents and spaces, to compare spellings; empty where nothing is visible."""
     return skeleton(name)
 
 

@@ -105,13 +105,13 @@ WARNING_TEXTS: Final = {
 
 
 def oldest_birthdate(today: date) -> date:
-    """The first day that is not more than ``OLDEST_YEARS`` ago."""
+    """Return the first day that is not more than ``OLDEST_YEARS`` ago."""
     year = today.year - OLDEST_YEARS
     return date(year, 2, 28) if (today.month, today.day) == (2, 29) else today.replace(year=year)
 
 
 def warnings_for(client: Client, today: date) -> list[QualityWarning]:
-    """The data-quality warnings for an accepted client, as of ``today``."""
+    """Return the data-quality warnings for an accepted client, as of ``today``."""
     found = []
     if client.phone_number and client.phone_number[:2] not in AREA_CODES:
         found.append(QualityWarning.AREA_CODE_UNKNOWN)

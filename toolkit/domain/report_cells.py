@@ -12,5 +12,5 @@ SEPARATOR: Final = "|"
 
 
 def items(joined: str) -> list[str]:
-    """The items of a list in one cell; an empty cell is an empty list."""
+    """Return the items of a list in one cell; an empty cell is an empty list."""
     return joined.split(SEPARATOR) if joined else []

@@ -46,7 +46,7 @@ def parse(model: type[M], body: Mapping[str, Any]) -> M:
 
 
 def invalid_fields(error: ValidationError) -> list[InvalidField]:
-    """The contract's reading of a pydantic error: one entry per field, none with its value."""
+    """Return the contract's reading of a pydantic error: one entry per field, none with its value."""
     found: dict[str, InvalidField] = {}
     for detail in error.errors(include_url=False, include_context=False):
         name = ".".join(str(part) for part in detail["loc"])

@@ -108,7 +108,7 @@ def evidence_state(
     expired: bool | None,
     vanished: bool = False,
 ) -> EvidenceState:
-    """The stage of a record, derived from the facts about its object.
+    """Return the stage of a record, derived from the facts about its object.
 
     ``size`` is in bytes, ``None`` where no object lies under the record's key; ``kind`` is by the bytes,
     ``None`` where they were not examined yet; ``damaged`` stands for every fault that a verification of the

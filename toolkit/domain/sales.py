@@ -25,7 +25,7 @@ _DAY_FIRST = re.compile(r"^([0-9]{2})/([0-9]{2})/([0-9]{4})")
 
 
 def is_possible_sale_id(sale_id: str) -> bool:
-    """Whether a sale can have this id at all: no database is asked about what it cannot store."""
+    """Tell whether a sale can have this id: one that no database can store is not looked up."""
     return 0 < len(sale_id) <= SALE_ID_MAX and not UNSTORABLE.search(sale_id)
 
 

@@ -19,7 +19,7 @@ _SECRET_VALUE: Final = re.compile(
 
 
 def looks_secret(name: str, value: Any) -> bool:
-    """Whether a parameter's name says that it is a secret, or a text anywhere in its value does."""
+    """Tell whether a parameter's name says that it is a secret, or a text anywhere in its value does."""
     if isinstance(value, dict):
         return any(looks_secret(str(key), item) for key, item in value.items()) or looks_secret(name, "")
     if isinstance(value, (list, tuple)):

@@ -70,12 +70,12 @@ _MPEG_HERTZ: Final = {3: (44100, 48000, 32000), 2: (22050, 24000, 16000), 0: (11
 
 
 def kind_of_bytes(head: bytes) -> FileKind:
-    """The file kind of a file that starts with ``head`` (``SIGNATURE_BYTES``, or all where it is shorter)."""
+    """Return the kind of a file that starts with ``head`` (``SIGNATURE_BYTES`` bytes, or the whole file)."""
     return kind_of_media_type(media_type_of_bytes(head))
 
 
 def media_type_of_bytes(head: bytes) -> str:
-    """The media type of a file that starts with ``head``, ``UNKNOWN`` where none is recognised."""
+    """Return the media type of a file that starts with ``head``, ``UNKNOWN`` where none is recognised."""
     for signature, media_type in _AT_START:
         if head.startswith(signature):
             return media_type
@@ -120,7 +120,7 @@ def _two_frames(head: bytes, frame_length: FrameLength) -> bool:
 
 
 def mpeg_frame_length(header: bytes) -> int | None:
-    """Bytes in the MPEG audio frame (layers I to III) that starts with ``header``, ``None`` where none starts."""
+    """Return the size of the MPEG audio frame (layers I to III) that starts with ``header``, else ``None``."""
     if len(header) < 4 or header[0] != 0xFF or header[1] & 0xE0 != 0xE0:
         return None
     version, layer = header[1] >> 3 & 3, 4 - (header[1] >> 1 & 3)
@@ -136,7 +136,7 @@ def mpeg_frame_length(header: bytes) -> int | None:
 
 
 def adts_frame_length(header: bytes) -> int | None:
-    """Bytes in the AAC frame that starts with ``header``, ``None`` where none starts."""
+    """Return the size of the AAC frame that starts with ``header``, else ``None``."""
     if len(header) < 7 or header[0] != 0xFF or header[1] & 0xF6 != 0xF0 or header[2] >> 2 & 15 > 12:
         return None
     length = (header[3] & 3) << 11 | header[4] << 3 | header[5] >> 5

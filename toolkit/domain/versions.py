@@ -11,12 +11,12 @@ from toolkit.domain.rules import COMBINED, GROUP_RULES, REASON_OF, REPLACED_BY_C
 
 
 def toolkit_version() -> str:
-    """The version of this toolkit."""
+    """Return the version of this toolkit."""
     return version("evidence-toolkit")
 
 
 def rules_fingerprint() -> str:
-    """Twelve hexadecimal digits over the rules as data."""
+    """Return twelve hexadecimal digits over the rules as data."""
     groups = {
         group: [[requirement.accepts, requirement.only_with_separate_payer] for requirement in requirements]
         for group, requirements in GROUP_RULES.items()

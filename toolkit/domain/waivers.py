@@ -48,16 +48,16 @@ class Waiver:
     revoked_reason: str | None = None
 
     def holds(self, day: date) -> bool:
-        """Whether findings are waived by it on this day; a revoked one waives nothing."""
+        """Tell whether it waives findings on this day; a revoked one waives nothing."""
         return self.revoked_at is None and self.request.start <= day < self.request.end
 
     def days_left(self, day: date) -> int:
-        """The days until it ends."""
+        """Return the days until it ends."""
         return (self.request.end - day).days
 
 
 def read_waiver(given: Mapping[str, Any], *, today: date) -> tuple[WaiverRequest | None, list[str]]:
-    """The waiver that these fields describe, or everything that is wrong with them."""
+    """Return the waiver that these fields describe, or everything that is wrong with them."""
     unknown = [f"{name} is no field of a waiver" for name in given if name not in FIELDS]
     texts = {name: _text(given.get(name)) for name in FIELDS}
     wrong = unknown + _wrong_texts(texts)

@@ -1,4 +1,4 @@
-"""Who is signed in to this machine."""
+"""Name the account that is signed in to this machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pwd
 
 
 def signed_in_account() -> str:
-    """The name of the account that this process runs under, whatever the environment says about it."""
+    """Return the name of the account that this process runs under, whatever the environment says about it."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

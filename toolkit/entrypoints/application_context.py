@@ -37,7 +37,7 @@ class ApplicationContext:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> ApplicationContext:
-        """The application that the environment describes; nothing is opened yet."""
+        """Return the application that the environment describes; nothing is opened yet."""
         return cls(Settings.from_environment(environ))
 
     @cached_property
@@ -67,7 +67,7 @@ class ApplicationContext:
 
     @cached_property
     def service_map(self) -> ServiceMap | None:
-        """How the service's data are read, where they are not in the contract's own tables."""
+        """The mapping of the service's tables; ``None`` where they are the contract's own."""
         return None if self.settings.service_map is None else load_map(self.settings.service_map)
 
     @cached_property
@@ -85,11 +85,11 @@ class ApplicationContext:
 
     @property
     def credentials_folder(self) -> Path:
-        """Where notebooks leave upload credentials; they do not stay there longer than they are valid."""
+        """The folder of the upload credentials that notebooks request; expired ones are removed from it."""
         return self.settings.home / "credentials"
 
     def file_store(self, target: str) -> FileStore:
-        """The folder, or the prefix of a bucket, that ``target`` names."""
+        """Return the folder, or the prefix of a bucket, that ``target`` names."""
         from toolkit.storage.bucket import access_settings
         from toolkit.storage.file_store import open_store
 

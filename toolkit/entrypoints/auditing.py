@@ -61,7 +61,7 @@ def audit(
 
 
 def deadlines_of(application: ApplicationContext) -> Deadlines:
-    """The deadlines of the settings, in their time zone."""
+    """Return the deadlines of the settings, in their time zone."""
     return Deadlines(application.settings.timezone, application.settings.deadlines)
 
 

@@ -52,7 +52,7 @@ class ServiceHealth:
 
 
 def service_health(settings: Settings) -> Sequence[ServiceHealth]:
-    """The database and the bucket that ``settings`` name, each asked once."""
+    """Return the database and the bucket that ``settings`` name, each asked once."""
     home = settings.home
     postgres, s3 = embedded.statuses(home)
     return (
@@ -80,7 +80,7 @@ def _embedded(service: str, status: ServiceStatus, home: Path) -> ServiceHealth:
 
 
 def _unusable(home: Path) -> str | None:
-    """The reason why no service could start in ``home``, which may not exist yet."""
+    """Return the reason why no service could start in ``home``, which may not exist yet."""
     try:
         embedded.require_installed()
     except NotInstalled as error:
@@ -118,7 +118,7 @@ def _shared_database(url: str, settings: Settings) -> ServiceHealth:
 
 
 def _asked(health: ServiceHealth, database: Database, settings: Settings) -> ServiceHealth:
-    """The health with what the database itself says."""
+    """Return the health with what the database itself says."""
     found: str | None = None
     try:
         with database.transaction() as connection:

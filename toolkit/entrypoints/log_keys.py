@@ -19,7 +19,7 @@ FILE: Final = "custody-log.key"
 
 
 def log_keys(settings: Settings) -> LogKeys:
-    """The keys that these settings lead to."""
+    """Return the keys that these settings lead to."""
     if settings.log_keys:
         return LogKeys(settings.log_keys)
     path = settings.home / FILE

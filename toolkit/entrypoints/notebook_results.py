@@ -15,7 +15,7 @@ RESULT_TYPE: Final = "application/vnd.evidence-toolkit+json"
 
 
 def results_of(notebook: NotebookNode) -> tuple[dict[str, Any], ...]:
-    """The results that an executed notebook holds, in the order of its cells."""
+    """Return the results that an executed notebook holds, in the order of its cells."""
     return tuple(
         dict(output.data[RESULT_TYPE])
         for cell in notebook.cells

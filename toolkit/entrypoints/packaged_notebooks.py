@@ -37,7 +37,7 @@ class PackagedNotebook:
 
 
 def is_installed(notebook: Path) -> bool:
-    """Whether the notebook lies in an installation, where nothing is written beside it."""
+    """Tell whether the notebook lies in an installation, where nothing is written beside it."""
     return not _in_checkout() and notebook in [each.path for each in packaged_notebooks().values()]
 
 
@@ -47,7 +47,7 @@ def _in_checkout() -> bool:
 
 @cache
 def packaged_notebooks() -> dict[str, PackagedNotebook]:
-    """Every notebook of the toolkit by its name, in the order of their numbers.
+    """Return every notebook of the toolkit by its name, in the order of their numbers.
 
     Raises:
         NotebookFailed: the installation lacks them.
@@ -63,7 +63,7 @@ def packaged_notebooks() -> dict[str, PackagedNotebook]:
 
 
 def find_notebook(named: str) -> Path:
-    """The notebook that ``named`` means: a file, or else a packaged notebook by its name.
+    """Return the notebook that ``named`` means: a file, or else a packaged notebook by its name.
 
     A packaged notebook is also found as ``notebooks/NAME.ipynb``, its path in a checkout.
 

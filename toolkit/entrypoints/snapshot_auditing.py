@@ -63,7 +63,7 @@ def _opened(application: ApplicationContext, engine: EngineName, scratch: Path) 
 
 
 def _path(store: FileStore, file: File, cache: Path, engine: EngineName) -> str:
-    """The place where the engine reads the file: this machine's copy, or, for Spark, the store itself."""
+    """Return the place where the engine reads the file: this machine's copy, or, for Spark, the store itself."""
     if engine is EngineName.SPARK and "://" in store.address:
         return f"{store.address.rstrip('/')}/{file.name}"
     return str(store.local(file.name, cache))

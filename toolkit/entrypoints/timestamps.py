@@ -16,7 +16,7 @@ _TIME: Final = re.compile(rf"{_DAY.pattern}[ T]\d{{2}}:\d{{2}}.*", re.ASCII)
 
 
 def parse_timestamp(text: str, *, timezone: ZoneInfo, now: datetime) -> datetime:
-    """A past moment; without an offset it is in ``timezone``.
+    """Return a past moment; without an offset it is in ``timezone``.
 
     A bare date is the end of that day, so that all that was seen on it counts; today is now.
 

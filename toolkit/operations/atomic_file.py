@@ -28,7 +28,7 @@ class Draft:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Draft]:
-    """A draft that takes the place of ``path`` at the end of the block where it is complete, and else goes away.
+    """Open a draft that replaces ``path`` at the end of the block if it is complete, and is removed if it is not.
 
     What a kill leaves of a draft is overwritten by the next one.
 
@@ -52,7 +52,7 @@ def atomic_file(path: Path) -> Iterator[Draft]:
 
 
 def _opened(draft: Path, path: Path) -> int:
-    """The draft, locked and empty."""
+    """Return the draft, locked and empty."""
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:

@@ -42,7 +42,7 @@ class PrivateFolder:
 
 
 def _locked_folder(parent: Path) -> tuple[Path, FileLock]:
-    """A new folder in ``parent``; one that somebody took for a leftover before it was locked is given up."""
+    """Return a new locked folder in ``parent``; one that somebody removed before it was locked is replaced."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
         lock = FileLock(path / _LOCK)

@@ -123,7 +123,7 @@ class PartnerClient:
         raise ServiceUnavailable(f"The service at {self.base_url} does not answer; try again later.")
 
     def _send(self, method: str, path: str, body: Mapping[str, Any]) -> urllib3.BaseHTTPResponse | None:
-        """The answer, or ``None`` where the request never left."""
+        """Return the answer, or ``None`` where the request never left."""
         try:
             return self._pool.request(
                 method,
@@ -168,7 +168,7 @@ class PartnerClient:
 
 
 def _segment(sale_id: str) -> str:
-    """The sale id as one segment of a path; dots alone would be taken for a step up or down."""
+    """Return the sale id as one segment of a path; dots alone would be taken for a step up or down."""
     return quote(sale_id, safe="") if sale_id.strip(".") else "%2E" * len(sale_id)
 
 

@@ -77,11 +77,11 @@ class MultipartForm:
         return f"multipart/form-data; boundary={self._boundary}"
 
     def length(self, size: int) -> int:
-        """Bytes in the request's body when the file has ``size``."""
+        """Return the number of bytes in the request's body when the file has ``size``."""
         return len(self._before) + size + len(self._after)
 
     def body(self, file: BinaryIO, size: int, sent: Callable[[int], None]) -> Iterator[bytes]:
-        """The request's body, a chunk at a time; ``sent`` is told the bytes of the file as they go.
+        """Yield the request's body, a chunk at a time; ``sent`` is told the bytes of the file as they go.
 
         Raises:
             UnreadableFile: the file has no longer ``size`` bytes; the body stays without its end, so that no

@@ -18,7 +18,7 @@ LONGEST_PAUSE: Final = 30.0
 
 
 def pauses() -> Iterator[float]:
-    """The seconds before each further attempt."""
+    """Yield the seconds before each further attempt."""
     seconds = FIRST_PAUSE
     for _ in range(ATTEMPTS - 1):
         yield seconds * random.uniform(0.5, 1)  # noqa: S311  # spreads retries, no secret
@@ -26,6 +26,6 @@ def pauses() -> Iterator[float]:
 
 
 def seconds_asked(response: urllib3.BaseHTTPResponse) -> float:
-    """The pause that an answer asks for (``Retry-After``), up to ``LONGEST_PAUSE``; 0 where it asks for none."""
+    """Return the seconds that an answer asks to wait (``Retry-After``), ``LONGEST_PAUSE`` at most, else 0."""
     asked = response.headers.get("Retry-After", "")
     return min(float(asked), LONGEST_PAUSE) if asked.isascii() and asked.isdigit() else 0

@@ -118,7 +118,7 @@ def partner_reports(
 
 
 def chosen(formats: Iterable[str]) -> tuple[str, ...]:
-    """The formats that these names stand for, in the order of ``FORMATS``.
+    """Return the formats that these names stand for, in the order of ``FORMATS``.
 
     Raises:
         InvalidInput: an unknown name, or none at all.

@@ -65,7 +65,7 @@ class Chart:
 
 
 def charts(result: AuditResult, language: Language) -> list[Chart]:
-    """What an audit found, in three pictures."""
+    """Return three charts of the results of an audit."""
     say = language.text
     statuses = told(STATUS_NAMES, language)
     rare = [reason for reason in (Reason.VANISHED, Reason.EXPIRY_UNKNOWN) if not result.missing[reason].any()]
@@ -105,7 +105,7 @@ def charts(result: AuditResult, language: Language) -> list[Chart]:
 
 
 def shares(result: AuditResult) -> tuple[Segment, ...]:
-    """All sales as one bar, by status."""
+    """Return all sales as one bar, by status."""
     counts = {
         Status.COMPLIANT.value: result.compliant,
         Status.INCOMPLETE.value: result.incomplete,
@@ -115,7 +115,7 @@ def shares(result: AuditResult) -> tuple[Segment, ...]:
 
 
 def _bars(table: pd.DataFrame, meanings: Mapping[str, str] | None = None) -> tuple[Bar, ...]:
-    """A bar for each row of a table of counts, whose first column names it; the longest has the full width."""
+    """Return a bar for each row of a table of counts, named by its first column; the longest is full width."""
     counts = table.set_index(table.columns[0])
     longest = int(counts.sum(axis=1).max())
     return tuple(
@@ -125,7 +125,7 @@ def _bars(table: pd.DataFrame, meanings: Mapping[str, str] | None = None) -> tup
 
 
 def segments(counts: Mapping[str, int], longest: int) -> tuple[Segment, ...]:
-    """Counts as one bar; ``longest`` is the count that has the full width."""
+    """Return counts as one bar; ``longest`` is the count that has the full width."""
     found, start = [], 0.0
     for code, count in counts.items():
         length = WIDTH * int(count) / longest if longest else 0.0

@@ -56,7 +56,7 @@ def write(report: Report, path: Path) -> None:
 
 
 def fingerprint(report: Report) -> str:
-    """The SHA-256 of the document, whether it is written or not: the same whenever the report is made."""
+    """Return the SHA-256 of the document, whether it is written or not: the same whenever the report is made."""
     digest = sha256()
     for piece in _text(report):
         digest.update(piece.encode())
@@ -78,7 +78,7 @@ def _text(report: Report) -> Iterator[str]:
 
 
 def summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
-    """Everything but the rows."""
+    """Return everything but the rows."""
     source = result.source
     return {
         "report": REPORT,

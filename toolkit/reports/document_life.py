@@ -25,7 +25,7 @@ _LIFE_MOMENTS: Final = ("firstSeen", "lastSeen", "openedAt", "dueAt")
 
 
 def life_summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
-    """The numbers: findings by status, what changed since the audit before, the trend and the scoreboard."""
+    """Return the findings by status, the changes since the audit before, the trend and the scoreboard."""
     changes = result.life.changes
     counted = None
     if changes is not None:
@@ -42,7 +42,7 @@ def life_summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
 
 
 def life_lists(result: AuditResult, timezone: ZoneInfo) -> dict[str, Iterator[str]]:
-    """The rows behind the numbers as JSON objects, each list one row at a time."""
+    """Return the rows behind the numbers as JSON objects, each list one row at a time."""
     today = result.as_of.astimezone(timezone).date()
     waivers = (waiver_as_json(each, today, timezone) for each in result.life.waivers)
     return {
@@ -54,17 +54,17 @@ def life_lists(result: AuditResult, timezone: ZoneInfo) -> dict[str, Iterator[st
 
 
 def finding_records(findings: pd.DataFrame, timezone: ZoneInfo) -> list[dict[str, Any]]:
-    """Each finding with its life, in the columns of ``toolkit.operations.judge.findings.living``."""
+    """Return each finding with its life, in the columns of ``toolkit.operations.judge.findings.living``."""
     return list(map(json.loads, _finding_rows(findings, timezone)))
 
 
 def fault_records(faults: pd.DataFrame, timezone: ZoneInfo) -> list[dict[str, Any]]:
-    """Each unusable file, in the columns of ``toolkit.operations.judge.audit.details.FAULTS``."""
+    """Return each unusable file, in the columns of ``toolkit.operations.judge.audit.details.FAULTS``."""
     return list(map(json.loads, _rows_with(faults, "since", timezone)))
 
 
 def changes_as_json(changes: Changes, trend: pd.DataFrame, timezone: ZoneInfo) -> dict[str, Any]:
-    """The ids of findings by what happened between two moments, and the days between them."""
+    """Return the ids of findings by what happened between two moments, and the days between them."""
     return {
         "from": iso_exact(changes.start, timezone),
         "to": iso_exact(changes.end, timezone),
@@ -74,12 +74,12 @@ def changes_as_json(changes: Changes, trend: pd.DataFrame, timezone: ZoneInfo) -
 
 
 def trend_records(trend: pd.DataFrame) -> list[dict[str, Any]]:
-    """One record a day: ``day``, ``present``, ``came``, ``went``."""
+    """Return one record a day: ``day``, ``present``, ``came``, ``went``."""
     return [row | {"day": row["day"].isoformat()} for row in records(trend)]
 
 
 def waiver_as_json(waiver: Waiver, today: date, timezone: ZoneInfo) -> dict[str, Any]:
-    """A waiver with its state on a day."""
+    """Return a waiver with its state on a day."""
     request = waiver.request
     return {
         "id": str(waiver.id),
@@ -101,7 +101,7 @@ def waiver_as_json(waiver: Waiver, today: date, timezone: ZoneInfo) -> dict[str,
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a table as JSON objects."""
+    """Return the rows of a table as JSON objects."""
     return [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False, name=None)]
 
 

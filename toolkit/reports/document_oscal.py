@@ -35,7 +35,7 @@ def write(report: Report, path: Path) -> None:
 
 
 def assessment_results(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
-    """The whole document."""
+    """Return the whole document."""
     moment = iso_exact(result.as_of, timezone)
     audit = uuid5(NAMESPACE, f"audit {result.source.database} {result.as_of.isoformat()} {result.partner or ''}")
     findings = result.life.findings

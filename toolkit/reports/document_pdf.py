@@ -57,7 +57,7 @@ def write(report: Report, path: Path) -> None:
 
 
 def _printable(value: Any) -> Any:
-    """The same content, every character that the fonts may lack replaced by a box."""
+    """Return the same content, every character that the fonts may lack replaced by a box."""
     if isinstance(value, str):
         return _UNPRINTABLE.sub(_STAND_IN, " ".join(value.split()))
     if isinstance(value, dict):
@@ -115,7 +115,7 @@ def _content(report: Report) -> dict[str, Any]:
 
 
 def _figures(report: Report) -> dict[str, int]:
-    """The figures on top."""
+    """Return the figures on top."""
     result, say = report.result, report.language.text
     if not result.open:
         return {}
@@ -207,10 +207,10 @@ def _sales(report: Report) -> Iterator[dict[str, Any]]:
 
 
 def _breaking(text: str) -> str:
-    """The same for each long word of a text."""
+    """Return the same for each long word of a text."""
     return " ".join(_breakable(word) for word in text.split())
 
 
 def _breakable(text: str) -> str:
-    """The text with places where a line may end, so that a long id stays in its column."""
+    """Return the text with places where a line may end, so that a long id stays in its column."""
     return "\u200b".join(text[at : at + _LONGEST] for at in range(0, len(text), _LONGEST))

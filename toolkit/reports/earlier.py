@@ -53,13 +53,13 @@ def keep_earlier(out: Path, names: Sequence[str], identity: Mapping[str, Any]) -
 
 
 def reports_in(folder: Path) -> list[Kept]:
-    """The reports in a folder and beneath it, the newest moment first."""
+    """Return the reports in a folder and beneath it, the newest moment first."""
     places = [folder, *sorted((folder / HISTORY).glob("*/"))]
     return sorted(_kept(folder, places), key=lambda each: each.as_of, reverse=True)
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """The manifest of a folder, ``None`` where there is none that can be understood."""
+    """Return the manifest of a folder, ``None`` where there is none that can be understood."""
     try:
         found: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         datetime.fromisoformat(found["asOf"])
@@ -70,7 +70,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 
 def digest(path: Path) -> str:
-    """The SHA-256 of a file."""
+    """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 

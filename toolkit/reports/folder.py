@@ -112,7 +112,7 @@ def _state(path: Path, recorded: str) -> FileState:
 
 
 def _identity(report: Report) -> dict[str, Any]:
-    """The contents of a report: two with the same are one, in other formats perhaps."""
+    """Return the contents of a report: two with the same are one, in other formats perhaps."""
     result = report.result
     as_of = iso_exact(result.as_of, report.timezone)
     return {"asOf": as_of, "partner": result.partner, "cpfShown": result.cpf_shown}
@@ -143,7 +143,7 @@ def _write_manifest(
 
 
 def _recorded(folder: Path) -> dict[str, str]:
-    """The digest of each file that the manifest names."""
+    """Return the digest of each file that the manifest names."""
     path = folder / MANIFEST
     try:
         files = json.loads(path.read_text(encoding="utf-8"))["files"]

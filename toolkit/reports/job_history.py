@@ -61,7 +61,7 @@ def _row(run: Any, zone: ZoneInfo) -> dict[str, Any]:
 
 
 def duration(run: Any) -> float | None:
-    """Seconds from the first start to the end, ``None`` where it did not end or never began."""
+    """Return the seconds from the first start to the end, ``None`` where it did not end or never began."""
     if run.started_at is None or run.ended_at is None:
         return None
     seconds: float = (run.ended_at - run.started_at).total_seconds()
@@ -69,7 +69,7 @@ def duration(run: Any) -> float | None:
 
 
 def _curve(runs: Sequence[Any]) -> dict[str, Any] | None:
-    """The durations of the last runs that are done, the oldest first, as points of a picture."""
+    """Return the durations of the last runs that are done, the oldest first, as points of a picture."""
     seconds = [found for run in runs if run.status == "done" and (found := duration(run)) is not None][:_TREND][
         ::-1
     ]

@@ -17,7 +17,7 @@ _encode: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def json_rows(table: pd.DataFrame, told: Mapping[str, Callable[[Any], Any]]) -> Iterator[str]:
-    """Each row as a JSON object; ``told`` has for a column the value of JSON that stands for one of its values."""
+    """Yield each row as a JSON object; ``told`` maps, by column, a value to its JSON value."""
     for start in range(0, len(table), _CHUNK):
         part = known(table.iloc[start : start + _CHUNK])
         template = ", ".join(f"{_encode(name).replace('%', '%%')}: %s" for name in part.columns)

@@ -38,12 +38,12 @@ class Language:
         self.translations = _catalogue(code)
 
     def text(self, message: str, **values: object) -> str:
-        """The English ``message`` in this language; ``%(name)s`` stands for a value."""
+        """Return the English ``message`` in this language; ``%(name)s`` stands for a value."""
         found = self.translations.gettext(message)
         return found % values if values else found
 
     def count(self, one: str, many: str, number: int, **values: object) -> str:
-        """The message that fits ``number``, which is ``%(number)s`` in it."""
+        """Return the message that fits ``number``, which is ``%(number)s`` in it."""
         found = self.translations.ngettext(one, many, number)
         return found % {"number": self.number(number), **values}
 
@@ -72,7 +72,7 @@ class Language:
 
 @cache
 def language(code: str) -> Language:
-    """The language of a code, in any case and with ``-`` or ``_``.
+    """Return the language of a code, in any case and with ``-`` or ``_``.
 
     Raises:
         InvalidInput: the toolkit has no such language.
@@ -85,7 +85,7 @@ def language(code: str) -> Language:
 
 
 def default_language(environ: Mapping[str, str] = os.environ) -> Language:
-    """The language of ``TOOLKIT_LANGUAGE``, else Portuguese where the locale is Portuguese, else English.
+    """Return the language of ``TOOLKIT_LANGUAGE``, else Portuguese where the locale is Portuguese, else English.
 
     Raises:
         InvalidInput: ``TOOLKIT_LANGUAGE`` names a language that the toolkit has not.

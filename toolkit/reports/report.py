@@ -32,10 +32,10 @@ class Report:
 
 
 def known(rows: pd.DataFrame) -> pd.DataFrame:
-    """The same rows, with ``None`` for everything that is not known."""
+    """Return the same rows, with ``None`` for everything that is not known."""
     return rows.astype(object).where(rows.notna(), None)
 
 
 def tuples(table: pd.DataFrame) -> Iterator[Any]:
-    """The rows of a table, their values as attributes."""
+    """Return the rows of a table, their values as attributes."""
     return table.itertuples(index=False)

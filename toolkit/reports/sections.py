@@ -47,12 +47,12 @@ class Section:
 
 
 def sections(report: Report, most: int) -> list[Section]:
-    """All lists in the order in which people act on them, with ``most`` rows each; one without rows is false."""
+    """Return all lists in the order in which people act on them, with at most ``most`` rows each."""
     return [make(report, most) for make in _ALL]
 
 
 def cell_text(cell: Cell, report: Report) -> str:
-    """A cell as people read it."""
+    """Return a cell as people read it."""
     language = report.language
     if cell is None:
         return ""
@@ -64,7 +64,7 @@ def cell_text(cell: Cell, report: Report) -> str:
 
 
 def findings(report: Report, most: int) -> Section:
-    """All findings with their lives."""
+    """Return all findings with their lives."""
     table = report.result.life.findings
     columns = _finding_columns(table.head(most), report)
     title = report.language.text("Findings")
@@ -72,7 +72,7 @@ def findings(report: Report, most: int) -> Section:
 
 
 def _finding_columns(table: pd.DataFrame, report: Report, *wanted: str) -> dict[str, Column]:
-    """The columns of findings by their headings: all of them, or those that are wanted."""
+    """Return the columns of findings by their headings: all of them, or those that are wanted."""
     say = report.language.text
     made: dict[str, tuple[str, Callable[[Any], str] | None]] = {
         say("Sale"): ("saleId", str),
@@ -93,7 +93,7 @@ def _finding_columns(table: pd.DataFrame, report: Report, *wanted: str) -> dict[
 
 
 def _cells(column: pd.Series[Any], word: Callable[[Any], str] | None) -> Column:
-    """The word for each value of a column, empty for what is not known; or its moments, where there is no word."""
+    """Return the word for each value of a column, empty where it is not known; for moments, the times."""
     if word is None:
         return pd.to_datetime(column, utc=True)  # type: ignore[return-value]  # read as a sequence
     values = column.astype(object).where(column.notna(), None).tolist()
@@ -102,7 +102,7 @@ def _cells(column: pd.Series[Any], word: Callable[[Any], str] | None) -> Column:
 
 
 def _owner(owner: str, report: Report) -> str:
-    """The partner by its name, or the team in words."""
+    """Return the partner by its name, or the team in words."""
     team = next((each for each in Owner if each == owner), None)
     return report.language.text(wording.OWNER_NAMES[team]) if team else owner
 
@@ -127,7 +127,7 @@ WAIVER: Final = ("Sale", "Partner", "Finding", "Reason", "Owner", "Approved by",
 def _listed(
     name: str, title: str, about: str, columns: dict[str, float], rows: Iterable[Sequence[Cell]], total: int
 ) -> Section:
-    """A section that is made row by row."""
+    """Return a section that is made row by row."""
     return Section(name, title, about, columns, list(zip(*rows, strict=True)) or [()] * len(columns), total)
 
 

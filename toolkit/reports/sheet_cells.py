@@ -39,7 +39,7 @@ Column = Callable[[pd.DataFrame, Report, str], Cells]
 
 
 def plain(rows: pd.DataFrame, report: Report, name: str) -> Cells:
-    """The values as they are: times in the report's zone, numbers, booleans, and texts."""
+    """Return the values as they are: times in the report's zone, numbers, booleans, and texts."""
     column = rows[name]
     if name in MOMENTS:
         return _times(column, report)
@@ -51,7 +51,7 @@ def plain(rows: pd.DataFrame, report: Report, name: str) -> Cells:
 
 
 def statuses(rows: pd.DataFrame, report: Report, name: str) -> Cells:
-    """The status in words, on its colour."""
+    """Return the status in words, on its colour."""
     codes = rows[name]
     styles = {Style.AMBER: Status.INCOMPLETE, Style.RED: Status.CONFLICT}
     masks = {style: (codes == status).to_numpy(dtype=bool) for style, status in styles.items()}
@@ -60,7 +60,7 @@ def statuses(rows: pd.DataFrame, report: Report, name: str) -> Cells:
 
 
 def listed(words: Mapping[str, str]) -> Column:
-    """Cells that have the word for each code of a list, a line a code."""
+    """Return cells that have the word for each code of a list, a line a code."""
 
     def cells(rows: pd.DataFrame, report: Report, name: str) -> Cells:  # noqa: ARG001  # as every column
         named = texts(rows[name]).dictionary_encode()
@@ -79,7 +79,7 @@ class Heading:
     make: Column = plain
 
     def cells(self, rows: pd.DataFrame, report: Report) -> Cells:
-        """The cells of these rows."""
+        """Return the cells of these rows."""
         return self.make(rows, report, self.column)
 
 
@@ -87,7 +87,7 @@ Table = Sequence[Heading]
 
 
 def fitting(name: str, cells: Cells) -> float:
-    """Characters that show a heading and these cells, up to ``WIDEST``."""
+    """Return the width, in characters, that shows a heading and these cells, up to ``WIDEST``."""
     if cells.style is Style.MOMENT:
         return 18.0
     lines = pc.list_flatten(pc.split_pattern(cells.texts.drop_null(), "\n"))
@@ -96,7 +96,7 @@ def fitting(name: str, cells: Cells) -> float:
 
 
 def values(column: Sequence[Cell], report: Report) -> Cells:
-    """A column of values of one kind, empty ones among them."""
+    """Return a column of values of one kind, empty ones among them."""
     if isinstance(column, pd.Series):
         return _times(column, report)
     some = next((cell for cell in column if cell is not None), "")
@@ -111,17 +111,17 @@ def values(column: Sequence[Cell], report: Report) -> Cells:
 
 
 def names(codes: Iterable[str]) -> dict[str, str]:
-    """The English names of codes."""
+    """Return the English names of codes."""
     return {str(code): CODES[code].name for code in codes}
 
 
 def text(value: str, style: Style) -> Cells:
-    """One cell."""
+    """Return one cell."""
     return Cells(pa.array([value], pa.string()), style=style)
 
 
 def texts(column: pd.Series[Any]) -> pa.StringArray:
-    """Texts that a workbook can hold; what is too long for a cell is cut, and ends with an ellipsis."""
+    """Return texts that a workbook can hold; what is too long for a cell is cut, and ends with an ellipsis."""
     found = pa.array(column.to_numpy(dtype=object), pa.string(), from_pandas=True)
     found = pc.if_else(pc.equal(found, ""), None, found)
     found = pc.replace_substring_regex(found, "[\ufffe\uffff]", "\ufffd")
@@ -132,7 +132,7 @@ def texts(column: pd.Series[Any]) -> pa.StringArray:
 
 
 def _times(column: pd.Series[Any], report: Report) -> Cells:
-    """The local time as a number of days; a workbook knows no offsets, and texts stand for what is too early."""
+    """Return the local time as a number of days, for a workbook knows no offsets; as text where too early."""
     local = column.dt.tz_convert(report.timezone).dt.tz_localize(None)
     moments = pa.Array.from_pandas(local, type=pa.timestamp("us"))
     days = pc.add(pc.divide(pc.cast(pc.cast(moments, pa.int64()), pa.float64()), _DAY), _EPOCH)

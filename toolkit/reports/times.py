@@ -19,7 +19,7 @@ def iso(moment: datetime, timezone: ZoneInfo) -> str:
 
 
 def iso_exact(moment: datetime, timezone: ZoneInfo) -> str:
-    """The same with the fraction of the second, where there is one: it names exactly this moment."""
+    """Return the same with the fraction of the second, where there is one: it names exactly this moment."""
     return moment.astimezone(timezone).isoformat()
 
 

@@ -32,14 +32,14 @@ _OFTEN: Final = 4
 
 
 def packed(document: Mapping[str, Any], rows: pd.DataFrame, timezone: ZoneInfo) -> str:
-    """A document with the rows as its ``columns``: base64 of deflated JSON, which means nothing in HTML."""
+    """Return a document with the rows as its ``columns``: base64 of deflated JSON, which means nothing in HTML."""
     deflate = zlib.compressobj(level=_LEVEL, wbits=-zlib.MAX_WBITS)
     parts = [deflate.compress(piece) for piece in _pieces(document, rows, timezone)]
     return base64.b64encode(b"".join([*parts, deflate.flush()])).decode()
 
 
 def _pieces(document: Mapping[str, Any], rows: pd.DataFrame, timezone: ZoneInfo) -> Iterator[bytes]:
-    """The JSON text, one column after the other, each in the form that takes the least room."""
+    """Yield the JSON text, one column after the other, each in the form that takes the least room."""
     yield _json(document).removesuffix(b"}") + b',"columns":['
     for place, name in enumerate(rows.columns):
         yield b"," * (place > 0) + _json({"name": str(name), **_column(rows[name], timezone)})

@@ -94,7 +94,7 @@ def write(report: Report, path: Path) -> None:
 
 @cache
 def template(name: str, code: str) -> Template:
-    """A template of the package in a language."""
+    """Return a template of the package in a language."""
     language = language_of(code)
     environment = Environment(
         loader=PackageLoader("toolkit.reports"),
@@ -148,7 +148,7 @@ def _context(report: Report) -> dict[str, Any]:
 
 
 def _section(section: Section, report: Report) -> dict[str, Any]:
-    """A list below the sales; sale ids and the figures of partners lead to the sales."""
+    """Return a list below the sales; sale ids and the figures of partners lead to the sales."""
     return {
         "name": section.name,
         "title": section.title,
@@ -172,7 +172,7 @@ def _cells(name: str, row: Sequence[Cell], report: Report) -> list[dict[str, Any
 
 
 def _links(name: str, row: Sequence[Cell], report: Report) -> dict[int, dict[str, Any]]:
-    """The filters that cells lead to, by their place."""
+    """Return the filters that cells lead to, by their place."""
     if name == "partners":
         own = {"partner": row[0]} if row[0] != report.language.text("no partner") else {"only": "no-partner"}
         return {
@@ -186,7 +186,7 @@ def _links(name: str, row: Sequence[Cell], report: Report) -> dict[int, dict[str
 
 
 def _with_deadlines(report: Report) -> pd.DataFrame:
-    """The rows and the compliant ones with a warning, each with its next deadline and its overdue findings."""
+    """Return the rows and the compliant sales with a warning, each with its next deadline and overdue findings."""
     findings = report.result.life.findings
     warned = report.result.warned
     rows = pd.concat([report.result.rows, warned], ignore_index=True) if len(warned) else report.result.rows
@@ -205,7 +205,7 @@ def _packed(report: Report) -> Markup:
 
 
 def _data(report: Report) -> dict[str, Any]:
-    """What the script of the page needs beside the sales: the words for their codes, and the files."""
+    """Return what the script of the page needs beside the sales: the words for codes, and the files."""
     result = report.result
     return {
         "language": report.language.code,
@@ -226,7 +226,7 @@ def _data(report: Report) -> dict[str, Any]:
 
 
 def _filters(report: Report) -> list[dict[str, Any]]:
-    """The choices above the grid: the name of a filter, its label, what it says when unused, and its values."""
+    """Return the filters above the grid: name, label, text when unused, and values."""
     say, result, words = report.language.text, report.result, _words(report.language)
     groups = {
         each: say("unknown") if each == UNKNOWN_GROUP else each
@@ -282,7 +282,7 @@ def _words(language: Language) -> dict[str, Any]:
 
 
 def _script_words(language: Language) -> Mapping[str, str]:
-    """The sentences of the script; names in braces stand for values."""
+    """Return the sentences of the script; names in braces stand for values."""
     say = language.text
     return {
         "all": say("{all} shown"),
@@ -310,14 +310,14 @@ def _script_words(language: Language) -> Mapping[str, str]:
 
 
 def asset(*names: str) -> Markup:
-    """Files that are part of the toolkit, to stand in the page as they are."""
+    """Return files that are part of the toolkit, to stand in the page as they are."""
     folder = files("toolkit.reports").joinpath("templates")
     text = "".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
     return Markup(f"\n{text}")  # noqa: S704  # our own files, and the policy names their hash
 
 
 def hashed(text: str) -> str:
-    """A text as a content policy names it."""
+    """Return a text as a content policy names it."""
     return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"
 
 

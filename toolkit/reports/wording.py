@@ -117,12 +117,12 @@ K = TypeVar("K", bound=str)
 
 
 def told(names: Mapping[K, str], language: Language) -> dict[str, str]:
-    """The names of codes in a language, by code."""
+    """Return the names of codes in a language, by code."""
     return {str(code): language.text(name) for code, name in names.items()}
 
 
 def headline(result: AuditResult, language: Language = ENGLISH) -> str:
-    """The answer in one sentence."""
+    """Return the answer in one sentence."""
     say, count = language.text, language.count
     if not result.sales:
         return say("No sale was known at this moment")
@@ -153,7 +153,7 @@ def headline(result: AuditResult, language: Language = ENGLISH) -> str:
 
 
 def notices(result: AuditResult, language: Language = ENGLISH, timezone: ZoneInfo = _TIMEZONE) -> list[str]:
-    """The facts that a reader must know before trusting the numbers."""
+    """Return the facts that a reader must know before trusting the numbers."""
     say, count = language.text, language.count
     found = []
     if result.source.embedded:
@@ -255,7 +255,7 @@ def _coverage_notices(result: AuditResult, language: Language) -> list[str]:
 
 
 def provenance(result: AuditResult, timezone: ZoneInfo, language: Language = ENGLISH) -> dict[str, str]:
-    """The source of the numbers, for those who have to vouch for them."""
+    """Return the source of the numbers, for those who have to vouch for them."""
     say, source, sync = language.text, result.source, result.source.last_sync
     return {
         say("As of"): language.moment(result.as_of, timezone),

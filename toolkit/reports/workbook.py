@@ -129,7 +129,7 @@ def _write_rows(
 
 
 def _sales(report: Report) -> Table:
-    """The columns of the rows, with the words for their codes."""
+    """Return the columns of the rows, with the words for their codes."""
     language = report.language
     types, codes = told(wording.TYPE_NAMES, language), told(sheet_cells.names([*CODES]), language)
     worded: dict[str, Callable[[pd.DataFrame, Report, str], Cells]] = {
@@ -164,7 +164,7 @@ def _missing(report: Report) -> Table:
 
 
 def _pieces(rows: pd.DataFrame) -> pd.DataFrame:
-    """One row a missing piece."""
+    """Return one row a missing piece."""
     lacking = rows.loc[rows["status"] == Status.INCOMPLETE]
     types, reasons = (
         pc.split_pattern(sheet_cells.texts(lacking[name]), SEPARATOR) for name in ("missing", "reasons")

@@ -108,7 +108,7 @@ def _written_phone(phone: str, random: Random) -> str:
 
 
 def write_xlsx(path: Path, people: Sequence[Person], wrong: Sequence[Person]) -> None:
-    """Numbers where Excel made numbers of them, so that CPF and CEP lost their zeros; real dates.
+    """Write a workbook as Excel leaves it: CPF and CEP as numbers without their leading zeros, and real dates.
 
     The first of ``wrong`` has no CPF, the others have one that fits no check digits.
     """
@@ -122,7 +122,7 @@ def write_xlsx(path: Path, people: Sequence[Person], wrong: Sequence[Person]) ->
 
 
 def _cells(column: Sequence[str | int | date]) -> Cells:
-    """Days and numbers as such; an empty text leaves its cell empty."""
+    """Return days and numbers as such; an empty text leaves its cell empty."""
     if any(isinstance(value, date) for value in column):
         days = [(value - _FIRST_DAY).days if isinstance(value, date) else None for value in column]
         return Cells(pa.array(days).cast(pa.string()), Form.NUMBER, Style.DAY)

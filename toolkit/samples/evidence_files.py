@@ -24,7 +24,7 @@ _MARK_BITS: Final = 32
 
 
 def pdf(title: str, lines: Sequence[str]) -> bytes:
-    """A PDF of one A4 page: ``title`` in large type, ``lines`` below it; Latin-1 text."""
+    """Return a PDF of one A4 page: ``title`` in large type, ``lines`` below it; Latin-1 text."""
     drawn = [f"BT /F1 18 Tf 72 770 Td ({_escaped(title)}) Tj ET", "0.6 w 72 758 m 523 758 l S"]
     drawn += [
         f"BT /F1 11 Tf 72 {730 - 18 * number} Td ({_escaped(line)}) Tj ET" for number, line in enumerate(lines)
@@ -59,7 +59,7 @@ def _escaped(text: str) -> str:
 
 
 def mp3(recording: str, title: str) -> bytes:
-    """A recording of ``recordings/`` with an ID3v2.3 tag that holds ``title`` (Latin-1) in front.
+    """Return a recording of ``recordings/`` with an ID3v2.3 tag that holds ``title`` (Latin-1) in front.
 
     Some of its frames come again at the end, others for each title, so that no two are heard alike.
     """
@@ -81,7 +81,7 @@ def _ending(audio: bytes, title: str) -> bytes:
 
 
 def photo(shade: int) -> bytes:
-    """A small PNG, as somebody sends it under the name of a PDF; ``shade`` (0 to 255) tells two apart."""
+    """Return a small PNG, as somebody sends it under the name of a PDF; ``shade`` (0 to 255) tells two apart."""
     width = height = 32
     row = b"\x00" + bytes((shade + column * 4) % 256 for column in range(width))
     chunks = (
@@ -97,7 +97,7 @@ def _png_chunk(name: bytes, data: bytes) -> bytes:
 
 
 def error_page(mark: str) -> bytes:
-    """The error page of a failed download, saved under the name of a recording."""
+    """Return the error page of a failed download, saved under the name of a recording."""
     return (
         "<!DOCTYPE html>\n<html lang='pt-BR'><head><meta charset='utf-8'><title>502</title></head>\n"
         f"<body><h1>Erro 502</h1><p>O arquivo não está disponível ({mark}).</p></body></html>\n"

@@ -80,7 +80,7 @@ def _write_manifest(path: Path, files: Iterable[SampleFile]) -> None:
 
 
 def manifest_row(file: SampleFile) -> dict[str, str]:
-    """The row that requests this file's upload, under the names of ``MANIFEST_COLUMNS``."""
+    """Return the row that requests this file's upload, under the names of ``MANIFEST_COLUMNS``."""
     media_type = _MEDIA_TYPE[KIND_OF[file.evidence_type]]
     values = (file.sale_id, file.name, media_type, media_type, str(file.evidence_type))
     return dict(zip(MANIFEST_COLUMNS, values, strict=True))

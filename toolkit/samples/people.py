@@ -106,7 +106,7 @@ def _person(external_id: str, number: int, random: Random) -> Person:
 
 
 def make_cpf(base: int) -> str:
-    """The CPF of 11 digits whose first nine are ``base``, with the check digits that belong to them."""
+    """Return the CPF of 11 digits whose first nine are ``base``, with the check digits that belong to them."""
     digits = [int(digit) for digit in f"{base:09d}"]
     for _ in range(2):
         weighted = sum(digit * weight for digit, weight in zip(digits, range(len(digits) + 1, 1, -1), strict=True))

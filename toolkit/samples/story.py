@@ -35,13 +35,13 @@ _SHORT_LIMITS: Final = UploadLimits(ttl_seconds=1, max_bytes=_MAX_BYTES)
 
 
 def registered_clients(database: Database, samples: Samples) -> dict[str, UUID]:
-    """The ids of the sample's clients in the database, by ``externalId``; the oldest where one is there twice."""
+    """Return the ids of the sample's clients in the database by ``externalId``, the oldest where there are two."""
     people = (*samples.csv_clients, *samples.xlsx_clients)
     return client_ids(database, [person.external_id for person in people])
 
 
 def send_unchecked(database: Database, bucket: Bucket, samples: Samples, folder: Path, clock: Clock) -> int:
-    """A partner's own software asks for credentials and sends whatever it has; how many files it sent."""
+    """Ask for credentials and send every file, as a partner's software does; return how many were sent."""
     known, sent = _records(database, samples), 0
     for file in _files(samples, Fate.UNUSABLE, Fate.WITHDRAWN):
         if _name(file) in known:
@@ -119,6 +119,6 @@ def _name(file: SampleFile) -> _Name:
 
 
 def _records(database: Database, samples: Samples) -> dict[_Name, StoredRecord]:
-    """The evidence records of the sample's sales, by the names of their files."""
+    """Return the evidence records of the sample's sales, by the names of their files."""
     found = stored_records(database, [sale.id for sale in samples.sales])
     return {(record.sale_id, record.file_name, record.evidence_type): record for record in found}

@@ -65,12 +65,12 @@ _NO_LOGIN: Final = (NoCredentialsError, PartialCredentialsError, CredentialRetri
 
 
 def status_of(error: ClientError) -> int:
-    """The HTTP status of an answer that refused."""
+    """Return the HTTP status of an answer that refused."""
     return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
 
 
 def shown_address(endpoint: str) -> str:
-    """The address of a server without user and password, which a profile of AWS may hold."""
+    """Return the address of a server without user and password, which a profile of AWS may hold."""
     return re.sub(r"(?<=://)[^/]*@", "", endpoint)
 
 

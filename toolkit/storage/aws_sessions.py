@@ -74,7 +74,7 @@ class Access:
         self.embedded = embedded
 
     def client(self, service: str) -> Any:
-        """A client with short time-outs and boto3's standard retries."""
+        """Return a client with short time-outs and boto3's standard retries."""
         config = Config(
             signature_version="s3v4" if service == "s3" else None,
             # Amazon names buckets in the host; other servers seldom have the host names for it.
@@ -98,7 +98,7 @@ class Access:
             ) from None
 
     def ambient(self) -> Session:
-        """The credentials of the environment, a profile or the machine, fresh where they renew themselves.
+        """Return the credentials of the environment, a profile or the machine, fresh where they renew themselves.
 
         Those of a user have no token.
         """
@@ -128,7 +128,7 @@ class SigningSessions:
         self._renew_from = datetime.min.replace(tzinfo=UTC)
 
     def session(self, until: datetime) -> Session:
-        """A session that is good until ``until``, or for as long as there is one.
+        """Return a session that is good until ``until``, or for as long as there is one.
 
         Raises:
             BucketUnavailable: the token service does not answer.

@@ -38,7 +38,7 @@ class Area:
         return (not self.prefixes or key.startswith(self.prefixes)) and not key.startswith(self.ignored)
 
     def within(self, prefix: str) -> list[str]:
-        """The prefixes to list for the keys with ``prefix``."""
+        """Return the prefixes to list for the keys with ``prefix``."""
         wanted = self.prefixes or ("",)
         return sorted({max(each, prefix, key=len) for each in wanted if _nested(each, prefix)})
 
@@ -88,7 +88,7 @@ class Bucket:
 
     @classmethod
     def open(cls, settings: Settings, clock: Clock = wall_clock) -> Bucket:
-        """The shared bucket where ``EVIDENCE_BUCKET`` names one, else the embedded one, started if need be.
+        """Return the shared bucket where ``EVIDENCE_BUCKET`` names one, else the embedded one, started if need be.
 
         Raises:
             EmbeddedServiceError: the embedded one cannot be started.
@@ -102,7 +102,7 @@ class Bucket:
         return cls(name, access_settings(settings), embedded=True, area=area, clock=clock)
 
     def presign_post(self, key: str, *, max_bytes: int, expires_at: datetime) -> UploadForm:
-        """A form that uploads one file of 1 to ``max_bytes`` bytes to ``key``, and nothing else.
+        """Return a form that uploads one file of 1 to ``max_bytes`` bytes to ``key``, and nothing else.
 
         The caller posts the fields, then ``acl=private``, then ``file`` (contract, section 3). A form lives to
         the whole second, and never longer than the temporary session that signs it: its ``expires_at`` may be
@@ -122,7 +122,7 @@ class Bucket:
         return UploadForm(self._form_url, fields, expires_at)
 
     def presign_get(self, key: str, seconds: int) -> str:
-        """An address under which anybody reads the object for that long, as a download."""
+        """Return an address under which anybody reads the object for that long, as a download."""
         with self._server.translated():
             return str(
                 self._client.generate_presigned_url(
@@ -133,14 +133,14 @@ class Bucket:
             )
 
     def seen(self, prefix: str = "", *, after: str = "") -> Iterator[list[ObjectSeen]]:
-        """The objects of the area with ``prefix`` in their keys that sort after ``after`` (as UTF-8), in pages."""
+        """Yield in pages the objects of the area with ``prefix`` whose keys sort after ``after`` (as UTF-8)."""
         with self._server.translated():
             for each in self.area.within(prefix):
                 for page in self._listing.pages(each, after):
                     yield [item for item in page if self.area.shows(item.key)] if self.area.ignored else page
 
     def head(self, key: str) -> ObjectSeen | None:
-        """The object under ``key`` as it is now, ``None`` where there is none."""
+        """Return the object under ``key`` as it is now, ``None`` where there is none."""
         with self._server.translated():
             try:
                 item = self._client.head_object(Bucket=self.name, Key=key)
@@ -162,7 +162,7 @@ class Bucket:
             return True  # the answer to each object tells
 
     def how_gone(self, key: str) -> GoneHow | None:
-        """How the object under ``key`` was deleted; ``None`` where there is one."""
+        """Return how the object under ``key`` was deleted; ``None`` where there is one."""
         with self._server.translated():
             try:
                 self._client.head_object(Bucket=self.name, Key=key)
@@ -200,7 +200,7 @@ class Bucket:
             return bytes(answer["Body"].read())
 
     def chunks(self, key: str, *, etag: str) -> Iterator[bytes]:
-        """All bytes of the object, as long as it is the version that was listed with ``etag``.
+        """Yield all bytes of the object, as long as it is the version that was listed with ``etag``.
 
         Raises:
             BucketError: there is no such object, or it was overwritten since.
@@ -238,7 +238,7 @@ class Bucket:
 
 
 def access_settings(settings: Settings) -> AwsSettings:
-    """The way to the S3 server of the settings: the shared one, or the embedded one, started if need be."""
+    """Return the access to the S3 server of the settings: a shared one, or the embedded one, which is started."""
     if settings.evidence_bucket is not None:
         return settings.aws
     access = embedded_services.bucket_access(settings.home)

@@ -71,7 +71,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """A connection whose work is committed at the end, or rolled back when an exception leaves.
+        """Open a connection whose work is committed at the end, or rolled back when an exception leaves.
 
         Raises:
             DatabaseUnavailable: nobody answers, or the connection broke.
@@ -82,7 +82,7 @@ class Database:
 
     @contextmanager
     def statement(self) -> Iterator[Connection]:
-        """A connection for a single statement, which is a transaction by itself; raises as ``transaction`` does.
+        """Open a connection for a single statement, a transaction by itself; raises as ``transaction`` does.
 
         It takes one round trip to the server; beginning and committing would take two more.
         """
@@ -91,7 +91,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
-        """A repeatable-read transaction: every statement in it sees the same moment."""
+        """Open a repeatable-read transaction: every statement in it sees the same moment."""
         with self._errors.translated(), self.engine.connect() as connection:
             connection = connection.execution_options(isolation_level="REPEATABLE READ")
             with connection.begin():
@@ -99,7 +99,7 @@ class Database:
 
     @contextmanager
     def raw(self) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
-        """The psycopg connection of a pooled session, for COPY; commit and roll back as in ``transaction``."""
+        """Open the psycopg connection of a pooled session, for COPY; commits and rolls back as ``transaction``."""
         with self.transaction() as connection:
             yield raw(connection)
 
@@ -109,7 +109,7 @@ class Database:
 
 
 def raw(connection: Connection) -> psycopg.Connection[tuple[object, ...]]:
-    """The psycopg connection beneath an SQLAlchemy one, inside the same transaction."""
+    """Return the psycopg connection beneath an SQLAlchemy one, inside the same transaction."""
     driver = connection.connection.driver_connection
     assert isinstance(driver, psycopg.Connection)
     return driver
@@ -141,7 +141,7 @@ _SERVICE_SCHEMA: Final = re.compile(rf"\b{SERVICE}\.|\"{SERVICE}\"\.")
 
 
 def _without_prepare_threshold(url: sa.URL) -> tuple[sa.URL, int | str | None]:
-    """The URL without ``prepare_threshold``, and that threshold, which psycopg takes as a number only.
+    """Return the URL without ``prepare_threshold``, and that threshold, which psycopg takes as a number only.
 
     Raises:
         SettingsError: it is neither ``none`` nor a number.

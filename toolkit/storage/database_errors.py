@@ -117,7 +117,7 @@ class ErrorTranslation:
         return DatabaseError(f"The database at {self._address} refused: {reason}{hint}")
 
     def _denied(self, said: str, statement: str | None) -> DatabaseError:
-        """The object and the right that is missing, and who can give it."""
+        """Return the object and the right that is missing, and who can give it."""
         verb = _VERB.match(statement or "")
         right = f" (the statement needs {verb[1].upper()})" if verb and _OBJECT.search(said) else ""
         return DatabaseError(
@@ -139,7 +139,7 @@ class ErrorTranslation:
 
 
 def _place(error: psycopg.Error) -> str:
-    """Where a value did not fit, as far as PostgreSQL says it without the value."""
+    """Return the table and column of a value that did not fit, as far as PostgreSQL names them."""
     why = f": {_first_line(error)}" if error.sqlstate == "22001" else ""  # the others quote the value
     copied = _COPIED.search(error.diag.context or "")
     if copied is None:
@@ -149,7 +149,7 @@ def _place(error: psycopg.Error) -> str:
 
 
 def _state_at_connect(error: psycopg.Error) -> str:
-    """The SQLSTATE of a failed login: until a session exists, libpq hands on the server's words only."""
+    """Return the SQLSTATE of a failed login: until a session exists, libpq hands on the server's words only."""
     words = str(error)
     if "authentication failed" in words or "no pg_hba.conf entry" in words or 'FATAL:  role "' in words:
         return "28000"

@@ -1,4 +1,4 @@
-"""How the way to a database on another machine is protected, where the address does not say it itself."""
+"""Protect the connection to a database on another machine, where the address does not say how."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OWN_CERTIFICATES: Final = Path("~/.postgresql/root.crt")
 
 
 def protected(url: sa.URL) -> sa.URL:
-    """The address with what protects a login on another machine: TLS, a verified server, no readable password.
+    """Return the address, set to protect a login on another machine: TLS, a verified server, no readable password.
 
     Weaker ways are taken where the address names them itself (``sslmode``, ``require_auth``). The certificates of
     authorities are those of ``sslrootcert``, else the user's own for PostgreSQL, else the system's.

@@ -23,23 +23,23 @@ class FileStore(Protocol):
     """The target as a person wrote it."""
 
     def names(self) -> list[str]:
-        """The names of all files, in order."""
+        """Return the names of all files, in order."""
 
     def text(self, name: str) -> str:
-        """A small file as text."""
+        """Return a small file as text."""
 
     def put(self, name: str, draft: Path) -> None:
         """Move a finished local file to ``name``; it appears whole or not at all."""
 
     def local(self, name: str, cache: Path) -> Path:
-        """A local file with the contents of ``name``; ``cache`` takes a copy where it is not local already."""
+        """Return a local file with the contents of ``name``: a copy in ``cache`` where it is not local already."""
 
     def remove(self, name: str) -> None:
         """Remove the file."""
 
 
 def open_store(target: str, aws: AwsSettings, *, embedded: bool = False) -> FileStore:
-    """The store that ``target`` names.
+    """Return the store that ``target`` names.
 
     Raises:
         InvalidInput: ``target`` is no folder and no ``s3://`` address.
@@ -60,12 +60,12 @@ class FolderStore:
         self._folder = folder
 
     def names(self) -> list[str]:
-        """The names of all files, in order; drafts are hidden files."""
+        """Return the names of all files, in order; drafts are hidden files."""
         found = (path for path in self._folder.rglob("*") if path.is_file() and not path.name.startswith("."))
         return sorted(path.relative_to(self._folder).as_posix() for path in found)
 
     def text(self, name: str) -> str:
-        """A small file as text."""
+        """Return a small file as text."""
         text: str = self._read(lambda path: path.read_text(encoding="utf-8"), name)
         return text
 
@@ -78,7 +78,7 @@ class FolderStore:
         beside.rename(place)
 
     def local(self, name: str, cache: Path) -> Path:  # noqa: ARG002
-        """The file itself."""
+        """Return the file itself."""
         place: Path = self._read(lambda path: path.resolve(strict=True), name)
         return place
 
@@ -109,7 +109,7 @@ class S3Store:
             self._client = Access(aws, embedded=embedded).client("s3")
 
     def names(self) -> list[str]:
-        """The names of all objects, in order."""
+        """Return the names of all objects, in order."""
         with self._server.translated():
             pages = self._client.get_paginator("list_objects_v2").paginate(
                 Bucket=self._bucket, Prefix=self._prefix
@@ -118,7 +118,7 @@ class S3Store:
         return sorted(key.removeprefix(self._prefix) for key in keys)
 
     def text(self, name: str) -> str:
-        """A small object as text."""
+        """Return a small object as text."""
         with self._server.translated():
             return str(self._get(name).decode())
 
@@ -129,7 +129,7 @@ class S3Store:
         draft.unlink()
 
     def local(self, name: str, cache: Path) -> Path:
-        """A copy in ``cache``, fetched once: files of a snapshot never change."""
+        """Return a copy in ``cache``, fetched once: files of a snapshot never change."""
         place = cache / name
         if not place.exists():
             place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

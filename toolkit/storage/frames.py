@@ -20,7 +20,7 @@ _PARSE: Final = csv.ParseOptions(newlines_in_values=True)
 
 
 def read_arrow(connection: Connection, query: str, schema: pa.Schema) -> pa.Table:
-    """The rows of ``query`` as a table of ``schema``; an empty text stays apart from a null.
+    """Return the rows of ``query`` as a table of ``schema``; an empty text stays apart from a null.
 
     Raises:
         DatabaseError: a value does not fit the schema.
@@ -29,7 +29,7 @@ def read_arrow(connection: Connection, query: str, schema: pa.Schema) -> pa.Tabl
 
 
 def stream_arrow(connection: Connection, query: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The same rows, some at a time, in memory that does not grow with their number."""
+    """Yield the same rows, some at a time, in memory that does not grow with their number."""
     convert = csv.ConvertOptions(
         column_types={field.name: field.type for field in schema},
         strings_can_be_null=True,
@@ -55,7 +55,7 @@ def stream_arrow(connection: Connection, query: str, schema: pa.Schema) -> Itera
 
 
 def _joined(copy: psycopg.Copy) -> Iterator[bytes]:
-    """Many rows at a time; the server sends each in a message of its own."""
+    """Yield many rows at a time; the server sends each in a message of its own."""
     rows, size = [], 0
     for row in copy:
         rows.append(row)

@@ -30,7 +30,7 @@ _WRITTEN: Final = {"clients": "INSERT", "addresses": "INSERT", "sales": "INSERT,
 
 
 class As(StrEnum):
-    """What a role is for."""
+    """The purpose of a role."""
 
     OWNER = "owner"
     OPERATOR = "operator"
@@ -45,7 +45,7 @@ def grants(
     sources: Sequence[str] | None = None,
     written: Sequence[str] = (),
 ) -> list[str]:
-    """Statements that give ``role`` all that it needs for ``purpose``, and nothing else.
+    """Return the statements that give ``role`` all that it needs for ``purpose``, and nothing else.
 
     ``sources`` are the service's tables (quoted SQL names) that a service map reads, and ``written`` those that
     are written through its views, with the rights of their owner; ``None`` stands for the contract's own tables in
@@ -84,7 +84,7 @@ def _user(database: str, purpose: As, sources: Sequence[str] | None) -> Iterator
 
 
 def _history() -> Iterator[str]:
-    """Rights to write the toolkit's own tables: the least that keeps them append-only."""
+    """Yield the rights to write the toolkit's own tables: the least that keeps them append-only."""
     for table in tables.toolkit.sorted_tables:
         if table in tables.APPEND_ONLY:
             yield f"INSERT ON {table.fullname}"
@@ -98,7 +98,7 @@ def _history() -> Iterator[str]:
 
 
 def _schema_of(source: str) -> str:
-    """The schema of a table by its SQL name; one that names none is in ``public``."""
+    """Return the schema of a table by its SQL name; one that names none is in ``public``."""
     quoted = re.match(r'("(?:[^"]|"")*"|[^".]+)\.', source)
     return quoted[1] if quoted else tables.OWN_TABLES
 

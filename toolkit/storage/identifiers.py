@@ -13,7 +13,7 @@ _RANDOM_BYTES = 10
 
 
 def new_id() -> UUID:
-    """One id of this millisecond."""
+    """Return one id of this millisecond."""
     return UUID(bytes=new_ids(1).tobytes())
 
 

@@ -57,7 +57,7 @@ class Listing:
         self._ordinary = True
 
     def pages(self, prefix: str, after: str) -> Iterator[list[ObjectSeen]]:
-        """The objects whose keys start with ``prefix`` and sort after ``after`` (as UTF-8), in that order."""
+        """Yield the objects whose keys start with ``prefix`` and sort after ``after`` (as UTF-8), in order."""
         request = {"Bucket": self._bucket, "Prefix": prefix, "MaxKeys": PAGE, "EncodingType": "url"}
         if after:
             request["StartAfter"] = after
@@ -69,7 +69,7 @@ class Listing:
             request["ContinuationToken"] = token
 
     def _fetched(self, request: dict[str, Any]) -> _Page | None:
-        """A page read here; ``None`` where this server, or the way to it, needs boto3."""
+        """Return a page read here; ``None`` where this server, or the way to it, needs boto3."""
         if not self._ordinary:
             return None
         url = self._client.generate_presigned_url("list_objects_v2", request, ExpiresIn=_SIGNATURE_SECONDS)
@@ -99,7 +99,7 @@ _TOKEN: Final = re.compile("<NextContinuationToken>([^<]+)</NextContinuationToke
 
 
 def _read(answer: str) -> _Page | None:
-    """A page as columns: with encoded keys no markup can be inside of them, so no parser is needed.
+    """Return a page as columns: with encoded keys no markup can be inside of them, so no parser is needed.
 
     Raises:
         ValueError: it is not such a page.
@@ -116,7 +116,7 @@ def _read(answer: str) -> _Page | None:
 
 
 def _decoded(keys: list[str]) -> list[str]:
-    """The keys as they are; most hold no other escapes than those of our layout, which one pass takes.
+    """Return the keys as they are; most hold no other escapes than those of our layout, which one pass takes.
 
     An ampersand itself is encoded, so one that stands there begins XML's own escape of a quotation mark.
     """

@@ -1,4 +1,4 @@
-"""The clock that stamps what the toolkit saw, so that an answer about a past moment is final.
+"""Stamp observations with one clock for all processes, so that an answer about a past moment is final.
 
 Whoever writes an observation, a check or a withdrawal takes its time from here and holds the clock until the
 commit. So stamps never go back, whatever the clocks of the machines say, and no transaction commits what is older
@@ -34,7 +34,7 @@ AHEAD: Final = timedelta(minutes=5)
 
 
 def stamp(connection: Connection, now: Clock) -> datetime:
-    """The moment of what this transaction observed; others wait for its commit before they get theirs.
+    """Return the moment of what this transaction observed; others wait for its commit before they get theirs.
 
     Take it after every other lock and after reading from elsewhere. ``now`` is asked once the wait is over.
 
@@ -49,7 +49,7 @@ def stamp(connection: Connection, now: Clock) -> datetime:
 
 
 def final_moment(database: Database, now: Clock, as_of: datetime | None = None) -> datetime:
-    """The moment to judge, now or ``as_of``: everything that is stamped up to it is committed, and stays all.
+    """Return the moment to judge, now or ``as_of``, after which nothing more is stamped at or before it.
 
     Where the session can write nothing, the clock cannot be moved. Then the latest moment that is final is
     taken, if the one asked for is later.

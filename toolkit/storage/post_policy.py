@@ -31,7 +31,7 @@ def signed_fields(
     signed_at: datetime,
     expires_at: datetime,
 ) -> dict[str, str]:
-    """The form fields under the contract's names and in its order (contract, "Keys of ``fields``").
+    """Return the form fields under the contract's names and in its order (contract, "Keys of ``fields``").
 
     Every field that the contract's caller posts, ``acl`` among them, has its condition, as S3 demands; ``file``
     must have 1 to ``max_bytes`` bytes. ``expires_at`` counts to the whole second.

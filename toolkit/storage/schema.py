@@ -79,7 +79,7 @@ def is_current(database: Database, service_map: ServiceMap | None = None) -> boo
 
 
 def revision(connection: Connection) -> str | None:
-    """The version of schema ``audit`` in this database, ``None`` where there is none."""
+    """Return the version of schema ``audit`` in this database, ``None`` where there is none."""
     if not sa.inspect(connection).has_table(_VERSION_TABLE, schema=tables.AUDIT):
         return None
     version = sa.table(_VERSION_TABLE, sa.column("version_num"), schema=tables.AUDIT)
@@ -87,12 +87,12 @@ def revision(connection: Connection) -> str | None:
 
 
 def newest_revision() -> str:
-    """The version of schema ``audit`` that this toolkit was written for."""
+    """Return the version of schema ``audit`` that this toolkit was written for."""
     return max(_known_revisions())
 
 
 def _known_revisions() -> set[str]:
-    """All versions that there ever were: the name of a migration's file starts with it."""
+    """Return all versions that there ever were: the name of a migration's file starts with it."""
     return {path.name.partition("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*_*.py")}
 
 

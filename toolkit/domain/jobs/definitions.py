@@ -75,13 +75,13 @@ class Job:
     steps: tuple[Step, ...]
 
     def pause(self, failed_tries: int) -> timedelta:
-        """The pause before the next try of a step."""
+        """Return the pause before the next try of a step."""
         pause: timedelta = self.backoff * 2 ** (failed_tries - 1)
         return min(pause, timedelta(minutes=15))
 
 
 def read_jobs(document: Mapping[str, Any], zone: ZoneInfo) -> dict[str, Job]:
-    """The jobs of a parsed ``jobs.toml``, by name.
+    """Return the jobs of a parsed ``jobs.toml``, by name.
 
     Raises:
         SettingsError: naming the place and what is wrong there.
@@ -165,7 +165,7 @@ class _Table:
         self._known: list[str] = []
 
     def take(self, key: str, kind: type[T] | Callable[..., T], *default: Any) -> Any:
-        """The value of ``key``; the default where it is left out, an error where there is none."""
+        """Return the value of ``key``; the default where it is left out, an error where there is none."""
         self._known.append(key)
         if key not in self._left:
             if not default:

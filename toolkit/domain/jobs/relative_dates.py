@@ -18,7 +18,7 @@ _DAY: Final = timedelta(days=1)
 
 
 def _last_month(day: date) -> date:
-    """Any day of the month before."""
+    """Return any day of the month before."""
     return day.replace(day=1) - _DAY
 
 
@@ -41,14 +41,14 @@ def _month_end(day: date) -> date:
 
 
 def named_values(slot: datetime, zone: ZoneInfo) -> dict[str, str]:
-    """The names allowed between braces for a run of ``slot``: the dates above, and ``slot`` itself."""
+    """Return the names allowed between braces for a run of ``slot``: the dates above, and ``slot`` itself."""
     local = slot.astimezone(zone)
     dates = {name: counted(local.date()).isoformat() for name, counted in RELATIVE_DATES.items()}
     return {**dates, "slot": local.isoformat()}
 
 
 def filled(value: Any, names: dict[str, str], where: str) -> Any:
-    """The value with each ``{name}`` in its texts replaced; ``{{`` and ``}}`` stand for braces themselves.
+    """Return the value with each ``{name}`` in its texts replaced; ``{{`` and ``}}`` stand for braces themselves.
 
     Raises:
         SettingsError: a name that does not exist, or a brace without its pair; ``where`` tells the place.

@@ -22,7 +22,7 @@ _A_DAY_AND_A_SHIFT = timedelta(hours=27)
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When a job is due: five cron fields (minute, hour, day of month, month, day of week) in a zone."""
+    """The times of a job: five cron fields (minute, hour, day of month, month, day of week) in a zone."""
 
     expression: str
     zone: ZoneInfo
@@ -40,14 +40,14 @@ class Schedule:
             ) from None
 
     def between(self, after: datetime, until: datetime) -> Iterator[datetime]:
-        """The slots later than ``after``, up to ``until`` inclusive, in UTC."""
+        """Yield the slots later than ``after``, up to ``until`` inclusive, in UTC."""
         for slot in self._from(after):
             if slot > until:
                 return
             yield slot
 
     def latest(self, now: datetime) -> datetime | None:
-        """The slot that was due last, ``None`` where there never was any."""
+        """Return the slot that was due last, ``None`` where there never was any."""
         try:
             start = next(CronSim(self.expression, (now - _A_DAY_AND_A_SHIFT).astimezone(self.zone), reverse=True))
         except StopIteration:
@@ -58,7 +58,7 @@ class Schedule:
         return found
 
     def following(self, now: datetime) -> datetime:
-        """The slot that is due next."""
+        """Return the slot that is due next."""
         return next(self._from(now))
 
     def holds(self, moment: datetime) -> bool:

@@ -81,7 +81,7 @@ class _Commands(click.Group):
 @click.version_option(package_name="evidence-toolkit", message="%(version)s")
 @click.pass_context
 def _toolkit(ctx: click.Context, quiet: bool) -> None:
-    """Which sales lack the evidence that the contract demands, and why?
+    """Find the sales that lack the evidence that the contract demands, and say why.
 
     \b
     Without configuration everything runs on an embedded PostgreSQL and an embedded bucket

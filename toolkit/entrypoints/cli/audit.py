@@ -72,7 +72,7 @@ def _table(
     heading: str,
     meanings: dict[str, str],
 ) -> None:
-    """A table with its numbers aligned, and the meaning of each code after them."""
+    """Show a table with its numbers aligned, and the meaning of each code after them."""
     counts = [name for name in table.columns if name != key]
     rows = [
         [str(row[key]), *(f"{row[name]:,}" for name in counts), meanings.get(str(row[key]), "")]
@@ -84,7 +84,7 @@ def _table(
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The first and the last column start together, numbers end together."""
+    """Format one line: the first and the last column are left-aligned, numbers are right-aligned."""
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     return [
         "  ".join(

@@ -92,7 +92,7 @@ def asked_for(
 
 
 def past_moment(ctx: Context, text: str, option: str) -> datetime:
-    """The moment that an option names.
+    """Return the moment that an option names.
 
     Raises:
         click.BadParameter: it is no past moment.

@@ -109,5 +109,5 @@ def adopt(ctx: Context) -> int:
 
 
 def _folder(key: str) -> str:
-    """The folder of an object: the name of the file itself may be the name of a person."""
+    """Return the folder of an object: the name of the file itself may be the name of a person."""
     return f"{key.rpartition('/')[0]}/"

@@ -65,11 +65,11 @@ class Context:
         return Quiet() if self.quiet else ProgressBar(sys.stderr)
 
     def now(self) -> datetime:
-        """The time on the clock of the application."""
+        """Return the time on the clock of the application."""
         return self.application.clock()
 
     def today(self) -> date:
-        """The day in the time zone of the settings."""
+        """Return the day in the time zone of the settings."""
         return self.now().astimezone(self.settings.timezone).date()
 
     def close(self) -> None:
@@ -85,7 +85,7 @@ class Place(click.Path):
         super().__init__(path_type=Path, **rules)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path as click checks it.
+        """Return the path as click checks it.
 
         Raises:
             BadParameter: it is empty or holds a NUL character, or what click says of it.
@@ -101,7 +101,7 @@ pass_context = click.make_pass_decorator(Context)
 
 
 def print_json(document: Mapping[str, Any], *, one_line: bool = False) -> None:
-    """One JSON document on stdout, for machines."""
+    """Print one JSON document on stdout, for machines."""
     indent = None if one_line else 2
     click.echo(plain(json.dumps(document, ensure_ascii=False, indent=indent, default=_as_text)))
 
@@ -111,17 +111,17 @@ def _as_text(value: object) -> str:
 
 
 def show(text: str) -> None:
-    """A line of the result on stdout, for people."""
+    """Print a line of the result on stdout, for people."""
     click.echo(plain(text))
 
 
 def note(text: str) -> None:
-    """A line for people on stderr, where it does not mix with results."""
+    """Print a line for people on stderr, apart from the results."""
     click.echo(plain(text), err=True)
 
 
 def plain(text: str) -> str:
-    """The text with escapes for what would steer a terminal: names and headings come in files of other people.
+    """Return the text with control characters escaped: names in files could otherwise steer the terminal.
 
     They are JSON's, so that a JSON document stays the same document.
     """

@@ -162,7 +162,7 @@ def _holds(ctx: Context) -> Callable[[str], bool] | None:
 
 @contextmanager
 def _opened(ctx: Context, *, mapped: bool) -> Iterator[Database]:
-    """The database as it is, whether its schema fits or not."""
+    """Open the database as it is, whether its schema fits or not."""
     url = ctx.settings.database_url
     database = Database(url or embedded.database_url(ctx.settings.home), embedded=url is None, mapped=mapped)
     try:

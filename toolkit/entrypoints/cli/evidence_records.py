@@ -91,7 +91,7 @@ def _requester(record: EvidenceRecord) -> str:
 
 
 def record_as_json(record: EvidenceRecord, ctx: Context) -> dict[str, Any]:
-    """A record with its file and its withdrawal, and with the name of the file where it was asked for."""
+    """Return a record with its file and its withdrawal, and with the name of the file where it was asked for."""
     zone = ctx.settings.timezone
 
     def moment(value: datetime | None) -> str | None:

@@ -24,7 +24,7 @@ class CommandLine:
     """Runs commands of the toolkit for the steps of jobs."""
 
     def arguments(self, words: tuple[str, ...], parameters: Mapping[str, Any]) -> list[str]:
-        """The arguments of a command with these parameters.
+        """Return the arguments of a command with these parameters.
 
         Raises:
             SettingsError: there is no such command or parameter, or a value is of another type.
@@ -116,7 +116,7 @@ def _shown(parameter: click.Parameter) -> set[str]:
 
 
 def _texts(name: str, parameter: click.Parameter, value: Any) -> list[str]:
-    """The value as words of a command line, one each item of a list."""
+    """Return the value as words of a command line, one for each item of a list."""
     kinds: tuple[type, ...]
     several = parameter.multiple or parameter.nargs != 1
     if isinstance(parameter, click.Option) and parameter.is_flag:

@@ -1,4 +1,4 @@
-"""What the commands of ``toolkit job`` share: the jobs file, the log, the ways to people."""
+"""Give the commands of ``toolkit job`` the jobs file, the log and the channels of notices."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from toolkit.entrypoints.jobs.telling import Tell
 
 @dataclass(frozen=True)
 class Desk:
-    """What the commands of this group share."""
+    """The jobs file, the log and the channels of notices, each opened at first use."""
 
     ctx: Context
     form: LogForm = LogForm.TEXT
 
     @cached_property
     def settings(self) -> JobSettings:
-        """What the environment says about jobs."""
+        """The settings of jobs that the environment gives."""
         return JobSettings.from_environment(self.ctx.environ, self.ctx.settings)
 
     @cached_property

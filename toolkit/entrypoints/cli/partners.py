@@ -12,7 +12,7 @@ from toolkit.reports.times import readable
 
 @click.group()
 def partner() -> None:
-    """Which partner the subject of a token acts for, where the token does not name one itself.
+    """Keep the table of the partners that the subjects of tokens act for.
 
     \b
     A subject that was never added here is itself the partner. One that was revoked acts for

@@ -90,7 +90,7 @@ def demo(ctx: Context, out: Path, shared: bool) -> int:
 
 
 def _toolkit(environ: Mapping[str, str]) -> str:
-    """The name to type for this command: without an active environment the shell needs its path."""
+    """Return the name to type for this command: without an active environment the shell needs its path."""
     beside = Path(sys.executable).with_name("toolkit")
     found = shutil.which("toolkit", path=environ.get("PATH", ""))
     if not beside.exists() or (found is not None and Path(found).samefile(beside)):

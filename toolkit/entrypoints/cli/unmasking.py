@@ -10,7 +10,7 @@ from toolkit.entrypoints.account import signed_in_account
 
 
 def unmasking_for(asked: bool, reason: str, option: str) -> Unmasking | None:
-    """The unmasking that ``option`` asks for, by whoever is signed in.
+    """Return the unmasking that ``option`` asks for, by whoever is signed in.
 
     Raises:
         click.BadParameter: it is asked for without a reason.

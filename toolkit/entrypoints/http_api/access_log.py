@@ -72,7 +72,7 @@ class AccessLog:
 
 
 def new_request_id() -> str:
-    """A name for one request, a UUID. It guards nothing, so it need not wait for the system's random numbers."""
+    """Return a UUID that names one request. It is no secret, so ordinary random numbers serve."""
     return str(UUID(int=random.getrandbits(128), version=4))
 
 

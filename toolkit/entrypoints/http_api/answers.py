@@ -162,7 +162,7 @@ PROBLEMS: Final = {
 
 
 def answer(status: int, body: Answer, headers: Mapping[str, str] | None = None) -> Response:
-    """The response that carries ``body``."""
+    """Return the response that carries ``body``."""
     return Response(
         body.model_dump_json(by_alias=True),
         status,
@@ -172,7 +172,7 @@ def answer(status: int, body: Answer, headers: Mapping[str, str] | None = None) 
 
 
 def failure(status: int, message: str | None = None, headers: Mapping[str, str] | None = None) -> Response:
-    """The table's answer with this status; ``message`` and ``headers`` say more where there is more to say."""
+    """Return the table's answer with this status, or with a ``message`` and ``headers`` of its own."""
     problem = PROBLEMS[status]
     text = message or problem.message
     body = Unauthorized(message=text) if problem.body is Unauthorized else Failure(message=text, code=status)
@@ -180,11 +180,11 @@ def failure(status: int, message: str | None = None, headers: Mapping[str, str] 
 
 
 def retry_later(seconds: float) -> Response:
-    """The table's 429, with the whole seconds after which there is room again."""
+    """Return the table's 429, with the whole seconds after which the caller may send again."""
     return failure(429, headers={"Retry-After": str(max(math.ceil(seconds), 1))})
 
 
 def invalid(fields: Iterable[InvalidField], message: str | None = None) -> Response:
-    """The contract's 400; ``message`` where the contract has a case of its own for it."""
+    """Return the contract's 400; ``message`` where the contract has a case of its own for it."""
     errors = [InvalidFieldError(field=item.field, message=item.message) for item in fields]
     return answer(400, Invalid(message=message or PROBLEMS[400].message, code=400, invalid_fields_errors=errors))

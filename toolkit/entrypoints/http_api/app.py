@@ -41,7 +41,7 @@ Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 
 def create_app(backend: Backend, checks: TokenChecks) -> Starlette:
-    """The contract's HTTP interface over ``backend``, for bearers of tokens that pass ``checks``."""
+    """Return the contract's HTTP interface over ``backend``, for bearers of tokens that pass ``checks``."""
     endpoints = Endpoints(
         backend, Workers("operation", threads=THREADS, waiting=WAITING, seconds=OPERATION_SECONDS)
     )

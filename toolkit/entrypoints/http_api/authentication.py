@@ -1,4 +1,4 @@
-"""The bearer token, asked for before anything else is looked at (contract, "Authentication"), and quotas."""
+"""Check the bearer token and the quotas of a request before anything else (contract, "Authentication")."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NETWORK: Final = (1 << 64) - 1
 
 
 class Authentication:
-    """Lets a request through when its token is valid, and notes its bearer in the request's state.
+    """Lets a request pass when its token is valid, and notes its bearer in the request's state.
 
     Paths that do not exist are no exception: without a token nobody learns which ones do. ``open_paths``
     need none.
@@ -73,7 +73,7 @@ class Authentication:
         return retry_later(wait) if wait else None
 
     def _address(self, scope: Scope, headers: Headers) -> str:
-        """Who sends, as far as that is known: what a proxy says is believed where it is one that is trusted."""
+        """Return the sender's address; ``X-Forwarded-For`` counts where a trusted proxy sent it."""
         client = scope.get("client")
         address = str(client[0]) if client else ""
         if address in self._quotas.trusted_proxies:

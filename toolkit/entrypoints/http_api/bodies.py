@@ -34,7 +34,7 @@ CONTENT_TYPE: Final = "Content-Type"
 
 
 async def read_object(request: Request) -> dict[str, Any]:
-    """The JSON object that the request carries.
+    """Return the JSON object that the request carries.
 
     Raises:
         InvalidFields: the content type is another, or the body is not one JSON object; the one entry is named

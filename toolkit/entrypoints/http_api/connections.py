@@ -95,7 +95,7 @@ class Connection(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The next bytes begin a head."""
+        """Await the head of another request: the next bytes begin one."""
         self._stop()
         self._in_body = False
         super().on_message_complete()

@@ -33,7 +33,7 @@ class Endpoints:
     workers: Workers
 
     def routes(self) -> list[Route]:
-        """The paths with the one method that each accepts; another is answered with 405."""
+        """Return the paths with the one method that each accepts; another is answered with 405."""
         return [
             Route("/clients", self.register_client, methods=["POST"]),
             Route(SALE_EVIDENCES, self.request_upload, methods=["PUT"]),

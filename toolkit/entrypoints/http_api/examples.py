@@ -112,7 +112,7 @@ PROBES: Final[dict[str, Json]] = {
 
 
 def invalid(fields: Mapping[str, str], message: str = PROBLEMS[400].message) -> Json:
-    """A 400 with these fields and their reasons."""
+    """Return a 400 with these fields and their reasons."""
     errors = [{"field": name, "message": reason} for name, reason in fields.items()]
     return {"message": message, "code": 400, "invalidFieldsErrors": errors}
 
@@ -138,5 +138,5 @@ NOT_READY: Final[Json] = {
 
 
 def problem(kind: ErrorAnswer) -> Json:
-    """The body of a problem that lists no fields."""
+    """Return the body of a problem that lists no fields."""
     return {"message": kind.message} if kind.status == 401 else {"message": kind.message, "code": kind.status}

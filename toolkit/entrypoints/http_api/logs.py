@@ -74,7 +74,7 @@ def flush() -> None:
 
 
 def fault(error: BaseException) -> dict[str, str]:
-    """The kind and place of an error, without its text, which may repeat a caller's data.
+    """Return the kind and place of an error, without its text, which may repeat a caller's data.
 
     The text of the toolkit's own errors is made for people and holds nothing of the kind.
     """
@@ -100,7 +100,7 @@ def _line(event: str, **fields: Any) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """The innermost line of ours that was running, else the innermost of all."""
+    """Return the innermost line of ours that was running, else the innermost of all."""
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return "unknown"

@@ -65,7 +65,7 @@ shape of `Failure`. Repeating a registration registers again.
 
 
 def document() -> Json:
-    """The whole document, OpenAPI 3.1."""
+    """Return the whole document, OpenAPI 3.1."""
     return {
         "openapi": "3.1.0",
         "info": {"title": "Sales Partner Service", "version": version("evidence-toolkit"), "description": _ABOUT},
@@ -172,7 +172,7 @@ def _schemas() -> Json:
 
 
 def _described(schema: Json) -> Json:
-    """The schema with the contract's words on each field, instead of a title that only repeats its name."""
+    """Return the schema with the contract's words on each field, instead of a title that only repeats its name."""
     schema["description"] = examples.MODELS.get(schema["title"], schema.get("description", ""))
     meanings = examples.FIELDS.get(schema["title"], {})
     for name, field in schema.get("properties", {}).items():

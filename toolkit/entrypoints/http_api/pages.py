@@ -34,7 +34,7 @@ class Pages:
     """Texts that do not change while the server runs."""
 
     def routes(self) -> list[Route]:
-        """All need no token."""
+        """Return the routes; none of them needs a token."""
         templates = files("toolkit.entrypoints.http_api") / "templates"
         routes = [Route("/openapi.json", _text(json.dumps(document()), "application/json"))]
         for path, (name, media_type) in _FILES.items():

@@ -25,7 +25,7 @@ class Probes:
     workers: Workers
 
     def routes(self) -> list[Route]:
-        """Both need no token."""
+        """Return the routes; none of them needs a token."""
         return [Route("/health", self.health), Route("/ready", self.ready)]
 
     async def health(self, request: Request) -> Response:  # noqa: ARG002  # Starlette's signature

@@ -80,7 +80,7 @@ class SharedQuotas:
         return 0.0
 
     def _find(self, who: str, now: float) -> tuple[int, int, float]:
-        """The caller's number, its place in the file, and until when it is busy."""
+        """Return the caller's number, its place in the file, and until when it is busy."""
         digest = blake2b(who.encode("utf-8", "surrogateescape"), digest_size=12, key=self._secret).digest()
         name = int.from_bytes(digest[:8], "little")
         first = _SECRET_BYTES + int.from_bytes(digest[8:], "little") % _PLACES * _PLACE.size

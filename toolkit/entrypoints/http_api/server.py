@@ -28,7 +28,7 @@ _HOST: Final = re.compile(r"[0-9A-Za-z.:%_-]{1,253}")
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket at ``host`` and ``port``; 0 lets the system choose a free one.
+    """Return a socket at ``host`` and ``port``; 0 lets the system choose a free one.
 
     Raises:
         ToolkitError: the address is taken, not of this machine, or needs other rights.
@@ -49,7 +49,7 @@ def run(app: ASGIApp, listening: socket.socket) -> None:
 
 
 def server_of(app: ASGIApp) -> uvicorn.Server:
-    """The server, ready to run ``app``."""
+    """Return the server, ready to run ``app``."""
     config = uvicorn.Config(
         app,
         http=Connection,

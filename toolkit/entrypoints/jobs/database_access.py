@@ -24,13 +24,13 @@ class DatabaseAccess:
         self._application: ApplicationContext | None = None
 
     def database(self) -> Database:
-        """The database; raises as ``ApplicationContext.database`` does."""
+        """Return the database; raises as ``ApplicationContext.database`` does."""
         if self._application is None:
             self._application = ApplicationContext(self._settings)
         return self._application.database
 
     def once(self, call: Callable[[Database], T]) -> T:
-        """What ``call`` gives; after a failure the database is opened anew the next time."""
+        """Return what ``call`` returns; after a failure the database is opened anew the next time."""
         try:
             return call(self.database())
         except DatabaseUnavailable:
@@ -40,7 +40,7 @@ class DatabaseAccess:
     def with_retries(
         self, call: Callable[[Database], T], tries: int, pause: Callable[[int], timedelta], log: JobLog
     ) -> T:
-        """What ``call`` gives, after up to ``tries`` further ones while the database does not answer."""
+        """Return what ``call`` returns, with up to ``tries`` further attempts while no database answers."""
         for failed in range(1, tries + 1):
             try:
                 return self.once(call)

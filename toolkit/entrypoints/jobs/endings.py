@@ -1,4 +1,4 @@
-"""How a start of a job ends."""
+"""Name the ways in which a start of a job ends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Ended:
-    """How a start ended: for a failure with its code and reason."""
+    """The outcome of a start: of a failure with its code and reason."""
 
     outcome: Outcome
     run: RunRow | None = None

@@ -33,7 +33,7 @@ _CODES: Final[tuple[tuple[type[errors.ToolkitError], FailureCode], ...]] = (
 
 
 def failure_of(error: BaseException) -> tuple[FailureCode, str]:
-    """The code, and a reason for people: our own errors' words, of any other error only its kind."""
+    """Return the code, and a reason for people: our own errors' words, of any other error only its kind."""
     if _disk_is_full(error):
         return FailureCode.DISK_FULL, FAILURE_TEXTS[FailureCode.DISK_FULL]
     if isinstance(error, (SystemExit, KeyboardInterrupt)):
@@ -56,7 +56,7 @@ def _code(error: errors.ToolkitError) -> FailureCode:
 
 
 def _disk_is_full(error: BaseException) -> bool:
-    """Whether that is at the bottom of it; what a cell of a notebook met is known by its words only."""
+    """Tell whether a full disk is the cause; of an error in a notebook's cell only its words are known."""
     for each in _causes(error):
         if isinstance(each, OSError) and each.errno in _FULL:
             return True

@@ -1,4 +1,4 @@
-"""What every start does besides its own run: look for what was missed, mend, tell people, delete, measure."""
+"""Do what every start does beside its own run: find missed slots, mend folders, send notices, delete, measure."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Rounds:
         log.say("done before; its files have their final names now")
 
     def folder_of(self, job: Job) -> JobFolder:
-        """Where the files of a job are."""
+        """Return the folder of a job's files."""
         return JobFolder(self.settings.out, job.name, job.schedule.zone)
 
     def finish(self, database: Database) -> None:
@@ -99,7 +99,7 @@ class Rounds:
 
 
 def _staged_for(database: Database, job: Job, now: datetime) -> Iterable[datetime]:
-    """The slots whose run may be gone on with, so that what they staged is kept."""
+    """Yield the slots whose run may be gone on with, so that what they staged is kept."""
     open_states = {RunStatus.RUNNING, RunStatus.PUBLISHING}
     for run in recent_runs(database, job.name, limit=100):
         if run.status in open_states or (run.status == RunStatus.FAILED and now <= run.slot + job.late):

@@ -42,27 +42,27 @@ class JobFolder:
 
     @property
     def path(self) -> Path:
-        """Where everything of the job is."""
+        """The folder of the job."""
         return self.out / self.job
 
     def name(self, slot: datetime) -> str:
-        """The name of a slot's folder: its time in the zone of the office."""
+        """Return the name of a slot's folder: its time in the zone of the office."""
         return slot.astimezone(self.zone).strftime("%Y-%m-%dT%H%M%z")
 
     def final(self, slot: datetime) -> Path:
-        """Where the files of a run are when it is done."""
+        """Return the folder for the files of a run that is done."""
         return self.path / self.name(slot)
 
     def failed(self, slot: datetime) -> Path:
-        """Where somebody finds why a run failed."""
+        """Return the folder that says why a run failed."""
         return self.path / "failed" / self.name(slot)
 
     def staged(self, slot: datetime) -> Path:
-        """Where the starts of a run stage, each in its own folder."""
+        """Return the folder in which each start of a run has a folder for unfinished files."""
         return self.path / ".staged" / self.name(slot)
 
     def begin(self, slot: datetime, holder: UUID, done: Mapping[str, Files]) -> Staging:
-        """A folder for a start, with the files of the steps that earlier starts did."""
+        """Return a folder for a start, with the files of the steps that earlier starts did."""
         staging = Staging(self.staged(slot) / str(holder), self.final(slot))
         staging.path.mkdir(parents=True)
         for earlier in sorted(self.staged(slot).iterdir()):
@@ -137,7 +137,7 @@ class Staging:
     final: Path
 
     def begin(self, step: str) -> Path:
-        """An empty folder for a step to write into."""
+        """Return an empty folder for a step to write into."""
         part = self.path / f".{step}"
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir()
@@ -157,7 +157,7 @@ class Staging:
 
 
 def listed(folder: Path, base: Path) -> list[dict[str, Any]]:
-    """The files below ``folder`` by their names relative to ``base``, brought to the disk."""
+    """Return the files below ``folder`` by their names relative to ``base``, brought to the disk."""
     found = []
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.is_symlink():
@@ -170,7 +170,7 @@ def listed(folder: Path, base: Path) -> list[dict[str, Any]]:
 
 
 def holds_all(folder: Path, files: Files) -> bool:
-    """Whether the folder holds each of these files as it was listed."""
+    """Tell whether the folder holds each of these files as it was listed."""
     for file in files:
         path = folder / str(file["name"])
         if not path.is_file() or path.stat().st_size != file["bytes"]:

@@ -34,7 +34,7 @@ class JobLog:
     """stderr as it is now, where ``None``."""
 
     def of(self, *, job: str | None = None, slot: datetime | None = None, step: str | None = None) -> JobLog:
-        """The same log for a job and slot, or for a step of it."""
+        """Return the same log for a job and slot, or for a step of it."""
         return replace(
             self,
             job=self.job if job is None else job,

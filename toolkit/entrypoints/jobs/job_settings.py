@@ -1,4 +1,4 @@
-"""What the environment says about jobs."""
+"""Read the settings of jobs from the environment."""
 
 from __future__ import annotations
 

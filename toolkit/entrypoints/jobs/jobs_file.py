@@ -12,7 +12,7 @@ from toolkit.errors import SettingsError
 
 
 def load_jobs(file: Path, zone: ZoneInfo) -> dict[str, Job]:
-    """The jobs that the file defines, by name.
+    """Return the jobs that the file defines, by name.
 
     Raises:
         SettingsError: the file is not there, is no TOML, or defines something wrong.
@@ -29,7 +29,7 @@ def load_jobs(file: Path, zone: ZoneInfo) -> dict[str, Job]:
 
 
 def job_named(jobs: dict[str, Job], name: str) -> Job:
-    """The job of this name.
+    """Return the job of this name.
 
     Raises:
         SettingsError: there is none; the text names what comes closest.

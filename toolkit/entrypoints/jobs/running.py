@@ -152,7 +152,7 @@ class JobRun:
         return same and holds_all(staging.path, row.files)
 
     def _kept_parameters(self, step: PreparedStep) -> dict[str, Any]:
-        """The parameters as the history tells them: files under their final names."""
+        """Return the parameters as the history tells them: files under their final names."""
         return step.filled(self.folder.final(self.slot) / step.step.name)
 
     def _step(

@@ -34,18 +34,18 @@ class Installation:
 
     @classmethod
     def of(cls, jobs: Mapping[str, Job], job_settings: JobSettings, settings: Settings) -> Installation:
-        """The installation that this process belongs to."""
+        """Return the installation that this process belongs to."""
         program = Path(sys.executable).with_name("toolkit")
         return cls(jobs, str(program), job_settings.file, settings.home, job_settings.out, settings.timezone.key)
 
     def command(self, job: Job) -> list[str]:
-        """The command of a slot; of two schedulers the second waits, and takes over if the first dies."""
+        """Return the command of a slot; of two schedulers the second waits, and takes over if the first dies."""
         wait = str(int(job.timeout.total_seconds()))
         return [self.program, "job", "run", job.name, "--wait", wait]
 
 
 def cron(made: Installation) -> dict[str, str]:
-    """One crontab."""
+    """Return one crontab."""
     lines = [
         "# Jobs of the evidence toolkit. The settings are in the file that is read first.",
         f"# Debian's cron ignores CRON_TZ: set the zone of the machine to {made.zone} there.",
@@ -63,7 +63,7 @@ def cron(made: Installation) -> dict[str, str]:
 
 
 def systemd(made: Installation) -> dict[str, str]:
-    """A service and a timer for each job, and for the look for missed slots."""
+    """Return a service and a timer for each job, and for the look for missed slots."""
     files = {}
     for job in made.jobs.values():
         name = f"toolkit-{job.name}"
@@ -121,7 +121,7 @@ WantedBy=timers.target
 
 
 def on_calendar(job: Job) -> list[str]:
-    """The schedule as systemd writes it, in its zone; two lines where cron takes either of two kinds of days.
+    """Return the schedule as systemd writes it: two lines where cron takes either of two kinds of days.
 
     Raises:
         SettingsError: systemd has no word for it.
@@ -150,7 +150,7 @@ def _numbers(numbers: Iterable[int], all_of_them: int) -> str:
 
 
 def airflow(made: Installation) -> dict[str, str]:
-    """A DAG for each job: Airflow schedules, the toolkit sees to it that a slot is done once."""
+    """Return a DAG for each job: Airflow schedules, the toolkit sees to it that a slot is done once."""
     dags = "".join(
         f"""
 with DAG(
@@ -203,7 +203,7 @@ with DAG(
 
 
 def github(made: Installation) -> dict[str, str]:
-    """A workflow; such runners know UTC only, so it starts often and the toolkit decides what is due."""
+    """Return a workflow; such runners know UTC only, so it starts often and the toolkit decides what is due."""
     steps = "".join(
         f"""\
       - name: {job.name}

@@ -31,7 +31,7 @@ class Commands(Protocol):
     """The command line, as a job uses it."""
 
     def arguments(self, words: tuple[str, ...], parameters: Mapping[str, Any]) -> list[str]:
-        """The arguments of a command with these parameters; SettingsError where the command refuses them."""
+        """Return the arguments of a command with these parameters; raises SettingsError where it refuses them."""
 
     def run(self, arguments: list[str], environ: Mapping[str, str], log: JobLog) -> Mapping[str, Any]:
         """Run a command, and give the JSON document that it prints, if it does."""
@@ -73,13 +73,13 @@ class PreparedStep:
         return counts
 
     def filled(self, out: Path) -> dict[str, Any]:
-        """The parameters with ``out`` as the folder of the step."""
+        """Return the parameters with ``out`` as the folder of the step."""
         found: dict[str, Any] = filled(dict(self.parameters), {**self.names, "out": str(out)}, self.step.name)
         return found
 
 
 def prepare(job: Job, slot: datetime, base: Path, out: Path, commands: Commands) -> list[PreparedStep]:
-    """Every step of the job for ``slot``, checked: nothing starts while one of them is wrong.
+    """Return every step of the job for ``slot``, checked: nothing starts while one of them is wrong.
 
     Raises:
         SettingsError: naming the step and what is wrong about it.
@@ -107,7 +107,7 @@ def _check_notebook(notebook: Path, parameters: Mapping[str, Any]) -> None:
 
 
 def counts_of(document: Mapping[str, Any]) -> dict[str, int]:
-    """The numbers of a result, and how many findings it lists; no text of it is kept."""
+    """Return the numbers of a result, and how many findings it lists; no text of it is kept."""
     counts: dict[str, int] = {}
     for name, value in document.items():
         if isinstance(value, bool):

@@ -33,12 +33,12 @@ class Tell:
     zone: ZoneInfo
 
     def notices(self, job: str, slot: datetime, kind: NoticeKind, content: Mapping[str, Any]) -> list[Notice]:
-        """One notice for each way."""
+        """Return one notice for each way."""
         told = {**content, "host": socket.gethostname()}
         return [Notice(job, slot, kind, channel, told) for channel in self.settings.channels]
 
     def success(self, database: Database, job: Job, slot: datetime, counts: Counts, folder: str) -> list[Notice]:
-        """The notices about a run that is done: what needs attention, or that all is well again."""
+        """Return the notices about a run that is done: what needs attention, or that all is well again."""
         found = open_sales(counts)
         content: dict[str, Any] = {**found, "folder": folder}
         attention = False
@@ -87,7 +87,7 @@ class Tell:
 
 
 def open_sales(counts: Counts) -> dict[str, int]:
-    """The sales, and those that are open, as a step counted them; nothing where none did."""
+    """Return the sales, and those that are open, as a step counted them; nothing where none did."""
     for step in counts.values():
         if {"sales", "incomplete", "conflict"} <= step.keys():
             return {"sales": step["sales"], "open": step["incomplete"] + step["conflict"]}

@@ -55,11 +55,11 @@ class Watch:
         return time.monotonic() - self.started
 
     def remaining(self) -> float | None:
-        """Seconds that are left, hardly any where the time is up; ``None`` without a limit."""
+        """Return the seconds that are left, hardly any where the time is up; ``None`` without a limit."""
         return None if self.timeout is None else max(self.timeout - self.seconds, 0.01)
 
     def remaining_for(self, _cell: object) -> float | None:
-        """Seconds that the next cell may take."""
+        """Return the seconds that the next cell may take."""
         limits = [limit for limit in (self.remaining(), self.cell_timeout) if limit is not None]
         return min(limits, default=None)
 
@@ -88,7 +88,7 @@ class Watch:
 
     @staticmethod
     def interruption(number: int) -> BaseException:
-        """The exception that Python and shells expect of a program stopped by this signal."""
+        """Return the exception that Python and shells expect of a program stopped by this signal."""
         return KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)
 
 
@@ -186,7 +186,7 @@ def _failure(error: Exception, watch: Watch, *, out_of_memory: bool) -> Notebook
 
 
 def _killed_for_memory() -> int:
-    """How many processes this machine killed so far because the memory ran out; 0 where it does not tell."""
+    """Return how many processes this machine killed for lack of memory; 0 where it does not tell."""
     try:
         counters = dict(line.split() for line in _COUNTERS.read_text().splitlines())
     except OSError:
@@ -195,7 +195,7 @@ def _killed_for_memory() -> int:
 
 
 def _literally(path: Path) -> str:
-    """The path as papermill takes it: it would fill in what stands between braces."""
+    """Return the path as papermill takes it: it would fill in what stands between braces."""
     return str(path).replace("{", "{{").replace("}", "}}")
 
 

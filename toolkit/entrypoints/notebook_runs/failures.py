@@ -28,7 +28,7 @@ _FRAME: Final = re.compile(r"^(?:File .+?:\d+, in \w+|Cell In\[\d+\], line \d+)"
 
 
 def described_failure(error: PapermillExecutionError) -> str:
-    """The place and reason of the notebook's failure, in one line."""
+    """Return the place and reason of the notebook's failure, in one line."""
     text = _text(error.ename, error.evalue, _places(error.traceback))
     return f"failed at In [{error.exec_count}]: {error.ename}: {text}"
 
@@ -52,5 +52,5 @@ def _places(traceback: list[str]) -> list[str]:
 
 
 def _text(name: str, text: str, places: list[str]) -> str:
-    """The text of an error of ours, by its name and by who raised it: pandas has a ``DatabaseError`` too."""
+    """Return the text of an error of the toolkit, known by name and module: pandas has ``DatabaseError`` too."""
     return text if name in _OURS and (not places or _OUR_PLACE.match(places[-1])) else _LEFT_OUT

@@ -40,7 +40,7 @@ class Parameter:
 
 
 def read_parameters(notebook: nbformat.NotebookNode) -> dict[str, Parameter]:
-    """The parameters of a notebook, by name, in the order of its cell; none where no cell has the tag.
+    """Return the parameters of a notebook, by name, in the order of its cell; none where no cell has the tag.
 
     Raises:
         NotebookFailed: the cell holds something else than names with literal values.
@@ -84,7 +84,7 @@ def _comments(source: str) -> dict[int, str]:
 def chosen_values(
     parameters: Mapping[str, Parameter], given: Iterable[tuple[str, str]], notebook: str
 ) -> dict[str, Value]:
-    """The texts of ``-p NAME VALUE`` as values of the right types; a list may be given item by item.
+    """Return the texts of ``-p NAME VALUE`` as values of the right types; a list may be given item by item.
 
     Raises:
         SettingsError: an unknown name, a text that is no value of the type, a value given twice, a secret.
@@ -101,7 +101,7 @@ def chosen_values(
 def fitting_values(
     parameters: Mapping[str, Parameter], given: Mapping[str, Value], notebook: str
 ) -> dict[str, Value]:
-    """Values by name, each checked to be of its parameter's type.
+    """Return values by name, each checked to be of its parameter's type.
 
     Raises:
         SettingsError: an unknown name, a value of another type, a secret.
@@ -204,7 +204,7 @@ def _items(parameter: Parameter, items: list[Any]) -> list[Any]:
 
 
 def _item_type(parameter: Parameter) -> type:
-    """The type of the items of a list parameter; those of an empty default are texts."""
+    """Return the type of the items of a list parameter; those of an empty default are texts."""
     assert isinstance(parameter.default, list)
     return type(parameter.default[0]) if parameter.default else str
 

@@ -81,7 +81,7 @@ def run_notebook(
 def checked_parameters(
     notebook: Path, given: Iterable[tuple[str, str]] | Mapping[str, Value]
 ) -> Mapping[str, Value]:
-    """The parameters of a run as values, each known to the notebook and of its default's type.
+    """Return the parameters of a run as values, each known to the notebook and of its default's type.
 
     Raises:
         SettingsError: an unknown name, a value that does not fit, a secret.

@@ -38,7 +38,7 @@ class Part(Protocol):
     """One output of a page, as Jupyter takes it: media types and their data, and the metadata to them."""
 
     def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The data and the metadata."""
+        """Return the data and the metadata."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Bars:
 
     @classmethod
     def ranked(cls, heading: str, counts: Mapping[str, int], colour: str) -> Bars:
-        """One bar for each of the most frequent, the first in ``counts``, and one for all others together."""
+        """Return one bar for each of the first in ``counts``, the most frequent, and one for all the others."""
         rows = {name: {"": count} for name, count in list(counts.items())[: cls.MOST]}
         others = sum(list(counts.values())[cls.MOST :])
         return cls(heading, {**rows, "all others": {"": others}} if others else rows, {"": colour})
@@ -229,7 +229,7 @@ class Files:
 
 
 def _from_notebook(path: Path) -> str:
-    """The way from the notebook to a file in the browser, which shows the notebooks in the working folder."""
+    """Return the relative link from the notebook to a file, in the browser that shows the working folder."""
     here, work = Path.cwd(), working_folder()
     if work is None or here.is_relative_to(work):
         return os.path.relpath(path, here)

@@ -38,7 +38,7 @@ def refuse_unknown_parameters() -> None:
 
 
 def _unknown_names(executed: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The names that the last cell of papermill's sets beyond those of the cells before it, and these."""
+    """Return the names that the last cell of papermill's sets beyond those of the cells before it, and these."""
     written = [number for number, source in enumerate(executed) if source.partition("\n")[0].strip() == _MARK]
     if not written:
         return [], []

@@ -108,7 +108,7 @@ def _on_duplicate(given: str) -> OnDuplicate:
 
 
 def _remark(understood: Understood) -> Remark:
-    """The recognised layout of a file, told before its rows are read."""
+    """Return the recognised layout of a file, told before its rows are read."""
     columns = ", ".join(f"{heading} → {name}" for heading, name in understood.fields.items())
     ignored = f" Not used: {', '.join(understood.ignored)}." if understood.ignored else ""
     return Remark(understood.source, f"{understood.layout}. Columns: {columns}.{ignored}")

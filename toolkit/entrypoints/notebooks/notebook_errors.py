@@ -24,7 +24,7 @@ _PACKAGE: Final = str(Path(__file__).parents[1])
 
 @contextmanager
 def application() -> Iterator[ApplicationContext]:
-    """The application that the kernel's environment describes, closed at the end."""
+    """Open the application that the kernel's environment describes, and close it at the end."""
     opened = ApplicationContext.from_environment(os.environ)
     try:
         yield opened
@@ -78,7 +78,7 @@ def _kind(value: object) -> str:
 
 
 def _plain(error: ToolkitError) -> ToolkitError:
-    """The error, shown by IPython as one line."""
+    """Return the error, shown by IPython as one line."""
     line = f"{type(error).__name__}: {in_parameters(str(error))}"
     vars(error)["_render_traceback_"] = lambda: [line]
     return error
@@ -101,7 +101,7 @@ _PARAMETERS: Final = {
 
 
 def in_parameters(advice: str) -> str:
-    """The same advice with the parameters of a notebook in the place of options."""
+    """Return the same advice with the parameters of a notebook in the place of options."""
     for option, parameter in _PARAMETERS.items():
         advice = advice.replace(option, parameter)
     return advice
@@ -114,7 +114,7 @@ def _place(error: Exception) -> str:
 
 
 def given_paths(given: str | Path | Sequence[str | Path]) -> list[Path]:
-    """One path or several; empty texts are left out.
+    """Return one path or several; empty texts are left out.
 
     Raises:
         SettingsError: something in it is no path.
@@ -127,7 +127,7 @@ def given_paths(given: str | Path | Sequence[str | Path]) -> list[Path]:
 
 
 def given_path(given: str | Path) -> Path:
-    """A path, absolute: relative ones start at the working folder.
+    """Return a path, absolute: relative ones start at the working folder.
 
     ``make lab`` names it, the folder at the top of the file browser. Else it is the current directory. A kernel's
     is the folder of its notebook; where that is the project's ``notebooks``, paths start at the project, so that
@@ -140,6 +140,6 @@ def given_path(given: str | Path) -> Path:
 
 
 def working_folder() -> Path | None:
-    """The folder that JupyterLab's file browser shows, where ``make lab`` started it."""
+    """Return the folder that JupyterLab's file browser shows, where ``make lab`` started it."""
     named = os.environ.get("TOOLKIT_WORK")
     return Path(named) if named else None

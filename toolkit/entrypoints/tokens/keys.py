@@ -55,7 +55,7 @@ class TokenKeys:
 
     @classmethod
     def from_settings(cls, settings: Settings) -> TokenKeys:
-        """The keys that the environment gives.
+        """Return the keys that the environment gives.
 
         Raises:
             SettingsError: there is none, there are two sources, or a key is weak or unreadable.
@@ -79,13 +79,13 @@ class TokenKeys:
         )
 
     def of(self, key_id: str | None) -> Key | None:
-        """The key for a token that names this id, or none."""
+        """Return the key for a token that names this id, or none."""
         if not self.by_id:
             return self.only
         return self.only if key_id is None else self.by_id.get(key_id)
 
     def signing(self) -> tuple[str | None, Key] | None:
-        """A secret to sign with, and its id: the first of a set; ``None`` where there are public keys only."""
+        """Return the first secret and its id, to sign with; ``None`` where there are public keys only."""
         for key_id, key in [(None, self.only), *self.by_id.items()]:
             if key is not None and key.algorithm == "HS256":
                 return key_id, key
@@ -108,7 +108,7 @@ def _strong(secret: str | bytes, name: str) -> str | bytes:
 
 
 def _repeats(content: bytes) -> bool:
-    """Whether a part of at most half the length is written over and over."""
+    """Tell whether a part of at most half the length is written over and over."""
     return any(content[period:] == content[:-period] for period in range(1, len(content) // 2 + 1))
 
 

@@ -1,1 +1,1 @@
-"""Who may do what: the partners that subjects act for, and tokens that are refused before they expire."""
+"""Decide on access: the partners that subjects act for, and tokens that are refused before they expire."""

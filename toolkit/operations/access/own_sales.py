@@ -35,7 +35,7 @@ A subject whose every partner was revoked acts for none, and no sale is its own.
 
 
 def own_sale_parameters(access: PartnerAccess | None, requested_by: str, sale_id: str) -> dict[str, Any]:
-    """What ``OWN_SALE`` asks for; without ``access`` the requester is an operator, who may act on every sale."""
+    """Return the parameters of ``OWN_SALE``; without ``access`` the requester is an operator, who may see all."""
     return {
         "is_operator": access is None,
         "named_partner": access.partner if access is not None else None,

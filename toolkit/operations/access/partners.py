@@ -69,7 +69,7 @@ def revoke_subject(database: Database, subject: str, *, revoked_by: str, clock: 
 
 
 def partner_subjects_of(database: Database, *, with_revoked: bool = False) -> list[PartnerSubject]:
-    """The subjects in the table, by partner and subject, the oldest first."""
+    """Return the subjects in the table, by partner and subject, the oldest first."""
     columns = partner_subjects.c
     query = sa.select(partner_subjects).order_by(columns.partner, columns.subject, columns.id)
     with database.transaction() as connection:

@@ -34,7 +34,7 @@ class RevokedTokens:
     """For each subject the last moment until which its tokens are refused, in seconds since 1970."""
 
     def hold(self, token_id: str | None, subject: str, issued: float | None) -> bool:
-        """Whether a token is revoked; of a subject that was revoked, one that hides its age is."""
+        """Tell whether a token is revoked; of a revoked subject, one that does not claim its age is."""
         if token_id in self.token_ids:
             return True
         until = self.subjects.get(subject)
@@ -42,7 +42,7 @@ class RevokedTokens:
 
 
 def revocations(database: Database) -> list[Revocation]:
-    """All revocations, the oldest first."""
+    """Return all revocations, the oldest first."""
     columns = token_revocations.c
     query = sa.select(
         columns.token_id, columns.subject, columns.reason, columns.revoked_at, columns.revoked_by
@@ -52,7 +52,7 @@ def revocations(database: Database) -> list[Revocation]:
 
 
 def revoked_tokens(database: Database) -> RevokedTokens:
-    """All revocations, made for asking fast."""
+    """Return all revocations, made for asking fast."""
     found = revocations(database)
     return RevokedTokens(
         frozenset(each.token_id for each in found if each.token_id is not None),

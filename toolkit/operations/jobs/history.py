@@ -26,7 +26,7 @@ _NEWEST = (job_runs.c.slot.desc(), job_runs.c.job)
 
 
 def recent_runs(database: Database, job: str | None = None, limit: int = 30) -> Sequence[RunRow]:
-    """The runs of the last slots, of one job or of all, the newest first."""
+    """Return the runs of the last slots, of one job or of all, the newest first."""
     runs = sa.select(job_runs).order_by(*_NEWEST).limit(limit)
     if job is not None:
         runs = runs.where(job_runs.c.job == job)
@@ -35,28 +35,28 @@ def recent_runs(database: Database, job: str | None = None, limit: int = 30) -> 
 
 
 def find_runs(database: Database, text: str) -> Sequence[RunRow]:
-    """The runs whose id begins with ``text``."""
+    """Return the runs whose id begins with ``text``."""
     runs = sa.select(job_runs).where(sa.cast(job_runs.c.id, sa.Text).startswith(text, autoescape=True))
     with database.transaction() as connection:
         return connection.execute(runs.order_by(*_NEWEST).limit(2)).all()
 
 
 def run_of_slot(database: Database, job: str, slot: datetime) -> RunRow | None:
-    """The run of one slot."""
+    """Return the run of one slot."""
     with database.transaction() as connection:
         runs = sa.select(job_runs).where(job_runs.c.job == job, job_runs.c.slot == slot)
         return connection.execute(runs).one_or_none()
 
 
 def steps_of(database: Database, run_id: UUID) -> Sequence[RunRow]:
-    """The steps of a run, in their order."""
+    """Return the steps of a run, in their order."""
     with database.transaction() as connection:
         steps = sa.select(job_steps).where(job_steps.c.run_id == run_id).order_by(job_steps.c.position)
         return connection.execute(steps).all()
 
 
 def notices_of(database: Database, job: str, slot: datetime) -> Sequence[RunRow]:
-    """The notices about a slot."""
+    """Return the notices about a slot."""
     told = job_notices.c
     with database.transaction() as connection:
         notices = (
@@ -66,7 +66,7 @@ def notices_of(database: Database, job: str, slot: datetime) -> Sequence[RunRow]
 
 
 def last_done(database: Database, job: str, before: datetime | None = None) -> RunRow | None:
-    """The newest run of the job that is done; ``before`` a slot, where one is named."""
+    """Return the newest run of the job that is done; ``before`` a slot, where one is named."""
     runs = sa.select(job_runs).where(job_runs.c.job == job, job_runs.c.status == RunStatus.DONE)
     if before is not None:
         runs = runs.where(job_runs.c.slot < before)
@@ -75,7 +75,7 @@ def last_done(database: Database, job: str, before: datetime | None = None) -> R
 
 
 def missed_since_success(database: Database, job: str) -> Sequence[RunRow]:
-    """The missed slots after the last one that was done."""
+    """Return the missed slots after the last one that was done."""
     runs = job_runs.c
     done = (
         sa.select(sa.func.max(runs.slot)).where(runs.job == job, runs.status == RunStatus.DONE).scalar_subquery()
@@ -88,7 +88,7 @@ def missed_since_success(database: Database, job: str) -> Sequence[RunRow]:
 
 @dataclass(frozen=True, slots=True)
 class JobFigures:
-    """What is measured of one job; ``None`` where it never happened."""
+    """The figures of one job; ``None`` where it never happened."""
 
     last_success: datetime | None
     last_failure: datetime | None
@@ -99,7 +99,7 @@ class JobFigures:
 
 
 def figures_of(database: Database, job: str) -> JobFigures:
-    """The figures of a job: its last success and failure, and how many slots were missed and failed."""
+    """Return the figures of a job: its last success and failure, and how many slots were missed and failed."""
     runs = job_runs.c
     ends = sa.select(runs.status, sa.func.max(runs.ended_at).label("ended"), sa.func.count().label("number"))
     with database.transaction() as connection:
@@ -118,7 +118,7 @@ def figures_of(database: Database, job: str) -> JobFigures:
 
 
 def critical_findings(database: Database, since: datetime | None) -> tuple[int, int]:
-    """The critical findings that the last audit saw, and how many of them came, or came back, after ``since``."""
+    """Count the critical findings of the last audit, and those of them that came or came back after ``since``."""
     seen = finding_observations.c
     new = sa.true() if since is None else seen.seen_at > since
     present = sa.select(sa.func.count(), sa.func.count().filter(new)).where(
@@ -130,7 +130,7 @@ def critical_findings(database: Database, since: datetime | None) -> tuple[int, 
 
 
 def bucket_read_at(database: Database) -> datetime | None:
-    """When the bucket was read last: how old the picture is that audits judge."""
+    """Return the time of the last reading of the bucket, on which audits rely."""
     with database.transaction() as connection:
         found: datetime | None = connection.scalar(sa.select(sa.func.max(bucket_syncs.c.finished_at)))
     return found

@@ -1,4 +1,4 @@
-"""What people are to be told, kept in the database until it is delivered.
+"""Keep notices to people in the database until they are delivered.
 
 A notice is written in the transaction of what it tells, once for each channel; delivering it comes after that, and
 is tried again by every later start. It holds numbers and codes only.
@@ -26,7 +26,7 @@ MOST_TRIES: Final = 50
 
 
 class NoticeKind(StrEnum):
-    """Why people are told."""
+    """The reason for a notice."""
 
     FAILED = "failed"
     MISSED = "missed"
@@ -78,7 +78,7 @@ def _last_was_bad(connection: Connection, notice: Notice) -> bool:
 
 
 def undelivered(database: Database, channels: Sequence[str]) -> Sequence[Row[Any]]:
-    """The notices that wait for one of ``channels``, the oldest first."""
+    """Return the notices that wait for one of ``channels``, the oldest first."""
     told = job_notices.c
     waiting = (
         sa.select(job_notices)

@@ -1,4 +1,4 @@
-"""Which process holds a run, so that another start can tell at once whether it died.
+"""Identify the process that holds a run, so that another start can tell at once whether it died.
 
 The process table of one machine says nothing about another machine or container. So a process is looked for only
 where the machine's boot and the namespace of process numbers are the same as ours; elsewhere the lease decides.
@@ -31,12 +31,12 @@ class HolderProcess:
     started: str
 
     def as_json(self) -> dict[str, Any]:
-        """The same as a row keeps it."""
+        """Return the same as a row keeps it."""
         return asdict(self)
 
 
 def this_process() -> HolderProcess:
-    """The process that asks."""
+    """Return the process that asks."""
     try:
         boot, namespace = _BOOT.read_text().strip(), os.readlink(_NAMESPACE)  # noqa: PTH115  # it is no path
     except OSError:  # no Linux: then only leases tell
@@ -45,7 +45,7 @@ def this_process() -> HolderProcess:
 
 
 def is_dead(held_by: Mapping[str, Any] | None) -> bool:
-    """Whether the process that holds a run surely died; ``False`` also where that cannot be known."""
+    """Tell whether the process that holds a run surely died; ``False`` where that cannot be known."""
     here = this_process()
     if held_by is None or not here.boot:
         return False
@@ -55,7 +55,7 @@ def is_dead(held_by: Mapping[str, Any] | None) -> bool:
 
 
 def _started(pid: int) -> str | None:
-    """When the process started, ``None`` where it ended, also if nobody asked for its result yet."""
+    """Return the time at which the process started; ``None`` where it ended, collected by its parent or not."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:

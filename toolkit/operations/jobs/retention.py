@@ -19,7 +19,7 @@ _ENDED: Final = (RunStatus.DONE, RunStatus.FAILED, RunStatus.MISSED)
 
 
 def due_for_deletion(database: Database, job: Job, clock: Clock) -> Sequence[Row[Any]]:
-    """The ended runs of slots that are older than the job keeps files, whose files were not deleted yet."""
+    """Return the ended runs of slots that are older than the job keeps files, whose files were not deleted yet."""
     runs = job_runs.c
     due = sa.select(job_runs).where(
         runs.job == job.name, runs.slot < clock() - job.keep, runs.purged_at.is_(None), runs.status.in_(_ENDED)

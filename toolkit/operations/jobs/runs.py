@@ -37,7 +37,7 @@ _NOW: Final = sa.func.clock_timestamp()
 
 
 class Answer(StrEnum):
-    """What a start finds for its slot."""
+    """The state of a slot when a start claims it."""
 
     TAKEN = "taken"
     """The run is ours, to be started or to be gone on with."""
@@ -175,7 +175,7 @@ def note_step(database: Database, claim: Claim, end: StepEnd) -> None:
 
 
 def steps_done(database: Database, claim: Claim) -> dict[str, Row[Any]]:
-    """The steps of a run that need not be done again, by name."""
+    """Return the steps of a run that need not be done again, by name."""
     done = sa.select(job_steps).where(job_steps.c.run_id == claim.id, job_steps.c.status == RunStatus.DONE)
     with database.transaction() as connection:
         return {row.name: row for row in connection.execute(done)}

@@ -26,7 +26,7 @@ Told = Callable[[str, datetime, NoticeKind, Mapping[str, Any]], Sequence[Notice]
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What a look at a job found that nobody had noted before."""
+    """The missed slots and lost runs of a job that had not been noted before."""
 
     missed: tuple[datetime, ...]
     """Slots whose window passed without a start."""

@@ -62,7 +62,7 @@ class _Known:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """What lies under the key of a record, read to its end; nothing where ``seen`` is ``None``."""
+    """The object under the key of a record, read to its end; there is none where ``seen`` is ``None``."""
 
     seen: ObjectSeen | None
     found: Inspected | None = None
@@ -126,7 +126,7 @@ def _read(connection: Connection, sale_id: str) -> _Known:
 
 
 def _records(connection: Connection, sale_id: str) -> list[Row[Any]]:
-    """The evidence records of the sale that are not withdrawn, with the version in which a fault was found."""
+    """Return the sale's records that are not withdrawn, each with the version in which a fault was found."""
     faulty = (
         sa.select(object_observations.c.key, object_observations.c.etag, object_observations.c.size)
         .join(content_checks, content_checks.c.observation_id == object_observations.c.id)
@@ -186,7 +186,7 @@ def _evidence(record: Row[Any], file: _File, now: datetime) -> Evidence:
 
 
 def _still_there(bucket: Bucket, known: _Known, files: list[_File]) -> bool:
-    """Whether the same versions lie in the bucket now: one question for each file, all at once."""
+    """Tell whether the same versions lie in the bucket now, asking for all files at once."""
     threads = ThreadPoolExecutor(max(len(files), 1), thread_name_prefix="complete")
     try:
         asked = [threads.submit(bucket.head, record.object_key) for record in known.records]
@@ -202,7 +202,7 @@ def _still_there(bucket: Bucket, known: _Known, files: list[_File]) -> bool:
 
 
 def _versions(known: _Known, files: list[_File], now: datetime) -> list[dict[str, object]]:
-    """The versions that count, for the custody log."""
+    """Return the versions that count, for the custody log."""
     return [
         {
             "evidence": str(record.id),

@@ -84,7 +84,7 @@ class EvidenceRecord:
 
     @property
     def withdrawn_at(self) -> datetime | None:
-        """When it was withdrawn, if it was."""
+        """The time of the withdrawal, if there was one."""
         return self.withdrawal.withdrawn_at if self.withdrawal else None
 
     @property
@@ -96,7 +96,7 @@ class EvidenceRecord:
 def records_of(
     database: Database, sale_id: str, clock: Clock, *, unmasking: Unmasking | None = None
 ) -> list[EvidenceRecord]:
-    """All records of the sale, oldest first; the bucket itself is not asked.
+    """Return all records of the sale, oldest first; the bucket itself is not asked.
 
     With ``unmasking``, which the custody log is told of, they have the names of their files.
 
@@ -115,7 +115,7 @@ def records_of(
 def records_seen(
     connection: Connection, sale_id: str, now: datetime, unmasking: Unmasking | None = None
 ) -> list[EvidenceRecord]:
-    """The same, as this connection sees the database, of a sale that is there."""
+    """Return the same, as this connection sees the database, of a sale that is there."""
     if unmasking is not None:
         record_unmasking(connection, unmasking, "file names of a sale", now)
     seen, looked = object_observations, content_checks

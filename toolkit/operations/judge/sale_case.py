@@ -151,7 +151,7 @@ def _rule(sale: Any) -> tuple[Requirement, ...]:
 
 
 def _present(sale: Any, verdict: Verdict, lives: pd.DataFrame) -> pd.DataFrame:
-    """The findings of the sale now; those about its files stand as the last audit noted them."""
+    """Return the findings of the sale now; those about its files stand as the last audit noted them."""
     codes: list[tuple[str, str | None]] = [(str(problem), None) for problem in verdict.problems]
     codes += [(missing_code(piece.evidence_type), str(piece.reason)) for piece in verdict.missing]
     if sale.client_id is None:

@@ -52,7 +52,7 @@ _RECORDS: Final = _History(
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What changed in one table since it was observed last, in rows."""
+    """The numbers of rows of one table that changed since it was observed last."""
 
     appeared: int
     changed: int
@@ -80,7 +80,7 @@ def observe_service(
 
 
 def observe_sales(connection: Connection, clock: Clock, sale_id: str | None = None) -> Observed:
-    """The same for the sales alone, or for one of them, inside the transaction that wrote them."""
+    """Return the same for the sales alone, or for one of them, inside the transaction that wrote them."""
     return _observe(connection, _SALES, stamp(connection, clock), sale_id)
 
 

@@ -46,7 +46,7 @@ def register_client(database: Database, body: Mapping[str, Any], clock: Clock) -
 
 
 def client_ids(database: Database, external_ids: Sequence[str]) -> dict[str, UUID]:
-    """The ids of registered clients by ``externalId``; the oldest where one was registered twice."""
+    """Return the ids of registered clients by ``externalId``; the oldest where one was registered twice."""
     query = (
         sa.select(clients.c.external_id, clients.c.id)
         .where(clients.c.external_id.in_(external_ids))

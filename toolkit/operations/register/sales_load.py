@@ -169,7 +169,7 @@ def _reject_unknown_clients(connection: Connection) -> list[RejectedSale]:
 
 
 def _differing(connection: Connection) -> tuple[DifferingSale, ...]:
-    """The rows that writing would insert or update, each with the fields that differ."""
+    """Return the rows that writing would insert or update, each with the fields that differ."""
     values = _merged_values()
     differs = [sales.c[name].is_distinct_from(value).label(name) for name, value in values.items()]
     query = (
@@ -197,7 +197,7 @@ _FIELDS: Final = dict(
 
 
 def _merged_values() -> dict[str, sa.ColumnElement[Any]]:
-    """What a file makes of a known sale; it never takes a completion back."""
+    """Return the values of a known sale after the file was loaded, which never takes a completion back."""
     values: dict[str, sa.ColumnElement[Any]] = {name: _staged_sales.c[name] for name in OBSERVED}
     values["completed_at"] = sa.func.coalesce(_staged_sales.c.completed_at, sales.c.completed_at)
     return values

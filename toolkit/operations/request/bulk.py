@@ -34,7 +34,7 @@ _STEP: Final = 500
 
 
 def journal_of(credentials: Path) -> Path:
-    """The file in which uploads with a credentials file note the lines that were sent."""
+    """Return the file in which uploads with a credentials file note the lines that were sent."""
     return credentials.with_name(credentials.name + ".done")
 
 

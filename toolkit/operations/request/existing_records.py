@@ -49,7 +49,7 @@ class StoredRecord:
 
 
 def stored_records(database: Database, sale_ids: Sequence[str]) -> list[StoredRecord]:
-    """The evidence records of these sales."""
+    """Return the evidence records of these sales."""
     withdrawn = sa.exists().where(withdrawals.c.evidence_id == evidences.c.id)
     query = sa.select(
         evidences.c.id,
@@ -73,7 +73,7 @@ def stage(connection: Connection, wanted: Sequence[Wanted]) -> None:
 
 
 def without_sale(connection: Connection) -> list[int]:
-    """The positions of the rows whose sale does not exist."""
+    """Return the positions of the rows whose sale does not exist."""
     return list(connection.scalars(sa.text(_WITHOUT_SALE)))
 
 
@@ -106,7 +106,7 @@ def sales_with_kyc(connection: Connection, bucket: Bucket, sale_ids: Sequence[st
 
 
 def _is_valid(record: Row[Any], now: datetime) -> bool:
-    """Whether its credentials are known to be valid."""
+    """Tell whether its credentials are known to be valid."""
     return ran_out(record.expires_at, now) is False
 
 

@@ -48,13 +48,13 @@ class Content:
         return self.table in tables.CLOSED_ONCE
 
     def rows(self, after: datetime | None, moment: datetime, secret: bytes) -> str:
-        """A query for the rows stamped after ``after`` and up to ``moment``, as they were at ``moment``."""
+        """Return a query for the rows stamped after ``after`` and up to ``moment``, as they were at ``moment``."""
         columns = ", ".join(self._column(field.name, moment, secret) for field in self.schema)
         since = "" if after is None else f" AND {self.stamp} > {_literal(after)}"
         return f"SELECT {columns} FROM {self.table.fullname} WHERE {self.stamp} <= {_literal(moment)}{since}"  # noqa: S608
 
     def closings(self, after: datetime, moment: datetime) -> str:
-        """A query for the rows of earlier exports that ended after ``after`` and up to ``moment``."""
+        """Return a query for the rows of earlier exports that ended after ``after`` and up to ``moment``."""
         return (
             f"SELECT id, gone_at FROM {self.table.fullname} WHERE gone_at > {_literal(after)} "  # noqa: S608
             f"AND gone_at <= {_literal(moment)} AND {self.stamp} <= {_literal(after)}"
@@ -143,7 +143,7 @@ CONTENTS: Final = (
 
 
 def month_of(content: Content, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The batch by the months (UTC) of its stamps."""
+    """Yield the batch by the months (UTC) of its stamps."""
     stamps = batch.column(content.stamp)
     months = pc.add(pc.multiply(pc.year(stamps), 12), pc.subtract(pc.month(stamps), 1))
     order = pc.sort_indices(months)

@@ -48,7 +48,7 @@ _ROW_GROUP: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What an export did; ``resumed`` counts the tables that an earlier, killed call had written."""
+    """The result of an export; ``resumed`` counts the tables that an earlier, killed call had written."""
 
     manifest: Manifest
     resumed: int
@@ -233,7 +233,7 @@ def _manifest(database: Database, export: _Export) -> Manifest:
 
 
 def _key(home: Path) -> bytes:
-    """The key of the pseudonyms, made at its first use; whoever has it can tell which key a pseudonym is of."""
+    """Return the secret that makes pseudonyms, created at its first use; who has it can undo them."""
     place = home / "snapshot.key"
     with FileLock(home / "snapshots" / "key.lock"):
         if not place.exists():

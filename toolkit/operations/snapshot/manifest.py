@@ -30,7 +30,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an export wrote. With the exports before it, it is the whole history up to ``moment``."""
+    """The files of an export. With the exports before it, they are the whole history up to ``moment``."""
 
     moment: datetime
     previous: datetime | None
@@ -56,7 +56,7 @@ class Manifest:
         return sum(file.rows for file in self.files)
 
     def as_json(self) -> str:
-        """The manifest as it is stored."""
+        """Return the manifest as it is stored."""
         document = {
             "format": FORMAT,
             "moment": self.moment.isoformat(),
@@ -73,7 +73,7 @@ class Manifest:
 
 
 def read_manifest(text: str, name: str) -> Manifest:
-    """The manifest in ``text``, stored as ``name``.
+    """Return the manifest in ``text``, stored as ``name``.
 
     Raises:
         UnreadableFile: it is no manifest, or that of another version of the layout.
@@ -100,7 +100,7 @@ def read_manifest(text: str, name: str) -> Manifest:
 
 
 def stamp_of(moment: datetime) -> str:
-    """The moment in the names of files: ``20261120T180000.000000Z``."""
+    """Return the moment in the names of files: ``20261120T180000.000000Z``."""
     return moment.astimezone(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
 
 

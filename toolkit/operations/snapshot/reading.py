@@ -26,7 +26,7 @@ class Snapshot:
         return self.manifests[-1].moment
 
     def files(self, table: str, part: str) -> list[File]:
-        """The files of a table: its ``rows``, or its ``closings``."""
+        """Return the files of a table: its ``rows``, or its ``closings``."""
         every = (file for manifest in self.manifests for file in manifest.files)
         return [file for file in every if (file.table, file.part) == (table, part)]
 
@@ -40,7 +40,7 @@ class Fault:
 
 
 def snapshots(store: FileStore) -> list[Manifest]:
-    """All exports, the oldest first.
+    """Return all exports, the oldest first.
 
     Raises:
         UnreadableFile: a manifest cannot be read, or is of another version.
@@ -50,13 +50,13 @@ def snapshots(store: FileStore) -> list[Manifest]:
 
 
 def newest(store: FileStore) -> Manifest | None:
-    """The newest export, ``None`` where there is none."""
+    """Return the newest export, ``None`` where there is none."""
     found = snapshots(store)
     return found[-1] if found else None
 
 
 def open_snapshot(store: FileStore, as_of: datetime | None = None) -> Snapshot:
-    """The exports that tell of ``as_of``, or of the newest moment.
+    """Return the exports that tell of ``as_of``, or of the newest moment.
 
     Raises:
         InvalidInput: there is no export, or none that reaches to ``as_of``.

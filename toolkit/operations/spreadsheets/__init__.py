@@ -92,7 +92,7 @@ def read_table(path: Path, reading: Reading | None = None) -> Table:
 
 
 def _bounded(table: SpreadsheetTable) -> Iterator[Chunk]:
-    """The chunks of a table that fits into memory.
+    """Yield the chunks of a table that fits into memory.
 
     Raises:
         UnreadableFile: it does not.
@@ -108,7 +108,7 @@ def _bounded(table: SpreadsheetTable) -> Iterator[Chunk]:
 
 
 def _texts(chunk: Chunk, position: int) -> list[str]:
-    """The cells of a column; an error of a formula is no text."""
+    """Return the cells of a column; an error of a formula is no text."""
     kinds = chunk.kinds.get(position)
     cells: list[str] = chunk.columns[position].to_pylist()
     if kinds is None:

@@ -66,7 +66,7 @@ class DelimitedText:
         )
 
     def chunks(self) -> Iterator[Chunk]:
-        """The rows below the headings.
+        """Yield the rows below the headings.
 
         Raises:
             UnreadableFile: the bytes do not fit the encoding, or the compression is damaged.
@@ -171,7 +171,7 @@ def _numbered(sample: bytes, start: int, delimiter: bytes) -> Iterator[tuple[int
 
 
 def _with_last(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Each block, and whether it is the last."""
+    """Yield each block, and whether it is the last."""
     iterator = iter(blocks)
     block = next(iterator, None)
     while block is not None:
@@ -204,7 +204,7 @@ def _empty(count: int) -> pa.StringArray:
 def _with_odd(
     regular: list[pa.StringArray], parsed: Parsed, delimiter: str
 ) -> tuple[list[pa.StringArray], Lines, dict[int, str]]:
-    """Regular and odd records together, in the order of their lines."""
+    """Return regular and odd records together, in the order of their lines."""
     cells = [_fit(record.cells, len(regular), delimiter) for _, record in parsed.odd]
     lines = np.concatenate((parsed.lines, [line for line, _ in parsed.odd])).astype(np.int64)
     order = np.argsort(lines, kind="stable")
@@ -232,7 +232,7 @@ def _fit(cells: list[str], width: int, delimiter: str) -> list[str]:
 def _folded(
     columns: list[pa.StringArray], headings: int, delimiter: str, faults: dict[int, str]
 ) -> list[pa.StringArray]:
-    """The columns that have a heading; what stands beyond them makes a row faulty and is kept in its last cell."""
+    """Return the columns with a heading; text beyond them makes a row faulty and is kept in its last cell."""
     surplus = [pc.utf8_trim(column, characters=TRIMMED) for column in columns[headings:]]
     rows = np.flatnonzero(~blank_rows(surplus))
     kept = columns[:headings]

@@ -74,7 +74,7 @@ def examine(source: TableSource) -> Contents:
 
 
 def find_encoding(source: TableSource, contents: Contents, asked: str | None) -> str:
-    """The encoding: the one asked for, else by byte order mark, else UTF-8 if all bytes fit, else Windows-1252.
+    """Return the encoding: as wanted, else by byte order mark, else UTF-8 if all bytes fit, else Windows-1252.
 
     Raises:
         UnreadableFile: the bytes do not fit the encoding.
@@ -119,7 +119,7 @@ def codec(encoding: str) -> str:
 
 
 def blocks(source: TableSource, encoding: str) -> Iterator[bytes]:
-    """The text as UTF-8 without byte order mark, cut anywhere.
+    """Yield the text as UTF-8 without byte order mark, cut anywhere.
 
     Raises:
         UnreadableFile: the bytes do not fit the encoding.

@@ -24,22 +24,22 @@ _MAY_START[list(f"'{_STARTS}".encode())] = True
 
 
 def harmless(text: str) -> str:
-    """The text with one apostrophe more where a spreadsheet would take it for a formula."""
+    """Return the text with one apostrophe more where a spreadsheet would take it for a formula."""
     return f"'{text}" if _PATTERN.match(text) else text
 
 
 def as_written(text: str) -> str:
-    """The text as it was before ``harmless``."""
+    """Return the text as it was before ``harmless``."""
     return text[1:] if text.startswith("'") and _PATTERN.match(text[1:]) else text
 
 
 def escape(cells: pa.StringArray) -> pa.StringArray:
-    """The cells of a column, each ``harmless``."""
+    """Return the cells of a column, each ``harmless``."""
     return pc.replace_substring_regex(cells, f"^({_FORMULA})", r"'\1") if _may_hold_formulas(cells) else cells
 
 
 def unescape(cells: pa.StringArray) -> pa.StringArray:
-    """The cells as they were before ``escape``."""
+    """Return the cells as they were before ``escape``."""
     return pc.replace_substring_regex(cells, f"^'({_FORMULA})", r"\1")
 
 

@@ -68,7 +68,7 @@ def _count(text: bytes, value: int, end: int) -> int:
 
 
 def _by_arrow(text: memoryview, delimiter: bytes, width: int, rows: int) -> list[pa.StringArray] | None:
-    """The columns, if these are ``rows`` regular records."""
+    """Return the columns, if these are ``rows`` regular records."""
     names = [str(column) for column in range(width)]
     if rows == 0:
         return [pa.array([], pa.string()) for _ in names]
@@ -197,14 +197,14 @@ class _Survey:
         return np.asarray((nearest >= 0) & (self.starts < odd_ends[nearest]))
 
     def _lengths(self) -> Positions:
-        """The bytes of each record, without its line end."""
+        """Return the bytes of each record, without its line end."""
         last = self.bytes[self.ends - 1] == _LF
         lengths = self.ends - self.starts - last
         crlf = last & (lengths > 0) & (self.bytes[np.maximum(self.ends - 2, 0)] == _CR)
         return np.asarray(lengths - crlf, dtype=np.int64)
 
     def _delimiters(self) -> Positions:
-        """The number of delimiters outside of quotation marks in each record."""
+        """Return the number of delimiters outside of quotation marks in each record."""
         found = self._at(self.delimiter[0])
         if self.quotes.size and self.starts.size:
             record = np.maximum(np.searchsorted(self.starts, found, side="right") - 1, 0)

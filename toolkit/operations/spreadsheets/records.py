@@ -25,7 +25,7 @@ class Record:
 
 
 def records(text: bytes, delimiter: bytes) -> Iterator[Record]:
-    """All records of ``text`` from its start, one after the other."""
+    """Yield all records of ``text`` from its start, one after the other."""
     position = 0
     while position < len(text):
         record = record_at(text, position, delimiter)
@@ -34,7 +34,7 @@ def records(text: bytes, delimiter: bytes) -> Iterator[Record]:
 
 
 def record_at(text: bytes, start: int, delimiter: bytes, width: int | None = None) -> Record:
-    """The record that starts at ``start``.
+    """Return the record that starts at ``start``.
 
     A cell is quoted as a whole or not at all; a quotation mark inside an unquoted cell stands for itself.
     A record over several lines counts only if it has at most ``width`` cells that are not blank, because a stray

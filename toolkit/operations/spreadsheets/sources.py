@@ -47,13 +47,13 @@ class TableSource:
         return self.name.replace("/", ".").replace("\\", ".")
 
     def stamp(self) -> tuple[int, int, int]:
-        """The values that change when somebody writes the file: its size, its time, and its identity."""
+        """Return the values that change when somebody writes the file: its size, its time, and its identity."""
         status = self.path.stat()
         return status.st_size, status.st_mtime_ns, status.st_ino
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """The uncompressed bytes.
+        """Open the file to read its uncompressed bytes.
 
         Raises:
             UnreadableFile: the file cannot be opened or its compression is damaged.
@@ -79,7 +79,7 @@ class TableSource:
 def find_sources(
     paths: Iterable[Path], pass_over: Callable[[UnreadableFile], None] | None = None
 ) -> list[TableSource]:
-    """The tables that ``paths`` stand for, each once, in the order given; folders and archives by name.
+    """Return the tables that ``paths`` stand for, each once, in the order given; folders and archives by name.
 
     A folder stands for every spreadsheet in and below it, without hidden files and what a load has written.
     Where files have the same name, as many of their folders as it takes are part of it.

@@ -17,14 +17,14 @@ Offsets = npt.NDArray[np.int32]
 
 
 def offsets(column: pa.StringArray) -> Offsets:
-    """The start of each cell in the column's bytes, and the end of the last one."""
+    """Return the start of each cell in the column's bytes, and the end of the last one."""
     if not len(column):
         return np.zeros(1, np.int32)
     return np.frombuffer(column.buffers()[1], np.int32, len(column) + 1, column.offset * 4)
 
 
 def values(column: pa.StringArray) -> Bytes:
-    """The bytes that the offsets of the column point into, up to its last cell."""
+    """Return the bytes that the offsets of the column point into, up to its last cell."""
     data = column.buffers()[2]
     return np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[: offsets(column)[-1]]
 

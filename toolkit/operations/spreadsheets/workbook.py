@@ -58,7 +58,7 @@ class Workbook:
         )
 
     def chunks(self) -> Iterator[Chunk]:
-        """The rows below the headings.
+        """Yield the rows below the headings.
 
         Raises:
             UnreadableFile: it takes more memory or time than allowed.
@@ -88,7 +88,7 @@ class Workbook:
             process.end()
 
     def _begin(self, sheet: str | None) -> tuple[_Process, list[_Sheet], str]:
-        """A process that has read the workbook, what it found, and the digest of the file."""
+        """Return a process that has read the workbook, what it found, and the digest of the file."""
         with tempfile.TemporaryFile() as file:  # without a name, so that a kill leaves nothing
             digest = _copy(self.source, file)
             process = _Process(self.source, file, sheet)
@@ -120,7 +120,7 @@ def _copy(source: TableSource, file: IO[bytes]) -> str:
 def _find_headings(
     source: TableSource, sheets: list[_Sheet], reading: Reading
 ) -> tuple[_Sheet, int, tuple[str, ...]]:
-    """The one sheet that has the headings, the row they are in, and the headings."""
+    """Return the one sheet that has the headings, the row they are in, and the headings."""
     for recognises in (reading.recognises, any_cell):
         found = []
         for sheet in sheets:
@@ -165,7 +165,7 @@ class _Process:
             pass  # the answer, or its lack, says why
 
     def answer(self) -> dict[str, Any]:
-        """The next line of the process.
+        """Return the next line of the process.
 
         Raises:
             UnreadableFile: the process refuses the workbook, or a bound ended it.
@@ -180,7 +180,7 @@ class _Process:
         return found
 
     def bytes(self, length: int) -> bytes:
-        """The next bytes of an answer."""
+        """Return the next bytes of an answer."""
         assert self._process.stdout is not None
         return self._process.stdout.read(length)
 
@@ -231,7 +231,7 @@ def _chunk(found: dict[str, Any], process: _Process) -> Chunk:
 
 
 def _column(data: bytes, count: int, *, plain: bool) -> pa.StringArray:
-    """The cells between the separators, cut together, which is twice as fast as one by one."""
+    """Return the cells between the separators, cut together, which is twice as fast as one by one."""
     if not count:
         return pa.array([], pa.string())
     if not plain:

@@ -172,7 +172,7 @@ def _say(answer: Mapping[str, Any], *payload: bytes) -> None:
 
 
 def _rows(sheet: CalamineSheet) -> Iterator[list[Any]]:
-    """All rows from the first line on; empty columns to the left are left out."""
+    """Return all rows from the first line on; empty columns to the left are left out."""
     return iter(()) if sheet.start is None else sheet.iter_rows()
 
 
@@ -234,7 +234,7 @@ def _is_blank(row: list[Any], trimmed: str) -> bool:
 
 
 def _text(cell: Any) -> str:
-    """A cell as people see it: whole numbers without a point, dates as YYYY-MM-DD."""
+    """Return a cell as people see it: whole numbers without a point, dates as YYYY-MM-DD."""
     if type(cell) is str:
         return cell
     if type(cell) is datetime.date:
@@ -249,7 +249,7 @@ def _text(cell: Any) -> str:
 
 
 def _with_errors(rows: Iterator[list[Any]], errors: Errors, left: int) -> Iterator[list[Any]]:
-    """The rows with the errors, which the reader hands out as empty cells, in their places."""
+    """Yield the rows with the errors, which the reader hands out as empty cells, in their places."""
     for line, row in zip(count(1), rows, strict=False):
         for column, error in errors.get(line, {}).items():
             if left <= column < left + len(row):
@@ -276,7 +276,7 @@ _ANY_CELL: Final = re.compile(rb"<c[\s>]")
 
 
 def _errors_of(contents: bytes, sheet: str) -> Errors:
-    """The errors in one sheet of an XLSX file; none in any other file."""
+    """Return the errors in one sheet of an XLSX file; none in any other file."""
     try:
         with zipfile.ZipFile(io.BytesIO(contents)) as archive:
             return _errors(archive, _part(archive, sheet))
@@ -285,7 +285,7 @@ def _errors_of(contents: bytes, sheet: str) -> Errors:
 
 
 def _part(archive: zipfile.ZipFile, sheet: str) -> str:
-    """The part of the archive that the sheet is in."""
+    """Return the part of the archive that the sheet is in."""
     keys = {tag["name"]: _relation(tag) for tag in _tags(archive.read("xl/workbook.xml"), b"sheet")}
     relations = _tags(archive.read("xl/_rels/workbook.xml.rels"), b"Relationship")
     targets = {tag["Id"]: tag["Target"] for tag in relations}
@@ -327,7 +327,7 @@ def _add_errors(found: dict[int, dict[int, CellError]], xml: bytes) -> None:
 
 
 def _place(cell: re.Match[bytes], xml: bytes) -> tuple[int, int]:
-    """Line and column of a cell, which names them or else follows the cell before it."""
+    """Return line and column of a cell, which names them or else follows the cell before it."""
     named = _PLACE.search(cell.group(1))
     if named is not None:
         return int(named.group(2)), _column_number(named.group(1)) - 1
@@ -339,7 +339,7 @@ def _place(cell: re.Match[bytes], xml: bytes) -> tuple[int, int]:
 
 
 def _column_number(column: bytes) -> int:
-    """The number of a column by its letters: 1 for A, 27 for AA."""
+    """Return the number of a column by its letters: 1 for A, 27 for AA."""
     number = 0
     for letter in column.upper():
         number = number * 26 + letter - ord("A") + 1

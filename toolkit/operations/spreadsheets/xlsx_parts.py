@@ -83,7 +83,7 @@ class Looks:
 
 
 def before_rows(looks: Looks) -> str:
-    """The XML of a sheet until its rows."""
+    """Return the XML of a sheet until its rows."""
     columns = "".join(
         f'<col min="{place}" max="{place}" width="{width:.1f}" customWidth="1"/>'
         for place, width in enumerate(looks.widths, 1)
@@ -102,7 +102,7 @@ def before_rows(looks: Looks) -> str:
 
 
 def after_rows(looks: Looks, rows: int, bars: Mapping[str, str]) -> str:
-    """The XML of a sheet after its rows: filter, bars, and print on landscape pages as wide as the sheet."""
+    """Return the XML of a sheet after its rows: filter, bars, and landscape pages as wide as the sheet."""
     filtered = ""
     if looks.table and looks.widths:
         filtered = f'<autoFilter ref="A1:{column_name(len(looks.widths) - 1)}{max(rows, 1)}"/>'
@@ -126,7 +126,7 @@ def column_name(place: int) -> str:
 
 
 def parts(sheets: Sequence[tuple[str, Looks]], title: str, created: str) -> dict[str, str]:
-    """The parts of a workbook beside its sheets; nobody is named as its author."""
+    """Return the parts of a workbook beside its sheets; nobody is named as its author."""
     numbered = list(enumerate((name for name, _ in sheets), 1))
     listed = "".join(f'<sheet name={quoteattr(name)} sheetId="{at}" r:id="rId{at}"/>' for at, name in numbered)
     titles = "".join(

@@ -63,7 +63,7 @@ class Cells:
     styles: Mapping[Style, Mask] = field(default_factory=dict)
 
     def xml(self) -> tuple[str | pa.StringArray, pa.StringArray, str | pa.StringArray]:
-        """The XML of the cells: that before each text, the texts, and that after each."""
+        """Return the XML of the cells: that before each text, the texts, and that after each."""
         spaced = self.form is Form.TEXT and may_have_outer_space(self.texts)
         usual = Form.SPACED_TEXT if spaced else self.form
         before, after, texts = self._opening(usual), usual.value[1], self.texts

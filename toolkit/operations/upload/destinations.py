@@ -22,7 +22,7 @@ class Destinations:
 
     @classmethod
     def of(cls, settings: Settings, allowed: Iterable[str] = ()) -> Destinations:
-        """The hosts of the bucket that is set (this machine where none is), and those ``allowed``."""
+        """Return the hosts of the bucket that is set (this machine where none is), and those ``allowed``."""
         also = frozenset(host.strip().strip("[]").lower() for host in allowed)
         if settings.evidence_bucket is None:
             return cls(_LOOPBACK | also)

@@ -57,7 +57,7 @@ class LocalFiles:
         return self._uses.total()
 
     def sendable(self, line: CredentialsLine) -> Path:
-        """The path of the line's file, after every check that can be made on this side.
+        """Return the path of the line's file, after every check that can be made on this side.
 
         Raises:
             NotSendable: with the reason.

@@ -34,7 +34,7 @@ class Renewal:
     clock: Clock
 
     def renewed(self, line: CredentialsLine) -> CredentialsLine | None:
-        """The line with another form for the same file; ``None`` where the file is there already.
+        """Return the line with another form for the same file; ``None`` where the file is there already.
 
         What an earlier call asked for, and was killed before it was noted, is used again: a second record is
         made only where none of the same sale, type and file name lives longer than the line.

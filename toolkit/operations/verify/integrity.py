@@ -27,7 +27,7 @@ LATE_BY: Final = timedelta(minutes=15)
 
 
 def integrity_findings(database: Database, clock: Clock) -> list[IntegrityFinding]:
-    """Every finding about the objects that are in the bucket now, gravest first.
+    """Return every finding about the objects that are in the bucket now, gravest first.
 
     Only what ``toolkit bucket sync`` and ``toolkit evidence verify`` saw is looked at.
     """
@@ -37,7 +37,7 @@ def integrity_findings(database: Database, clock: Clock) -> list[IntegrityFindin
 
 
 def records_of_unknown_partners(database: Database) -> int:
-    """The number of records, not withdrawn, of which nobody noted for which partner they were requested.
+    """Return the number of records, not withdrawn, of which nobody noted for which partner they were requested.
 
     Another system stored them, or this one before it took note: somebody else may have requested them.
     """
@@ -47,7 +47,7 @@ def records_of_unknown_partners(database: Database) -> int:
 
 
 def integrity_findings_at(connection: Connection, moment: datetime) -> list[IntegrityFinding]:
-    """The same as of a moment, as this connection sees the database, once in its transaction.
+    """Return the same as of a moment, as this connection sees the database, once in its transaction.
 
     Where the session may write, the files are put together once for all who look; else by each that does.
     """
@@ -114,7 +114,7 @@ def _without_record(look: Look) -> Iterator[IntegrityFinding]:
 
 
 def _outside_layout(look: Look) -> Iterator[IntegrityFinding]:
-    """One finding for all of them: a bucket that others use too may hold any number."""
+    """Yield one finding for all of them: a bucket that others use too may hold any number."""
     for row in look(_OUTSIDE_LAYOUT, layout=_LAYOUT, examples=EXAMPLES):
         if not row.objects:
             return

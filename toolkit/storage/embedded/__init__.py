@@ -40,7 +40,7 @@ def require_installed() -> None:
 
 
 def database_url(home: Path) -> str:
-    """The URL of the embedded database for SQLAlchemy; starts PostgreSQL where it does not run.
+    """Return the URL of the embedded database for SQLAlchemy; starts PostgreSQL where it does not run.
 
     Raises:
         NotInstalled: the extra ``embedded`` is missing.
@@ -51,7 +51,7 @@ def database_url(home: Path) -> str:
 
 
 def bucket_access(home: Path) -> BucketAccess:
-    """The access to the embedded bucket; starts the S3 server where it does not run.
+    """Return the access to the embedded bucket; starts the S3 server where it does not run.
 
     Raises:
         NotInstalled: the extra ``embedded`` is missing.
@@ -62,7 +62,7 @@ def bucket_access(home: Path) -> BucketAccess:
 
 
 def statuses(home: Path) -> Sequence[ServiceStatus]:
-    """The state of the embedded services, PostgreSQL first; starts nothing and creates nothing."""
+    """Return the state of the embedded services, PostgreSQL first; starts nothing and creates nothing."""
     return [service.status(home.resolve()) for service in _SERVICES]
 
 

@@ -32,7 +32,7 @@ class Account:
 
 
 def server_account(folder: Path, *, root_may: bool = False) -> Account:
-    """The account for the server that keeps its data in ``folder``: the folder's owner, once it is there.
+    """Return the account for the server that keeps its data in ``folder``: the folder's owner, once it is there.
 
     Raises:
         EmbeddedServiceError: the folder is somebody else's, or no account can be had.

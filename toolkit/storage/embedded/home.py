@@ -90,7 +90,7 @@ def _words(error: OSError, path: Path | str) -> str:
 
 
 def folder_bytes(folder: Path) -> int:
-    """The size of all files below ``folder``, as far as they may be read."""
+    """Return the size of all files below ``folder``, as far as they may be read."""
     total = 0
     for where, _, names in os.walk(folder):
         for name in names:
@@ -102,7 +102,7 @@ def folder_bytes(folder: Path) -> int:
 
 
 def failure(what: str, home: Path, log: Path) -> EmbeddedServiceError:
-    """The error that a service failed, with the end of its log; where there was no space for one, it says so."""
+    """Return the error that a service failed, with the end of its log, or with the news that the disk is full."""
     if shutil.disk_usage(home).free < _SPARE_BYTES:
         return EmbeddedServiceError(f"{what} in {home}: there is no space left. Free some, or {_HINT}.")
     return EmbeddedServiceError(f"{what} in {home}. The end of its log {log}:\n{_tail(log)}")

@@ -86,7 +86,7 @@ def serve(folder: Path) -> None:
 
 
 def _listen(remembered: Path) -> socket.socket:
-    """A socket on the port of last time, which issued upload forms name, or on a free one where it is taken."""
+    """Return a socket on the last port, which issued upload forms name, or on a free one where that is taken."""
     before = int(remembered.read_text("ascii")) if remembered.exists() else 0
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -178,7 +178,7 @@ class _Front:
             await self._application(scope, receive, send)
 
     def _allowed(self, fields: dict[str, str]) -> int | None:
-        """The bytes that the policy of a form allows; ``None`` where no key of this server has signed it."""
+        """Return the bytes that the policy of a form allows; ``None`` where no key of this server signed it."""
         key, *around = fields.get("x-amz-credential", "").split("/")
         secret = self._secret(key)
         if secret is None or not hmac.compare_digest(
@@ -213,7 +213,7 @@ class _Front:
 
 
 def _declared(scope: Message) -> int | None:
-    """The declared length of the body; ``None`` for one whose end nobody knows."""
+    """Return the declared length of the body; ``None`` for one whose end nobody knows."""
     headers = dict(scope["headers"])
     if b"transfer-encoding" in headers:
         return None
@@ -222,7 +222,7 @@ def _declared(scope: Message) -> int | None:
 
 
 async def _fields(receive: Receive) -> tuple[dict[str, str], Receive]:
-    """The fields of a form that come before its file, and what receives the form from its beginning."""
+    """Return the fields of a form that come before its file, and what receives the form from its beginning."""
     messages: list[Message] = []
     head = b""
     while b'name="file"' not in head and len(head) < _FIELDS_BYTES:
@@ -243,7 +243,7 @@ def _again(messages: list[Message], receive: Receive) -> Receive:
 
 
 def _signature(secret: str, around: list[str], policy: str) -> bytes:
-    """The signature of a policy (AWS Signature Version 4) under the date, region and service of a credential."""
+    """Return the AWS Signature Version 4 of a policy, for the date, region and service of a credential."""
     key = f"AWS4{secret}".encode()
     for part in around:
         key = hmac.digest(key, part.encode(), "sha256")

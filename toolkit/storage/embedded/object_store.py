@@ -48,7 +48,7 @@ class _Running:
 
 
 def access(home: Path) -> BucketAccess:
-    """The access to the bucket; starts the server where it does not run."""
+    """Return the access to the bucket; starts the server where it does not run."""
     running = _running(home)
     if running is None:
         prepare(home)
@@ -66,7 +66,7 @@ def access(home: Path) -> BucketAccess:
 
 
 def status(home: Path) -> ServiceStatus:
-    """The state of the server; starts nothing."""
+    """Return the state of the server; starts nothing."""
     running = _running(home)
     return ServiceStatus(
         name=NAME,
@@ -127,7 +127,7 @@ def _running(home: Path) -> _Running | None:
 
 
 def _ready(home: Path) -> _Running | None:
-    """The server once it answers, ``None`` where none lives (any more)."""
+    """Return the server once it answers, ``None`` where none lives (any more)."""
     processes.wait_until(lambda: _running(home) is not None or not is_claimed(_folder(home)), _START_SECONDS)
     return _running(home)
 

@@ -65,7 +65,7 @@ class _Running:
 
 
 def url(home: Path) -> str:
-    """The URL of the database; starts the server where it does not run."""
+    """Return the URL of the database; starts the server where it does not run."""
     running = _running(home)
     if running is None or not running.ready:
         prepare(home)
@@ -75,7 +75,7 @@ def url(home: Path) -> str:
 
 
 def status(home: Path) -> ServiceStatus:
-    """The state of the server; starts nothing."""
+    """Return the state of the server; starts nothing."""
     running = _running(home)
     return ServiceStatus(
         name=NAME,
@@ -122,7 +122,7 @@ def _pid_file(home: Path) -> Path:
 
 
 def _running(home: Path) -> _Running | None:
-    """The server, by the lines of its pid file: pid, data, start, port, socket folder, host, memory, state."""
+    """Read the server from its pid file, by line: pid, data, start, port, socket folder, host, memory, state."""
     try:
         lines = _pid_file(home).read_text("utf-8").splitlines()
         process = processes.serving(int(lines[0]), _data(home))
@@ -135,7 +135,7 @@ def _running(home: Path) -> _Running | None:
 
 
 def _ready(home: Path) -> _Running | None:
-    """The server once it answers, ``None`` where none runs (any more)."""
+    """Return the server once it answers, ``None`` where none runs (any more)."""
     processes.wait_until(lambda: (running := _running(home)) is None or running.ready, _START_SECONDS)
     running = _running(home)
     if running is not None and not running.ready:
@@ -191,7 +191,7 @@ def _remove_socket(folder: Path) -> None:
 
 
 def _socket_folder(home: Path, owner: Account) -> Path:
-    """The server's own folder, or a private one with a short name where that path cannot hold a socket."""
+    """Return the server's own folder, or a private one with a short name where that path cannot hold a socket."""
     folder = _folder(home)
     # libpq takes a comma for the end of one host's name, and the operating system limits the path.
     if "," in str(folder) or len(os.fsencode(folder / _SOCKET)) > _SOCKET_PATH_BYTES:
@@ -201,7 +201,7 @@ def _socket_folder(home: Path, owner: Account) -> Path:
 
 
 def _places(socket_folder: Path) -> dict[str, str]:
-    """The settings that depend on where we are."""
+    """Return the settings that depend on where we are."""
     quoted = str(socket_folder).replace('"', '""')
     # A container's /dev/shm, the usual place, is too small for parallel queries.
     memory = "sysv" if sys.platform == "linux" else "posix"

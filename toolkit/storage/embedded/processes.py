@@ -68,7 +68,7 @@ def launch(
 
 
 def serving(pid: int, folder: Path) -> psutil.Process | None:
-    """The process ``pid`` if it is the one that serves ``folder``."""
+    """Return the process ``pid`` if it is the one that serves ``folder``."""
     try:
         process = psutil.Process(pid)
         return process if str(folder) in process.cmdline() else None
@@ -77,7 +77,7 @@ def serving(pid: int, folder: Path) -> psutil.Process | None:
 
 
 def found(matches: Callable[[psutil.Process], bool]) -> list[psutil.Process]:
-    """The processes of this machine that match, as far as we may look at them."""
+    """Return the processes of this machine that match, as far as we may look at them."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
@@ -115,6 +115,6 @@ def wait_until(done: Callable[[], bool], seconds: float) -> bool:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of a server: no ``PG*``, no ``AWS_*``, nothing that a user set for other programs."""
+    """Return the environment of a server: no ``PG*``, no ``AWS_*``, nothing that a user set for other programs."""
     kept = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
     return {**{name: os.environ[name] for name in kept if name in os.environ}, "LC_ALL": "C", "PGTZ": "UTC"}

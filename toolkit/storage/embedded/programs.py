@@ -34,7 +34,7 @@ def postgres_version() -> str | None:
 
 
 def programs(home: Path, account: Account) -> Path:
-    """The folder of ``postgres`` and ``initdb``; a copy under ``home`` where the installed ones are out of reach.
+    """Return the folder of ``postgres`` and ``initdb``: under ``home`` where the installed ones cannot be run.
 
     An environment below root's home is closed to the server's account. It stays so: the programs, which are
     nobody's secret, are copied once instead.

@@ -58,12 +58,12 @@ class CatalogTable:
     references: list[Reference] = field(default_factory=list)
 
     def reference(self, column: str) -> Reference | None:
-        """The foreign key that starts at this column."""
+        """Return the foreign key that starts at this column."""
         return next((each for each in self.references if each.column == column), None)
 
 
 def read_catalog(connection: Connection) -> dict[str, CatalogTable]:
-    """Every table and view that is neither PostgreSQL's nor the toolkit's, by its name in SQL."""
+    """Return every table and view that is neither PostgreSQL's nor the toolkit's, by its name in SQL."""
     found: dict[int, CatalogTable] = {}
     bound = {"own": [AUDIT, SERVICE]}
     for row in connection.execute(sa.text(_TABLES), bound):

@@ -68,18 +68,18 @@ neither becomes the UUID of its MD5, which cannot be turned round.
 
 
 def quoted(name: str) -> str:
-    """The name as SQL writes it: exactly this name, whatever its case."""
+    """Return the name as SQL writes it: exactly this name, whatever its case."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:
-    """The text as SQL writes it."""
+    """Return the text as SQL writes it."""
     escaped = text.replace("'", "''")
     return f"E'{escaped.replace(chr(92), chr(92) * 2)}'" if "\\" in escaped else f"'{escaped}'"
 
 
 def select(mapping: ServiceMap, name: str, columns: Sequence[str] | None = None) -> str:
-    """The query that gives the contract's relation ``name``, or some of its columns."""
+    """Return the query that gives the contract's relation ``name``, or some of its columns."""
     relation, table = mapping.relations[name], NEEDED[name]
     wanted = [table.c[column] for column in columns or table.columns.keys()]
     if relation.absent:
@@ -104,7 +104,7 @@ def select(mapping: ServiceMap, name: str, columns: Sequence[str] | None = None)
 
 
 def read(source: Source, column: sa.Column[object], timezone: str, lookups: Sequence[Source] = ()) -> str:
-    """The SQL that gives the column of the contract."""
+    """Return the SQL that gives the column of the contract."""
     kind = _TYPES[type(column.type)]
     if source.absent:
         return f"NULL::{kind}"
@@ -134,7 +134,7 @@ _TYPES: Final[dict[type[object], str]] = {
 
 
 def _value(source: Source, lookups: Sequence[Source]) -> str:
-    """The value as the table has it."""
+    """Return the value as the table has it."""
     if source.sql is not None:
         return f"({source.sql})"
     if source.value is not None:
@@ -164,7 +164,7 @@ def _stripped(source: Source, value: str) -> str:
 
 
 def _decoded(value: str, codes: dict[str, str | bool], kind: str) -> str:
-    """The contract's value for each code; another code stays as it is, and for a flag is unknown."""
+    """Return the contract's value for each code; another code stays as it is, and for a flag is unknown."""
     cases = " ".join(
         f"WHEN {literal(code)} THEN {literal(meaning) if isinstance(meaning, str) else str(meaning).lower()}"
         for code, meaning in codes.items()

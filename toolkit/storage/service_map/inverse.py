@@ -21,7 +21,7 @@ class NotInvertible(Exception):
 
 
 def assignments(source: Source, new: str, table: CatalogTable, timezone: str, tables: Tables) -> dict[str, str]:
-    """The columns of the table with their values, where ``new`` is the value of the contract's column.
+    """Return the columns of the table with their values, where ``new`` is the value of the contract's column.
 
     Raises:
         NotInvertible: there is no way back.
@@ -65,7 +65,7 @@ def _looked_up(source: Source, new: str, timezone: str, tables: Tables) -> str:
 
 
 def _value(source: Source, new: str, column: Column, timezone: str) -> str:
-    """The value as the column takes it; a text that is too long for it is refused, not cut."""
+    """Return the value as the column takes it; a text that is too long for it is refused, not cut."""
     if source.codes:
         new = _encoded(new, source.codes)
     elif source.mask:
@@ -100,7 +100,7 @@ def _encoded(new: str, codes: Mapping[str, str | bool]) -> str:
 
 
 def _masked(new: str, mask: str) -> str:
-    """The digits with the characters of the mask between them, where there are as many as it has places."""
+    """Return the digits with the characters of the mask between them, where there are as many as it has places."""
     places = mask.count("#")
     parts, number = [], 0
     for character in mask:

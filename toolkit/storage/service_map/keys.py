@@ -26,5 +26,5 @@ def next_ids(database: Database, name: str, count: int) -> npt.NDArray[np.uint8]
 
 
 def next_id(database: Database, name: str) -> UUID:
-    """One such id."""
+    """Return one such id."""
     return UUID(bytes=next_ids(database, name, 1).tobytes())

@@ -52,12 +52,12 @@ _FORMS: Final = ("column", "date", "folder", "media_type_of", "value", "sql", "a
 
 
 def _codes(value: Any) -> Any:
-    """Codes of the table as texts, as PostgreSQL writes them."""
+    """Return the codes of the table as texts, as PostgreSQL writes them."""
     return value if not isinstance(value, dict) else {str(code): meaning for code, meaning in value.items()}
 
 
 class Source(_Part):
-    """Where a column comes from: exactly one of ``column``, ``date``, ``folder``, ``media_type_of``, ``value``,
+    """The source of a column: exactly one of ``column``, ``date``, ``folder``, ``media_type_of``, ``value``,
     ``sql`` and ``absent``; see the page "Your own database and bucket".
     """  # noqa: D205
 
@@ -97,7 +97,7 @@ class Source(_Part):
 
     @property
     def is_lookup(self) -> bool:
-        """Whether the value stands in a row of another table."""
+        """Tell whether the value stands in a row of another table."""
         return self.table is not None
 
 
@@ -121,12 +121,12 @@ class Relation(_Part):
 
     @property
     def is_query(self) -> bool:
-        """Whether ``from`` is a query of its own, which nothing can be written through."""
+        """Tell whether ``from`` is a query, which nothing can be written through."""
         return self.from_.startswith("(")
 
 
 class ServiceMap(_Part):
-    """How the service's data are read. ``timezone`` is the zone of times that carry none."""
+    """The mapping of the service's tables. ``timezone`` is the zone of times that carry none."""
 
     timezone: Zone
     read_only: bool = False
@@ -177,7 +177,7 @@ def load_map(path: Path) -> ServiceMap:
 
 
 def understood(document: dict[str, Any], named: str) -> ServiceMap:
-    """A mapping from its document; raises as ``load_map`` does, with ``named`` for the file."""
+    """Return a mapping from its document; raises as ``load_map`` does, with ``named`` for the file."""
     relations: dict[str, Any] = {}
     mistakes: list[str] = []
     for name, table in NEEDED.items():
@@ -195,7 +195,7 @@ def understood(document: dict[str, Any], named: str) -> ServiceMap:
 
 
 def own_tables() -> ServiceMap:
-    """The mapping of the contract's own tables, which says nothing new."""
+    """Return the mapping of the contract's own tables, which says nothing new."""
     return understood({"timezone": "UTC"}, "the contract's own tables")
 
 
@@ -229,7 +229,7 @@ def _unmatched(relation: str, given: dict[str, Any]) -> list[str]:
 
 
 def _to_fill_in(part: Any, place: str = "") -> list[str]:
-    """The places that a draft left to a person."""
+    """Return the places that a draft left to a person."""
     if isinstance(part, dict):
         inside = (_to_fill_in(value, f"{place}.{name}") for name, value in part.items())
         return [found for each in inside for found in each]

@@ -75,7 +75,7 @@ def prove(database: Database, mapping: ServiceMap | None, holds: Callable[[str],
 
 
 def _read(connection: Connection, mapping: ServiceMap) -> tuple[dict[str, int], list[Deviation]]:
-    """The rows of each relation, and the columns in which some value cannot be read."""
+    """Return the rows of each relation, and the columns in which some value cannot be read."""
     counts: dict[str, int] = {}
     unreadable = []
     for name in mapping.relations:
@@ -93,7 +93,7 @@ def _read(connection: Connection, mapping: ServiceMap) -> tuple[dict[str, int], 
 
 
 def _nulls(connection: Connection, mapping: ServiceMap) -> Iterator[Deviation]:
-    """Rows without what the audit needs of them."""
+    """Yield rows without what the audit needs of them."""
     for name, relation in mapping.relations.items():
         for column in () if relation.absent else DEMANDED[name]:
             empty = "no value, or a code that means none" if relation.columns[column].codes else "no value"
@@ -168,7 +168,7 @@ def _counted(connection: Connection, name: str, column: str, condition: str, pro
 
 
 def _keys(connection: Connection, holds: Callable[[str], bool]) -> Iterator[Deviation]:
-    """Whether the keys are those of the bucket: the newest records are looked for there."""
+    """Compare the keys of the newest records with the objects in the bucket."""
     query = f"""
         SELECT id::text, object_key FROM {SERVICE}.evidences WHERE object_key IS NOT NULL
         ORDER BY requested_at DESC, id LIMIT {_TRIED_KEYS}
@@ -183,7 +183,7 @@ def _keys(connection: Connection, holds: Callable[[str], bool]) -> Iterator[Devi
 
 
 def _hidden(connection: Connection, schema: str) -> Iterator[str]:
-    """The tables whose policies hide rows from the role that reads them."""
+    """Yield the tables whose policies hide rows from the role that reads them."""
     for table, role in connection.execute(sa.text(_POLICIES), {"schema": schema, "names": list(NEEDED)}):
         yield (
             f"{table} has row level security, which holds for role {role}: rows that its policies hide are in no "
@@ -223,7 +223,7 @@ def _notes(connection: Connection, mapping: ServiceMap) -> Iterator[str]:
 
 
 def _limits(name: str, table: CatalogTable, mapping: ServiceMap) -> Iterator[str]:
-    """What the table takes no more of than the contract allows."""
+    """Yield the columns of the table that take less than the contract allows."""
     lengths = [
         f"{column} ({found.length})"
         for column, source in mapping.relations[name].columns.items()

@@ -74,13 +74,13 @@ def check_views(connection: Connection, mapping: ServiceMap) -> None:
 
 
 def made_from(connection: Connection) -> str | None:
-    """The fingerprint of the mapping that the views were made from; ``None`` where there are none of ours."""
+    """Return the fingerprint of the mapping that the views were made from; ``None`` where there are none."""
     comment = _comment(connection)
     return comment.removeprefix(_OURS) if comment and comment.startswith(_OURS) else None
 
 
 def _comment(connection: Connection) -> str | None:
-    """The comment on the schema, ``None`` where there is no such schema."""
+    """Return the comment on the schema, ``None`` where there is no such schema."""
     found: str | None = connection.scalar(
         sa.text(
             "SELECT coalesce(obj_description(oid, 'pg_namespace'), '') FROM pg_namespace WHERE nspname = :name"
@@ -102,7 +102,7 @@ def _execute(connection: Connection, statement: str) -> None:
 
 
 def _faults(connection: Connection, mapping: ServiceMap, name: str) -> list[str]:
-    """Which parts of a relation PostgreSQL does not understand, each with its key in the file."""
+    """Return the parts of a relation that PostgreSQL does not understand, each with its key in the file."""
     relation = mapping.relations[name]
     tried = [("from", f"SELECT FROM {relation.from_} AS {THIS}")]
     if relation.where:

@@ -1,4 +1,4 @@
-"""Which relations can be written, and the triggers that do it through their views.
+"""Tell which relations can be written, and make the triggers that write through their views.
 
 What stands in the way is found when the views are made, and kept as the comment of each view: a command that
 writes asks for it before it reads or writes anything.
@@ -66,7 +66,7 @@ _NEXT: Final = """
 
 
 def numbered(database: Database) -> set[str]:
-    """The relations whose ids are numbers of a sequence."""
+    """Return the relations whose ids are numbers of a sequence."""
     if not database.mapped:
         return set()
     known = _obstacles(database)
@@ -101,7 +101,7 @@ def make_writable(connection: Connection, mapping: ServiceMap) -> None:
 
 
 def obstacles(mapping: ServiceMap, name: str, tables: Tables) -> dict[str, str]:
-    """What stands in the way of each kind of writing, as sentences; nothing where it can be done."""
+    """Return the obstacles to each kind of writing, as sentences; none where it can be done."""
     relation, works = mapping.relations[name], (INSERT, UPDATE, COMPLETE)
     if mapping.read_only:
         return dict.fromkeys(
@@ -154,7 +154,7 @@ def obstacles(mapping: ServiceMap, name: str, tables: Tables) -> dict[str, str]:
 
 
 def _sequence(mapping: ServiceMap, name: str, tables: Tables) -> str | None:
-    """The sequence that the ids of the relation come from, where they are numbers."""
+    """Return the sequence that the ids of the relation come from, where they are numbers."""
     relation = mapping.relations[name]
     table = tables(relation.from_)
     key = None if table is None else table.columns.get(relation.columns["id"].column or "")
@@ -178,7 +178,7 @@ def _given(
 
 
 def _body(mapping: ServiceMap, name: str, work: str, tables: Tables, found: dict[str, str]) -> str:
-    """The body of the trigger's function."""
+    """Return the body of the trigger's function."""
     relation = mapping.relations[name]
     allowed = work not in found or (work == UPDATE and name == "sales" and COMPLETE not in found)
     table = None if relation.is_query or relation.absent else tables(relation.from_)
@@ -215,7 +215,7 @@ def _body(mapping: ServiceMap, name: str, work: str, tables: Tables, found: dict
 
 
 def _kept(connection: Connection) -> dict[str, str]:
-    """What the comments of the views say."""
+    """Return what the comments of the views say."""
     found = {}
     for name in NEEDED:
         comment = connection.scalar(
@@ -227,7 +227,7 @@ def _kept(connection: Connection) -> dict[str, str]:
 
 
 def _found(connection: Connection) -> dict[str, str]:
-    """What stands in the way of writing the contract's own tables: views, and columns that it does not know."""
+    """Return the obstacles to writing the contract's own tables: views, and columns that it does not know."""
     catalog = read_catalog(connection)
     found = {}
     for name in NEEDED:
@@ -248,7 +248,7 @@ def _is_writable_view(connection: Connection, name: str) -> bool:
 
 
 def every_obstacle(mapping: ServiceMap, tables: Tables) -> dict[str, str]:
-    """The obstacles of all relations, by work as ``require_writable`` names it."""
+    """Return the obstacles of all relations, by work as ``require_writable`` names it."""
     return {
         f"{name}.{work}": reason
         for name in mapping.relations

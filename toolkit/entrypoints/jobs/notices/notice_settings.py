@@ -1,4 +1,4 @@
-"""What the environment says about notices; secrets may stand in files that it names."""
+"""Read the settings of notices from the environment; secrets may stand in files that it names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ADDRESS: Final = re.compile(r"[^@\s,;<>]+@[^@\s,;<>]+")
 
 
 class Security(StrEnum):
-    """How the connection to the mail server is kept secret."""
+    """The encryption of the connection to the mail server."""
 
     STARTTLS = "starttls"
     TLS = "tls"
@@ -44,7 +44,7 @@ class EmailSettings:
 
 @dataclass(frozen=True, slots=True)
 class WebhookSettings:
-    """Where a POST goes, and the key that signs it."""
+    """The address that notices are posted to, and the key that signs them."""
 
     url: str = field(repr=False)
     secret: str = field(repr=False)
@@ -120,7 +120,7 @@ def _webhook(environ: Mapping[str, str]) -> WebhookSettings | None:
 
 
 def _secret(environ: Mapping[str, str], name: str) -> str | None:
-    """The value of a variable, or the contents of the file that the variable with ``_FILE`` names."""
+    """Return the value of a variable, or the contents of the file that the variable with ``_FILE`` names."""
     file = environ.get(f"{name}_FILE", "").strip()
     if not file:
         return environ.get(name, "").strip() or None

@@ -69,7 +69,7 @@ class NoticeText:
 def notice_text(
     job: str, slot: datetime, kind: str, content: Mapping[str, Any], language: str, zone: ZoneInfo
 ) -> NoticeText:
-    """The text of a notice in the reader's language: Portuguese where it begins with ``pt``, else English."""
+    """Return the text of a notice: in Portuguese where ``language`` begins with ``pt``, else in English."""
     portuguese = language.lower().startswith("pt")
     words = _PORTUGUESE if portuguese else _ENGLISH
     due = slot.astimezone(zone)

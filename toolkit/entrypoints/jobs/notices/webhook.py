@@ -31,7 +31,7 @@ _TIMEOUT: Final = urllib3.Timeout(connect=10, read=20)
 
 
 def signature(secret: str, seconds: int, body: bytes) -> str:
-    """The value of the header for a body that is sent at ``seconds`` since 1970."""
+    """Return the value of the header for a body that is sent at ``seconds`` since 1970."""
     digest = hmac.new(secret.encode(), f"{seconds}.".encode() + body, hashlib.sha256).hexdigest()
     return f"t={seconds},v1={digest}"
 

@@ -54,7 +54,7 @@ def census(audited: Table, as_of: datetime) -> Table:
 
 
 def to_act_on(audited: Table, clients: Table) -> Table:
-    """The sales that are not compliant or have a warning, each with the CPF of its client.
+    """Return the sales that are not compliant or have a warning, each with the CPF of its client.
 
     ``clients`` has ``id`` and ``cpf``.
     """
@@ -65,7 +65,7 @@ def to_act_on(audited: Table, clients: Table) -> Table:
 
 
 def by_partner(audited: Table) -> Table:
-    """The days from creation to completion, one row a partner: ``partner``, ``completed`` and ``median_days``."""
+    """Return the days from creation to completion by partner: ``partner``, ``completed``, ``median_days``."""
     seconds = audited.completed_at.epoch_seconds() - audited.created_at.epoch_seconds()
     completed = audited.filter(audited.completed_at.notnull()).mutate(days=seconds / 86_400)
     return completed.group_by("partner").aggregate(

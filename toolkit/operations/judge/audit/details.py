@@ -1,4 +1,4 @@
-"""What stands behind the numbers of an audit: unusable files with their faults, and withdrawn records."""
+"""Query the rows behind the numbers of an audit: unusable files with their faults, and withdrawn records."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ WITHDRAWN: Final = (
 
 
 def standing_faults(database: Database, clock: Clock) -> pd.DataFrame:
-    """The unusable files that are in the bucket now, as far as they were looked at."""
+    """Return the unusable files that are in the bucket now, as far as they were looked at."""
     with database.snapshot() as connection:
         return faults_at(connection, clock())
 
 
 def faults_at(connection: Connection, moment: datetime) -> pd.DataFrame:
-    """The unusable files that lay in the bucket under a record that was not withdrawn, the latest first."""
+    """Return the unusable files that lay in the bucket under a record that was not withdrawn, the latest first."""
     record, seen, sale = evidence_observations, object_observations, sale_observations
     check, looked = content_checks, content_checks.alias("looked")
     known = sa.and_(looked.c.observation_id == seen.c.id, looked.c.checked_at <= moment)
@@ -106,7 +106,7 @@ def faults_at(connection: Connection, moment: datetime) -> pd.DataFrame:
 
 
 def withdrawals_at(connection: Connection, moment: datetime) -> pd.DataFrame:
-    """The records that had been withdrawn by then, the latest first, with the reason and both people."""
+    """Return the records that had been withdrawn by then, the latest first, with the reason and both people."""
     record, sale = evidence_observations, sale_observations
     query = (
         sa.select(

@@ -32,13 +32,13 @@ class Engine(Protocol):
     """Runs Ibis expressions over Parquet files."""
 
     def parquet(self, paths: Sequence[str], schema: pa.Schema) -> Table:
-        """The rows of these files."""
+        """Return the rows of these files."""
 
     def kept(self, query: Table) -> Table:
-        """The rows of ``query``, computed once where the engine can keep them."""
+        """Return the rows of ``query``, computed once where the engine can keep them."""
 
     def read(self, query: Table) -> pa.Table:
-        """The rows of ``query``, in its schema."""
+        """Return the rows of ``query``, in its schema."""
 
 
 @contextmanager
@@ -96,7 +96,7 @@ class DuckdbEngine:
         self._kept = 0
 
     def parquet(self, paths: Sequence[str], schema: pa.Schema) -> Table:
-        """The rows of these files."""
+        """Return the rows of these files."""
         return self._connection.read_parquet(list(paths)) if paths else _empty(schema)
 
     def taken(self, rows: Iterable[pa.RecordBatch], schema: ibis.Schema) -> Table:
@@ -110,12 +110,12 @@ class DuckdbEngine:
         return self._connection.table(name)
 
     def kept(self, query: Table) -> Table:
-        """The rows of ``query``, computed once."""
+        """Return the rows of ``query``, computed once."""
         self._kept += 1
         return self._connection.create_table(f"kept_{self._kept}", query)
 
     def read(self, query: Table) -> pa.Table:
-        """The rows of ``query``."""
+        """Return the rows of ``query``."""
         return self._connection.to_pyarrow(query)
 
 
@@ -161,7 +161,7 @@ def _check_listens(url: str) -> None:
 
 
 def bound(query: Table, found: Mapping[str, Table]) -> Table:
-    """The query with the tables of the database, by name, replaced by those of an engine."""
+    """Return the query with the tables of the database, by name, replaced by those of an engine."""
     replaced = {
         node: found[node.name].select(*node.schema.names).op() for node in query.op().find(ops.UnboundTable)
     }

@@ -105,7 +105,7 @@ def missing_evidence(sales: Table, evidences: Table, objects: Table, as_of: date
 
 
 def _attempts(evidences: Table, objects: Table, as_of: datetime) -> Table:
-    """One row an evidence record, with the rank of how far it got."""
+    """Return one row an evidence record, with the rank of how far it got."""
     known = evidences.filter(evidences.evidence_type.isin(list(EvidenceType)))
     found = known.left_join(objects, known.object_key == objects.key)
     absent = found.key.isnull()
@@ -132,7 +132,7 @@ def _attempts(evidences: Table, objects: Table, as_of: datetime) -> Table:
 
 
 def _with_best_attempts(sales: Table, attempts: Table) -> Table:
-    """The sales, each with the rank of its best attempt at every evidence type."""
+    """Return the sales, each with the rank of its best attempt at every evidence type."""
     counted = attempts["rank"] == _COUNTED
     by_sale = attempts.group_by("sale_id").aggregate(
         **{_best(each): attempts["rank"].min(where=attempts.evidence_type == each) for each in EvidenceType},
@@ -171,7 +171,7 @@ def _with_status(sales: Table) -> Table:
 
 
 def _reason_for_lack(sales: Table, named: EvidenceType) -> StringValue:
-    """The reason why a sale lacks this type, null where it does not or where no rule demands it of the sale."""
+    """Return the reason why a sale lacks this type, null where it has it or no rule demands it."""
     lacks = []
     for requirement in _requirements(named):
         demanded = sales.utility_group.isin(
@@ -185,7 +185,7 @@ def _reason_for_lack(sales: Table, named: EvidenceType) -> StringValue:
 
 
 def _with_lists(sales: Table) -> Table:
-    """The judged sales, with what was found about each as texts."""
+    """Return the judged sales, with what was found about each as texts."""
     there = _there(sales)
     incomplete = sales.status == Status.INCOMPLETE
     reasons = {named: sales[_reason(named)] for named in _named()}
@@ -210,13 +210,13 @@ def _with_lists(sales: Table) -> Table:
 
 
 def _requirements(named: EvidenceType) -> Iterator[Requirement]:
-    """The different requirements, of all groups, that name this type when it is missing."""
+    """Return the different requirements, of all groups, that name this type when it is missing."""
     every = dict.fromkeys(requirement for rules in GROUP_RULES.values() for requirement in rules)
     return (requirement for requirement in every if requirement.named is named)
 
 
 def _named() -> list[EvidenceType]:
-    """The types that some rule can name as missing, in the order of the contract's table."""
+    """Return the types that some rule can name as missing, in the order of the contract's table."""
     return [each for each in EvidenceType if any(_requirements(each))]
 
 
@@ -237,10 +237,10 @@ def _any(conditions: Iterable[BooleanValue]) -> BooleanValue:
 
 
 def _where(condition: BooleanValue, text: str) -> StringValue:
-    """The text where the condition holds, null elsewhere."""
+    """Return the text where the condition holds, null elsewhere."""
     return ibis.cases((condition, text))
 
 
 def _joined(texts: Iterable[StringValue]) -> StringValue:
-    """The texts that are not null, in their order, with the separator between them."""
+    """Return the texts that are not null, in their order, with the separator between them."""
     return ibis.literal(SEPARATOR).join(list(texts))

@@ -73,7 +73,7 @@ def audit_snapshot(
 
 
 def _table(engine: Engine, snapshot: Snapshot, content: Content, path_of: Callable[[File], str]) -> Table:
-    """The rows of all exports, ended where a later export says so."""
+    """Return the rows of all exports, ended where a later export says so."""
     rows = engine.parquet([path_of(file) for file in snapshot.files(content.name, "rows")], content.schema)
     rows = rows.select(*content.schema.names)
     if not content.closes:
@@ -85,7 +85,7 @@ def _table(engine: Engine, snapshot: Snapshot, content: Content, path_of: Callab
 
 
 def _no_clients(audited: Table) -> Table:
-    """A table of clients without rows: their CPFs stay in the database."""
+    """Return a table of clients without rows: their CPFs stay in the database."""
     return audited.filter(ibis.literal(False)).select(id=audited.client_id, cpf=ibis.null("string"))
 
 

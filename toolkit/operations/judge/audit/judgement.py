@@ -40,7 +40,7 @@ class Judged:
 
 @contextmanager
 def judged_at(connection: Connection, moment: datetime) -> Iterator[Judged]:
-    """The sales as of a moment, judged."""
+    """Judge the sales as of a moment."""
     judged = missing_evidence(sales_at(moment), evidences_at(moment), objects_at(moment), moment)
     clients = unbound(tables.clients, "id", "cpf")
     if not writes_nothing(connection):

@@ -43,7 +43,7 @@ class Life:
     """Those of them that end within ``ENDS_SOON`` days."""
 
     def only(self, findings: pd.DataFrame, partner: str) -> Life:
-        """The life of these findings, which are all that this partner has."""
+        """Return the life of these findings, which are all that this partner has."""
         ids = set(findings["id"])
         return Life(
             findings=findings,

@@ -37,14 +37,14 @@ def unbound(table: sa.Table, *names: str) -> Table:
 
 
 def sales_at(as_of: datetime) -> Table:
-    """The sales as they were seen last by then."""
+    """Return the sales as they were seen last by then."""
     others = [name for name in SALES.names if name != "id"]
     seen = _seen(unbound(tables.sale_observations, "sale_id", *others, *_HELD), as_of)
     return seen.rename(id="sale_id").select(*SALES.names)
 
 
 def evidences_at(as_of: datetime) -> Table:
-    """The evidence records as they were seen last by then, without those that had been withdrawn."""
+    """Return the evidence records as they were seen last by then, without those that had been withdrawn."""
     seen = _seen(unbound(tables.evidence_observations, "evidence_id", *EVIDENCES.names, *_HELD), as_of)
     withdrawals = unbound(tables.withdrawals, "evidence_id", "withdrawn_at")
     withdrawn = withdrawals.filter(withdrawals.withdrawn_at <= ibis.literal(as_of))
@@ -52,7 +52,7 @@ def evidences_at(as_of: datetime) -> Table:
 
 
 def objects_at(as_of: datetime) -> Table:
-    """The objects that lay in the bucket, with what was known of their contents by then, and those that were gone.
+    """Return the objects in the bucket at the moment, with what was known of their contents, and those gone.
 
     The latest look says of what kind they are; a fault that any look found stays with that version.
     """
@@ -80,7 +80,7 @@ def objects_at(as_of: datetime) -> Table:
 
 
 def _vanished(observed: Table, held: Table, as_of: datetime) -> Table:
-    """The keys under which an object was seen, and none any more."""
+    """Return the keys under which an object was seen, and none any more."""
     closed = observed.filter(observed.gone_at <= ibis.literal(as_of))
     keys = closed.anti_join(held, "key").select("key").distinct()
     return keys.mutate(
@@ -89,12 +89,12 @@ def _vanished(observed: Table, held: Table, as_of: datetime) -> Table:
 
 
 def _as_objects(found: Table) -> Table:
-    """The columns of ``OBJECTS``, with types that both parts of a union share."""
+    """Return the columns of ``OBJECTS``, with types that both parts of a union share."""
     return found.select(**{name: found[name].cast(kind.copy(nullable=True)) for name, kind in OBJECTS.items()})
 
 
 def _seen(observations: Table, as_of: datetime) -> Table:
-    """The observations that held at the moment."""
+    """Return the observations that held at the moment."""
     moment = ibis.literal(as_of)
     return observations.filter(
         observations.seen_at <= moment, observations.gone_at.isnull() | (observations.gone_at > moment)

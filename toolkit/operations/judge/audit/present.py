@@ -18,7 +18,7 @@ _OF_SALE: Final = {"saleId": "sale_id", "utilityGroup": "utility_group"}
 
 
 def present_findings(rows: pd.DataFrame) -> pd.DataFrame:
-    """The problems, missing pieces and warnings of sales, given in the columns of ``AuditResult.rows``."""
+    """Return the problems, missing pieces and warnings of sales, given in the columns of ``AuditResult.rows``."""
     sales = rows.rename(columns=_OF_SALE)
     problems = _exploded(sales, "problems").rename(columns={"problems": "code"})
     pieces = _exploded(sales, "missing", "reasons").rename(columns={"reasons": "reason"})
@@ -32,7 +32,7 @@ def present_findings(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def present_file_findings(findings: Iterable[IntegrityFinding], sales: pd.DataFrame) -> pd.DataFrame:
-    """One row for each sale that a finding about a file concerns.
+    """Return one row for each sale that a finding about a file concerns.
 
     ``sales`` has ``sale_id``, ``partner`` and ``utility_group`` of these sales.
     """
@@ -47,7 +47,7 @@ def present_file_findings(findings: Iterable[IntegrityFinding], sales: pd.DataFr
 
 
 def _exploded(sales: pd.DataFrame, *lists: str) -> pd.DataFrame:
-    """One row an item of these lists, which are aligned."""
+    """Return one row an item of these lists, which are aligned."""
     some = sales.loc[sales[lists[0]] != "", ["sale_id", "partner", "utility_group", *lists]]
     split = some.assign(**{name: some[name].str.split(SEPARATOR, regex=False) for name in lists})
     return split.explode(list(lists), ignore_index=True)

@@ -201,7 +201,7 @@ class AuditResult:
         return pd.DataFrame(rows, columns=["partner", *names, "medianDays"])
 
     def for_partner(self, name: str) -> AuditResult:
-        """The same audit as if the service held the sales of this partner only.
+        """Return the same audit as if the service held the sales of this partner only.
 
         Raises:
             InvalidInput: no sale names this partner.
@@ -241,12 +241,12 @@ class AuditResult:
 
 
 def _named(partner: object) -> str:
-    """The name on the scoreboard; sales without a partner are one row without a name."""
+    """Return the name on the scoreboard; sales without a partner are one row without a name."""
     return partner if isinstance(partner, str) else ""
 
 
 def _grid(found: Counter[tuple[str, str]], name: str, rows: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
-    """Every row with every column, also where nothing was found."""
+    """Return every row with every column, also where nothing was found."""
     return pd.DataFrame(
         [{name: str(row), **{str(column): found[row, column] for column in columns}} for row in rows]
     )

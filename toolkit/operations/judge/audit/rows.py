@@ -12,7 +12,7 @@ from toolkit.operations.judge.audit.result import ROW_COLUMNS
 
 
 def told_rows(found: pd.DataFrame, moment: datetime, show_cpf: bool) -> pd.DataFrame:
-    """The sales by the contract's names, the gravest and oldest first; CPFs masked unless ``show_cpf``."""
+    """Return the sales by the contract's names, the gravest and oldest first; CPFs masked unless ``show_cpf``."""
     found["age_days"] = (moment - found["created_at"]).dt.days.clip(lower=0)
     if not show_cpf:
         found["cpf"] = found["cpf"].map(mask_cpf, na_action="ignore")

@@ -38,7 +38,7 @@ class Changes:
     open: tuple[UUID, ...]
 
     def only(self, ids: Collection[str]) -> Changes:
-        """The changes of these findings."""
+        """Return the changes of these findings."""
         kept = {
             kind: tuple(each for each in getattr(self, kind) if str(each) in ids)
             for kind in ("new", "resolved", "reopened", "open")
@@ -57,7 +57,7 @@ def changes_between(database: Database, start: datetime, end: datetime) -> Chang
 
 
 def changes_seen(connection: Connection, start: datetime, end: datetime) -> Changes:
-    """The same, as this connection sees the database; raises as ``changes_between`` does."""
+    """Return the same, as this connection sees the database; raises as ``changes_between`` does."""
     if start > end:
         raise InvalidInput("The first moment lies after the second: a change goes from the earlier to the later.")
     rows = connection.execute(sa.text(_CHANGES), {"start": start, "end": end})
@@ -66,7 +66,7 @@ def changes_seen(connection: Connection, start: datetime, end: datetime) -> Chan
 
 
 def trends(connection: Connection, first: date, until: datetime, timezone: ZoneInfo) -> pd.DataFrame:
-    """One row a partner and day up to a moment: the findings present at its end, and those that came and went.
+    """Return one row a partner and day: the findings present at its end, and those that came and went on it.
 
     Columns as in ``TREND``; ``partner`` is empty for findings of none. A finding that came and went within the day
     is in both.
@@ -76,7 +76,7 @@ def trends(connection: Connection, first: date, until: datetime, timezone: ZoneI
 
 
 def all_partners(trends_of: pd.DataFrame) -> pd.DataFrame:
-    """The sum of these trends: ``day``, ``present``, ``came``, ``went``."""
+    """Return the sum of these trends: ``day``, ``present``, ``came``, ``went``."""
     return trends_of.groupby("day", as_index=False)[["present", "came", "went"]].sum()
 
 

@@ -62,7 +62,7 @@ def note_findings(connection: Connection, present: pd.DataFrame, moment: datetim
 
 
 def lives_at(connection: Connection, moment: datetime, *, sale_id: str | None = None) -> pd.DataFrame:
-    """One row a finding that was seen by then: its first and latest opening, its end, and its stretches."""
+    """Return one row a finding that was seen by then: its first and latest opening, its end, and its stretches."""
     about = "" if sale_id is None else f"AND sale_id = {sql.Literal(sale_id).as_string()}"
     query = _LIVES_AT.format(moment=f"timestamptz '{moment.isoformat()}'", about=about)
     found: pd.DataFrame = read_arrow(connection, query, _LIVES).to_pandas()
@@ -70,7 +70,7 @@ def lives_at(connection: Connection, moment: datetime, *, sale_id: str | None = 
 
 
 def audits_until(connection: Connection, moment: datetime) -> list[datetime]:
-    """The moments of the audits that noted findings, oldest first."""
+    """Return the moments of the audits that noted findings, oldest first."""
     query = sa.select(audit_runs.c.as_of).where(audit_runs.c.as_of <= moment, audit_runs.c.with_files.is_not(None))
     return list(connection.scalars(query.order_by(audit_runs.c.as_of)))
 

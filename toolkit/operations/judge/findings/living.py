@@ -121,7 +121,7 @@ def _named(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def _waived(found: pd.DataFrame, waivers: Sequence[Waiver], day: date) -> pd.Series[Any]:
-    """The id of the waiver that holds for each finding and ends last, null where there is none."""
+    """Return the id of the waiver that holds for each finding and ends last, null where there is none."""
     by: dict[tuple[Any, ...], Waiver] = {}
     for waiver in sorted(waivers, key=lambda each: each.request.end):
         if waiver.holds(day):
@@ -176,5 +176,5 @@ def _with_catalogue(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def _known(column: pd.Series[Any]) -> pd.Series[Any]:
-    """The same values as objects, ``None`` for what is not known."""
+    """Return the same values as objects, ``None`` for what is not known."""
     return column.astype(object).where(column.notna(), None)

@@ -84,13 +84,13 @@ def revoke_waiver(database: Database, waiver_id: UUID, *, reason: str, revoked_b
 
 
 def all_waivers(database: Database, moment: datetime) -> list[Waiver]:
-    """Every waiver that had been added by then, the latest end first."""
+    """Return every waiver that had been added by then, the latest end first."""
     with database.transaction() as connection:
         return waivers_at(connection, moment)
 
 
 def waivers_at(connection: Connection, moment: datetime) -> list[Waiver]:
-    """The same, as this connection sees the database; a revocation after the moment is not known yet."""
+    """Return the same, as this connection sees the database; a revocation after the moment is not known yet."""
     taken_back = waiver_revocations
     query = (
         sa.select(waivers, taken_back.c.revoked_at, taken_back.c.revoked_by, taken_back.c.reason.label("why"))

@@ -15,7 +15,7 @@ from toolkit.storage.tables import adopted_buckets, bucket_syncs
 
 
 def belongs_to(connection: Connection) -> str | None:
-    """The address of the bucket; ``None`` where the database has none yet."""
+    """Return the address of the bucket; ``None`` where the database has none yet."""
     for table in (adopted_buckets, bucket_syncs):
         found: str | None = connection.scalar(sa.select(table.c.bucket).order_by(table.c.id.desc()).limit(1))
         if found is not None:

@@ -31,7 +31,7 @@ Page = list[ObjectSeen]
 
 
 def pages_of(database: Database, bucket: Bucket, scope: Scope) -> Iterator[Page]:
-    """Every object of the scope, in pages, in no particular order; memory holds a page for each part.
+    """Yield every object of the scope, in pages, in no particular order; memory holds a page for each part.
 
     One that lies in two ranges comes twice.
     """
@@ -43,7 +43,7 @@ def pages_of(database: Database, bucket: Bucket, scope: Scope) -> Iterator[Page]
 
 
 def _cuts(database: Database) -> list[str]:
-    """Where to cut the bucket: at days, so that the parts hold about as many evidence records each."""
+    """Return the keys at which to cut the bucket: at days, into parts of about as many evidence records each."""
     record = evidence_observations.c
     day = sa.cast(sa.func.timezone("UTC", record.requested_at), sa.Date)
     query = sa.select(day, sa.func.count()).where(record.gone_at.is_(None)).group_by(day).order_by(day)

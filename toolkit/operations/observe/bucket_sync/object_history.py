@@ -89,14 +89,14 @@ def _copy_listing(connection: Connection, pages: Iterable[Page], progress: Progr
 
 
 def _known(bucket: Bucket, scope: Scope) -> Condition:
-    """The known objects of the scope, as a query."""
+    """Return the known objects of the scope, as a query."""
     ranges, area = in_ranges("key", scope.ranges), in_area("key", bucket.area)
     bound = {"asked": list(scope.asked), **ranges.bound, **area.bound}
     return Condition(_KNOWN.format(ranges=ranges.text, area=area.text), bound)
 
 
 def _ask_for_versions(connection: Connection, bucket: Bucket) -> None:
-    """Where the bucket keeps versions: the version of each new object, and how each vanished one was deleted."""
+    """Ask a bucket that keeps versions for that of each new object, and how each vanished one was deleted."""
     connection.execute(sa.text("CREATE TEMPORARY TABLE told (key text, version text, how text) ON COMMIT DROP"))
     new = list(connection.scalars(sa.text(_NEW)))
     vanished = list(connection.scalars(sa.text("SELECT key FROM ended WHERE NOT changed")))

@@ -78,7 +78,7 @@ class Scope:
 def next_scope(
     connection: Connection, bucket: Bucket, now: datetime, *, full: bool, within: timedelta = EVERY_KEY_WITHIN
 ) -> Scope:
-    """What the next reading has to look at, by when the bucket was read before."""
+    """Return the part of the bucket that the next reading looks at, by the times of earlier readings."""
     last = connection.execute(_newest()).one_or_none()
     cycle = 1 + (last.cycle or 0) if last is not None else 1
     everything = Scope(
@@ -102,7 +102,7 @@ def next_scope(
 
 
 def picture_since(connection: Connection, moment: datetime | None = None) -> datetime | None:
-    """When that part of the bucket was read that has waited longest, by ``moment``; ``None`` where one never was.
+    """Return the oldest of the last readings of each part, as of ``moment``; ``None`` where a part has none.
 
     Records of open sales are asked for at every reading, so this is about all other objects.
     """
@@ -124,12 +124,12 @@ def picture_since(connection: Connection, moment: datetime | None = None) -> dat
 
 
 def address(bucket: Bucket) -> str:
-    """The bucket as it is told apart from others of the same name."""
+    """Return the bucket as it is told apart from others of the same name."""
     return f"{bucket.name} ({bucket.endpoint})"
 
 
 def day_prefix(day: date) -> str:
-    """What the keys of the evidence that was requested on this day (UTC) start with."""
+    """Return the prefix of the keys of evidence that was requested on this day (UTC)."""
     return f"{KEY_PREFIX}{day:%Y/%m/%d}/"
 
 
@@ -149,7 +149,7 @@ def _known(connection: Connection) -> int:
 
 
 def _next_part(connection: Connection, after: str, known: int, share: float) -> Range:
-    """The keys after the last part: as many as are due, at least a page of them."""
+    """Return the keys after the last part: as many as are due, at least a page of them."""
     due = max(PAGE, math.ceil(known * min(share, 1)))
     key = sa.collate(object_observations.c.key, "C")
     query = (
@@ -165,7 +165,7 @@ def _next_part(connection: Connection, after: str, known: int, share: float) -> 
 def _asked(
     connection: Connection, bucket: Bucket, ranges: Sequence[Range], within: timedelta, now: datetime
 ) -> tuple[str, ...]:
-    """The keys to ask for one by one: of open sales outside the ranges, and of any that a listing leaves out."""
+    """Return the keys to ask for one by one: of open sales outside the ranges, and those that no listing shows."""
     in_turn, listed = in_ranges("record.object_key", ranges), in_area("record.object_key", bucket.area)
     query = _ASKED.format(in_turn=in_turn.text, listed=listed.text)
     bound = {"new_since": now - within, **in_turn.bound, **listed.bound}
@@ -181,7 +181,7 @@ class Condition:
 
 
 def in_ranges(key: str, ranges: Sequence[Range]) -> Condition:
-    """The condition that a key lies in one of the ranges."""
+    """Return the condition that a key lies in one of the ranges."""
     if tuple(ranges) == EVERYTHING:
         return Condition("TRUE", {})
     texts: list[str] = []
@@ -197,7 +197,7 @@ def in_ranges(key: str, ranges: Sequence[Range]) -> Condition:
 
 
 def in_area(key: str, area: Area) -> Condition:
-    """The condition that a listing of the area shows a key."""
+    """Return the condition that a listing of the area shows a key."""
     bound = {f"wanted{place}": each for place, each in enumerate(area.prefixes)}
     ignored = {f"ignored{place}": each for place, each in enumerate(area.ignored)}
     wanted = " OR ".join(f"starts_with({key}, :{name})" for name in bound) or "TRUE"

@@ -28,7 +28,7 @@ _BATCH: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """How many objects were looked into, and the keys of those that could not be read."""
+    """The number of objects whose type was looked up, and the keys of those that could not be read."""
 
     examined: int
     archived: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ def _unexamined(database: Database, scope: Scope) -> Iterator[list[_Unexamined]]
 
 
 def _first_look(bucket: Bucket, item: _Unexamined) -> dict[str, Any] | BucketError:
-    """What the first bytes say, or why they cannot be read: it stays unexamined, for the next time."""
+    """Return the type by the first bytes, or the reason why they cannot be read; the next sync tries again."""
     if item.size == 0:
         return _check(item, UNKNOWN, ContentProblem.EMPTY)
     try:

@@ -37,7 +37,7 @@ def export_log(database: Database, out: Path, clock: Clock, keys: LogKeys = NO_K
 
 
 def sealed_lines(connection: Connection, keys: LogKeys) -> Iterator[dict[str, Any]]:
-    """The lines of the sealed log.
+    """Yield the lines of the sealed log.
 
     Raises:
         InvalidInput: a key that it was sealed with is not here.

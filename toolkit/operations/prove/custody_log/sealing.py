@@ -59,19 +59,19 @@ def record_and_seal_report(
 
 
 def newest_seal(database: Database) -> Seal | None:
-    """The newest seal, to be kept elsewhere; ``None`` while there is none."""
+    """Return the newest seal, to be kept elsewhere; ``None`` while there is none."""
     with database.transaction() as connection:
         row = connection.execute(_newest()).one_or_none()
     return seal_of(row) if row is not None else None
 
 
 def seal_of(row: Row[Any]) -> Seal:
-    """The seal in a row of its table."""
+    """Return the seal in a row of its table."""
     return Seal(row.number, row.sealed_at, row.events, row.previous, row.hash)
 
 
 def event_of(row: Row[Any]) -> Event:
-    """The event in a row of its table."""
+    """Return the event in a row of its table."""
     return Event(row.id, row.kind, row.happened_at, row.detail)
 
 

@@ -69,7 +69,7 @@ class _Chain:
         return f"line {number} is no event and no seal"
 
     def verdict(self) -> LogVerdict:
-        """The verdict after the last line."""
+        """Return the verdict after the last line."""
         if self.misfit is None and self._under_way:
             self.misfit = f"the end is missing: {self._under_way} events have no seal"
         if self.misfit is None and not self._seals:
@@ -115,7 +115,7 @@ class _Chain:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object that says everything once: of two values under one name only the last would be hashed."""
+    """Return a JSON object, refusing a name that stands twice: only the last of its values would be hashed."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError

@@ -25,7 +25,7 @@ class Batch:
     options: LoadOptions
 
     def loaded_at(self, connection: Connection) -> datetime | None:
-        """The time at which this file was loaded, ``None`` where it was not."""
+        """Return the time at which this file was loaded, ``None`` where it was not."""
         fingerprint = self.options.fingerprint(self.sha256)
         query = sa.select(load_batches.c.loaded_at).where(load_batches.c.fingerprint == fingerprint)
         return connection.scalar(query)

@@ -156,7 +156,7 @@ _DATE: Final[_Shapes] = (
 
 
 def _read(cells: _Cells, shapes: _Shapes) -> tuple[Bytes, Mask, dict[Repair, Mask]]:
-    """The digits of the cells in one of ``shapes``, which cells those are, and what was repaired in them."""
+    """Return the digits of the cells in one of ``shapes``, which cells have one, and the repairs made."""
     known = shapes[:1] if cells.strict else shapes
     digits, which = read(cells.column, [shape for shape, _ in known])
     repairs: dict[Repair, Mask] = {}
@@ -167,7 +167,7 @@ def _read(cells: _Cells, shapes: _Shapes) -> tuple[Bytes, Mask, dict[Repair, Mas
 
 
 def _with_zeros(cells: _Cells, shortest: int, width: int) -> tuple[_Cells, Mask]:
-    """The cells with lost zeros restored, and in which that was done; a wrong one has no known shape after it."""
+    """Return the cells with lost leading zeros restored, and which cells those are."""
     lengths = np.diff(offsets(cells.column))
     short = np.zeros(len(lengths), dtype=bool)
     if cells.may_pad is not None:

@@ -58,7 +58,7 @@ _HEX_AT: Final = np.array([at for at in range(36) if at not in (8, 13, 18, 23)])
 
 
 def id_column(ids: Bytes) -> pa.StringArray:
-    """Ids of 16 bytes in their usual writing."""
+    """Return ids of 16 bytes in their usual writing."""
     text = np.full((len(ids), 36), ord("-"), dtype=np.uint8)
     text[:, _HEX_AT] = _HEX[ids].reshape(len(ids), 32)
     return column_of(text)
@@ -69,7 +69,7 @@ _DELIMITER: Final = "\x01"
 
 
 def _as_text(columns: Mapping[str, pa.StringArray], names: tuple[str, ...]) -> Bytes:
-    """The rows in COPY's text format, which the server reads faster than CSV; what is absent is empty."""
+    """Return the rows in COPY's text format, which the server reads faster than CSV; what is absent is empty."""
     *first, last = (columns[name] for name in names)
     absent = pc.JoinOptions(null_handling="replace", null_replacement="")
     ended = pc.binary_join_element_wise(last, "\n", "", options=absent)

@@ -78,7 +78,7 @@ _INVERSE_POWERS: Final = _powers(pow(_BASE, -1, 1 << 64))
 
 
 def hash_keys(settled: Mapping[str, pa.StringArray]) -> Hashes:
-    """A hash other than zero for the key of each row.
+    """Return a hash other than zero for the key of each row.
 
     It is a polynomial of the key's bytes modulo 2**64, whose bits are then mixed. The polynomials come from
     sums over the bytes of many keys: the power that a key starts with is divided out.
@@ -107,7 +107,7 @@ def hash_keys(settled: Mapping[str, pa.StringArray]) -> Hashes:
 def registered(
     connection: psycopg.Connection[tuple[object, ...]], settled: Mapping[str, pa.StringArray]
 ) -> dict[Key, UUID]:
-    """The clients in the database with a CPF of these rows, by key; of several with one key the first."""
+    """Return the clients in the database with a CPF of these rows, by key; of several with one key the first."""
     found = connection.execute(
         """
         SELECT client.cpf, address.installation_number, client.number_on_dealership, client.id
@@ -127,5 +127,5 @@ def _uuid(value: object) -> UUID:
 
 
 def keys_of(settled: Mapping[str, pa.StringArray]) -> Sequence[Key]:
-    """The key of each row."""
+    """Return the key of each row."""
     return list(zip(*(settled[column].to_pylist() for column in KEY), strict=True))

@@ -21,7 +21,7 @@ class Field:
     rule: TypeAdapter[Any]
 
     def check(self, text: str | None) -> str | None:
-        """The normalised value.
+        """Return the normalised value.
 
         Raises:
             Invalid: with the contract's reason.

@@ -81,7 +81,7 @@ class Headings:
         return len({name for cell in cells if (name := self._name(cell))}) >= _ENOUGH
 
     def columns(self, source: str, line: int, headings: Sequence[str]) -> dict[str, int]:
-        """The position of the column of each field that the file has.
+        """Return the position of the column of each field that the file has.
 
         Raises:
             UnreadableFile: a required field has no heading, or a field has two.
@@ -113,7 +113,7 @@ class Headings:
         return found
 
     def _quotable(self, headings: Sequence[str]) -> list[str]:
-        """The headings that may be quoted: in a file without headings the first row is a person's."""
+        """Return the headings that may be quoted: in a file without headings the first row is a person's."""
         known = [heading for heading in headings if self._name(heading)]
         return (
             [heading for heading in headings if heading] if known and not any(map(_is_data, headings)) else known
@@ -130,7 +130,7 @@ def _is_data(cell: str) -> bool:
 
 
 def source_columns(headings: Sequence[str]) -> slice | None:
-    """The columns of the source, where these are the headings of rejected rows that a load has written.
+    """Return the columns of the source, where these are the headings of rejected rows that a load has written.
 
     The load's own columns come first in a workbook and last in a CSV file, where a spreadsheet program may have
     added empty columns to them.

@@ -122,7 +122,7 @@ class Load:
             self._reject(chunk.take(np.array(rows)), reasons, self._wrong(rows, verdict))
 
     def _wrong(self, rows: Sequence[int], verdict: ChunkVerdict) -> dict[int, Mask]:
-        """The wrong cells of rejected rows, by the position of their column."""
+        """Return the wrong cells of rejected rows, by the position of their column."""
         wrong: dict[int, Mask] = {}
         for place, row in enumerate(rows):
             for error in verdict.errors[row]:

@@ -88,7 +88,7 @@ class LoadOptions:
     sheet: str | None = None
 
     def deciding(self) -> dict[str, Any]:
-        """The options that change what becomes of a row, as they are kept with a batch."""
+        """Return the options that change what becomes of a row, as they are kept with a batch."""
         return {
             "strict": self.strict,
             "padCpf": self.pad_cpf,
@@ -101,6 +101,6 @@ class LoadOptions:
         }
 
     def fingerprint(self, sha256: str) -> str:
-        """The fingerprint of a file with these contents, loaded with these options."""
+        """Return the fingerprint of a file with these contents, loaded with these options."""
         document = json.dumps([sha256, self.deciding()], sort_keys=True)
         return hashlib.sha256(document.encode()).hexdigest()

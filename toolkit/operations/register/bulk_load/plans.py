@@ -30,7 +30,7 @@ class Plan:
         )
 
     def chunks(self) -> Iterator[Chunk]:
-        """The rows; those that a load has written as rejected, as they were in their source."""
+        """Return the rows; those that a load has written as rejected, as they were in their source."""
         chunks, source = self.table.chunks(), self._source_columns
         if source is None:
             return chunks

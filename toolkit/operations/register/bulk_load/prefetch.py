@@ -26,7 +26,7 @@ class _Ended:
 
 @contextmanager
 def prefetch(items: Iterable[T]) -> Iterator[Iterator[T]]:
-    """The same items, made while earlier ones are used; an exception comes through where it arose.
+    """Make the items ahead, while earlier ones are used; an exception is raised at the item that it belongs to.
 
     The thread is gone when the block is left, however it is left.
     """

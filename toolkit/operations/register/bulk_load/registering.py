@@ -153,7 +153,7 @@ def _taken(settled: Settled, rows: Positions) -> Settled:
 
 @contextmanager
 def lookup(database: Database) -> Iterator[Driver | None]:
-    """A connection that sees the clients registered until now; none is needed where there are none."""
+    """Open a connection that sees the clients registered until now; ``None`` where there are none."""
     with database.snapshot() as connection:
         some = connection.scalar(sa.select(sa.exists(sa.select(clients.c.id))))
         yield raw(connection) if some else None

@@ -177,7 +177,7 @@ def _marked(wrong: Mask | None) -> dict[Style, Mask]:
 
 
 def _width(heading: str, column: pa.StringArray) -> float:
-    """Characters that show the heading and most cells of the first rows."""
+    """Return the width, in characters, that shows the heading and most cells of the first rows."""
     longest = pc.max(pc.utf8_length(column)).as_py() or 0
     return min(max(longest, len(heading)) + 3, _WIDEST)
 

@@ -41,7 +41,7 @@ NUMBERS: Final = (CellKind.NUMBER, CellKind.NUMBER_1904)
 
 
 def repair(name: str, text: str, kind: CellKind, options: LoadOptions) -> Repaired:
-    """The text of field ``name`` as the contract wants it, and what was done to it.
+    """Return the text of field ``name`` as the contract wants it, and what was done to it.
 
     With ``options.strict`` the cell comes back as it is.
     """
@@ -110,7 +110,7 @@ _REPAIRS: Final[dict[str, Callable[[str, CellKind, LoadOptions], Repaired]]] = {
 
 
 def with_days_from_1900(chunk: Chunk, column: int) -> Chunk:
-    """The chunk with the day numbers of a column counted from 1900, as all files do that a load writes."""
+    """Return the chunk with the day numbers of a column counted from 1900, as all files do that a load writes."""
     kinds = chunk.kinds.get(column)
     if kinds is None or not (kinds == CellKind.NUMBER_1904).any():
         return chunk

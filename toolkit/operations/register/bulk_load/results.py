@@ -72,7 +72,7 @@ class Tally:
 
 
 def masked(name: str, value: str) -> str:
-    """A cell as it may be shown."""
+    """Return a cell as it may be shown."""
     if name == "cpf":
         return mask_cpf("".join(letter for letter in value if letter.isdigit()))
     return mask_text(value.strip())
@@ -166,7 +166,7 @@ class LoadResult:
         return {str(name): count for name, count in total.most_common()}
 
     def document(self) -> dict[str, Any]:
-        """All of it for machines, under the names of the command line's JSON."""
+        """Return all of it for machines, under the names of the command line's JSON."""
         return {
             "dryRun": self.dry_run,
             "rows": self.rows,

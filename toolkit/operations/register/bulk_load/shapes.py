@@ -14,7 +14,7 @@ _ZERO = ord("0")
 
 
 def cells_of(column: pa.StringArray, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The cells that the bytes at ``positions`` belong to; bytes before the first cell are left out."""
+    """Return the cells that the bytes at ``positions`` belong to; bytes before the first cell are left out."""
     cells = np.searchsorted(offsets(column), positions, side="right") - 1
     return np.asarray(cells[cells >= 0])
 
@@ -35,7 +35,7 @@ class Shape:
         self.literals = np.array([ord(letter) for letter in pattern if letter != "9"], dtype=np.uint8)
 
     def match(self, cells: Bytes) -> tuple[Bytes, Mask]:
-        """The digits in ``cells`` (one row each, as long as the shape), and which cells have the shape."""
+        """Return the digits in ``cells`` (one row each, as long as the shape), and which cells have the shape."""
         digits = cells[:, self.digits_at] - np.uint8(_ZERO)  # other characters wrap to above nine
         fits = (digits <= 9).all(axis=1)
         if self.literals.size:
@@ -44,7 +44,7 @@ class Shape:
 
 
 def read(column: pa.StringArray, shapes: Sequence[Shape]) -> tuple[Bytes, npt.NDArray[np.int8]]:
-    """The digits of every cell in one of ``shapes`` (all hold equally many), and in which one; else -1."""
+    """Return the digits of every cell in one of ``shapes`` (all hold equally many), and in which one; else -1."""
     starts = offsets(column)
     lengths = np.diff(starts)
     data = values(column)
@@ -72,7 +72,7 @@ def read(column: pa.StringArray, shapes: Sequence[Shape]) -> tuple[Bytes, npt.ND
 def _by_length(
     lengths: npt.NDArray[np.int32], wanted: set[int]
 ) -> Iterator[tuple[int, npt.NDArray[np.int64] | None]]:
-    """The rows of each wanted length; ``None`` for all rows."""
+    """Yield the rows of each wanted length; ``None`` for all rows."""
     if lengths.size and lengths[0] in wanted and (lengths == lengths[0]).all():
         yield int(lengths[0]), None
         return
@@ -83,12 +83,12 @@ def _by_length(
 
 
 def column_of(cells: Bytes) -> pa.StringArray:
-    """Rows of bytes, all equally long, as a text column."""
+    """Return rows of bytes, all equally long, as a text column."""
     count, length = cells.shape
     ends = np.arange(0, (count + 1) * length, length, dtype=np.int32)
     return pa.StringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(cells)))
 
 
 def digits_column(digits: Bytes) -> pa.StringArray:
-    """Rows of digits as a text column."""
+    """Return rows of digits as a text column."""
     return column_of(digits + np.uint8(_ZERO))

@@ -107,7 +107,7 @@ class _Column:
         self.errors: list[tuple[int, str]] = []
 
     def settle(self, wanted: Mask) -> pa.StringArray:
-        """The values; the reasons against cells and the repairs are in ``errors`` and ``repairs``."""
+        """Return the values; the reasons against cells and the repairs are in ``errors`` and ``repairs``."""
         unsure = wanted & ~self.judged.sure
         if not unsure.any():
             return self.judged.values
@@ -146,7 +146,7 @@ _IS_ERROR: Final = "Holds an error of a formula instead of a value"
 
 
 def _without(judged: Judged, cells: Mask) -> Judged:
-    """The same with no word on these cells."""
+    """Return the same without errors and repairs for these cells."""
     return replace(
         judged, sure=judged.sure & ~cells, alike=None if judged.alike is None else judged.alike & ~cells
     )
@@ -161,7 +161,7 @@ _ROUNDED: Final = r"^[0-9]+([.,][0-9]+)?[Ee]\+?[0-9]+$"
 
 
 def _warnings(settled: Mapping[str, pa.StringArray], today: date) -> Iterator[tuple[str, Mask]]:
-    """Each data-quality warning with the rows it applies to (contract-wise they are fine)."""
+    """Yield each data-quality warning with the rows it applies to (contract-wise they are fine)."""
     area_code = pc.utf8_slice_codeunits(settled["phone_number"], 0, 2)
     known = pc.is_in(area_code, value_set=pa.array(sorted(AREA_CODES)))
     yield QualityWarning.AREA_CODE_UNKNOWN, _mask(pc.and_(pc.is_valid(area_code), pc.invert(known)))

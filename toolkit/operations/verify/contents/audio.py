@@ -37,7 +37,7 @@ _SECONDS_OF: Final = {
 
 
 def inspect_audio(path: Path, media_type: str) -> tuple[ContentProblem | None, float | None]:
-    """The recording's fault, if any, and its length in seconds where that can be told."""
+    """Return the recording's fault, if any, and its length in seconds where that can be told."""
     seconds: float | None
     silent = False
     try:
@@ -58,7 +58,7 @@ def _untold(_: Path) -> None:
 
 
 def _decoded(path: Path) -> tuple[float, bool]:
-    """Seconds that could be decoded, and whether nothing is to be heard in them."""
+    """Return the seconds that could be decoded, and whether they are silent."""
     low, high, frames = 1.0, -1.0, 0
     try:
         with soundfile.SoundFile(path) as file:

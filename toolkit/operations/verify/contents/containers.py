@@ -70,14 +70,14 @@ def has_telephone_codec(path: Path, media_type: str) -> bool:
 
 
 def wav_seconds(path: Path) -> float | None:
-    """The length of a WAV file by its size and the rate that it declares."""
+    """Return the length of a WAV file by its size and the rate that it declares."""
     with _mapped(path) as data:
         wave = _wave(data)
     return wave.there / wave.bytes_per_second if wave.bytes_per_second else None
 
 
 def mp4_seconds(path: Path) -> float | None:
-    """The length that the movie header declares; ``None`` where it is left open.
+    """Return the length that the movie header declares; ``None`` where it is left open.
 
     Raises:
         Broken: a box ends after the file, or there is no track with sound.
@@ -99,7 +99,7 @@ def mp4_seconds(path: Path) -> float | None:
 
 
 def adts_seconds(path: Path) -> float:
-    """The length of a bare AAC stream, by its frames."""
+    """Return the length of a bare AAC stream, by its frames."""
     rates = (96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350)
     with _mapped(path) as data:
         position = frames = 0
@@ -112,7 +112,7 @@ def adts_seconds(path: Path) -> float:
 
 
 def amr_seconds(path: Path) -> float:
-    """The length of an AMR recording, by its frames with speech: what else there is holds no sound."""
+    """Return the length of an AMR recording, by its frames with speech: what else there is holds no sound."""
     with _mapped(path) as data:
         magic = next(magic for magic in _AMR_FRAME_BYTES if data[: len(magic)] == magic)
         position, frames = len(magic), 0
@@ -154,7 +154,7 @@ def _wave(data: mmap.mmap) -> _Wave:
 
 
 def _mpeg_sizes(data: mmap.mmap) -> tuple[int, int]:
-    """The bytes that the encoder's own header names, if it left one in the first frame, and those there."""
+    """Return the bytes that the encoder's own header names, if it left one in the first frame, and those there."""
     start = 0
     if data[:3] == b"ID3":
         digits = data[6:10]
@@ -168,7 +168,7 @@ def _mpeg_sizes(data: mmap.mmap) -> tuple[int, int]:
 
 
 def _mp4_boxes(data: mmap.mmap, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """The boxes between two places, those inside the ones that matter included: name, and place of the content."""
+    """Yield the name and the content's place of each box between two places, nested boxes that matter included."""
     while start + 8 <= end:
         size, name, header = int.from_bytes(data[start : start + 4], "big"), data[start + 4 : start + 8], 8
         if size == 1:

@@ -80,7 +80,7 @@ class Inspector:
         return process
 
     def _ask(self, process: subprocess.Popen[str], file: IO[bytes] | None, seconds: float) -> str:
-        """The line that the process answers with, empty where it ended or had to be ended."""
+        """Return the line that the process answers with, empty where it ended or had to be ended."""
         assert self._files is not None
         assert process.stdout is not None
         timer = threading.Timer(seconds, process.kill)

@@ -24,7 +24,7 @@ _DEPTH: Final = 3
 
 
 def normal_form(path: Path, media_type: str) -> str | None:
-    """The SHA-256 of what is heard or seen; ``None`` where there is no such form, or nothing in it."""
+    """Return the SHA-256 of what is heard or seen; ``None`` where there is no such form, or nothing in it."""
     try:
         if media_type == "audio/mpeg":
             return _of_mpeg(path)

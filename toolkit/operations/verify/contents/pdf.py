@@ -15,7 +15,7 @@ _END_WITHIN: Final = 2048
 
 
 def inspect_pdf(path: Path) -> tuple[ContentProblem | None, int | None]:
-    """The document's fault, if any, and its number of pages."""
+    """Return the document's fault, if any, and its number of pages."""
     if not _has_end(path):
         return ContentProblem.DAMAGED, None
     try:

@@ -71,7 +71,7 @@ class Unverified:
 
 
 def waiting(database: Database) -> list[int]:
-    """The observations of all object versions that nobody verified yet, in the order of their turn.
+    """Return the observations of all object versions that nobody verified yet, in the order of their turn.
 
     A file decides a verdict when it counts as far as is known. Those that could not be read before come last.
     """
@@ -108,7 +108,7 @@ def waiting(database: Database) -> list[int]:
 
 
 def in_batches(database: Database, ids: list[int]) -> Iterator[list[Unverified]]:
-    """The versions with these ids, in this order; one that is gone meanwhile is left out."""
+    """Yield the versions with these ids, in this order; one that is gone meanwhile is left out."""
     for start in range(0, len(ids), _BATCH):
         some = ids[start : start + _BATCH]
         with database.transaction() as connection:

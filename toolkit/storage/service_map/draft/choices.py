@@ -23,7 +23,7 @@ class Choice:
 
     @property
     def open(self) -> bool:
-        """Whether somebody has to fill something in."""
+        """Tell whether somebody has to fill something in."""
         return TODO in toml(self.source)
 
     @property
@@ -37,7 +37,7 @@ ABSENT: Final = {"absent": True}
 
 
 def toml(value: Any) -> str:
-    """A value as TOML writes it, on one line."""
+    """Return a value as TOML writes it, on one line."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Mapping):

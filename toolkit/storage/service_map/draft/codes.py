@@ -1,4 +1,4 @@
-"""What the codes of another system stand for in the contract, by its own comments or by plain names."""
+"""Translate the codes of another system into the contract's, by its own comments or by plain names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PAYER: Final = {"payer", "responsible", "financial"}
 
 
 def stated(comment: str) -> dict[str, str]:
-    """The codes that a comment explains, as in ``1 = A, 2 = B``, or the other way round as in ``a: 1, b: 2``."""
+    """Return the codes that a comment explains, as ``1 = A, 2 = B`` or as ``a: 1, b: 2``."""
     pairs = {code: meaning.strip(" .)") for code, meaning in _PAIR.findall(_BRACKETS.sub(",", comment))}
     turned = {
         code: meaning
@@ -32,13 +32,13 @@ def stated(comment: str) -> dict[str, str]:
 
 
 def group(text: str) -> str | None:
-    """The utility group that a text names."""
+    """Return the utility group that a text names."""
     found = GROUPS.fullmatch(text.strip())
     return (found[1] or found[2]).upper() if found else None
 
 
 def evidence_type(text: str) -> str | None:
-    """The evidence type that a text names: by the contract's word, or by what it says in English or Portuguese."""
+    """Return the evidence type that a text names, by the contract's word or by words in English or Portuguese."""
     exact = _EXACT.get("".join(words(text)))
     if exact is not None:
         return exact.value
@@ -61,7 +61,7 @@ def evidence_type(text: str) -> str | None:
 
 
 def flag(text: str) -> bool | None:
-    """The yes or no that a text stands for."""
+    """Return the truth value that a text stands for."""
     plain = text.strip().lower()
     return True if plain in YES else False if plain in NO else None
 
@@ -74,7 +74,7 @@ MEANINGS: Final[dict[str, tuple[Callable[[str], str | None], Iterable[str]]]] = 
 
 
 def decoded(column: str, values: Iterable[str], comment: str) -> tuple[dict[str, str], list[str]]:
-    """The contract's value for each code that differs from it, and the codes that nothing explains.
+    """Return the contract's value for each code that differs from it, and the codes that nothing explains.
 
     What the comment says comes first; a code that it explains is kept although no row has it yet.
     """

@@ -1,4 +1,4 @@
-"""Which rows belong to a relation, and what a new row needs beyond what the contract knows."""
+"""Find the rows that belong to a relation, and the values that a new row needs beyond the contract's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ENDED: Final = {
 
 
 def rows_that_belong(name: str, table: CatalogTable, samples: Samples) -> Choice | None:
-    """The condition that leaves out what the service has deleted or cancelled."""
+    """Return the condition that leaves out what the service has deleted or cancelled."""
     conditions, reasons = [], []
     for column in table.columns.values():
         condition = _not_ended(name, Field(table, column), samples)
@@ -65,12 +65,12 @@ def _states(found: Field, samples: Samples) -> list[str]:
 
 
 def _meaning(found: Field, value: str) -> str:
-    """What a state means; where its comment is a sentence, the first word is the state."""
+    """Return the meaning of a state; where its comment is a sentence, the first word is the state."""
     return codes.stated(found.column.comment).get(value, value).partition(":")[0]
 
 
 def _spelled(values: Iterable[str], meaning: set[str]) -> str | None:
-    """How a flag that has only yes and no spells this one; by habit where no row has it yet."""
+    """Return how a flag of two values spells this one; by the usual pairs where no row has it yet."""
     seen = [value.strip() for value in values]
     if not all(codes.flag(value) is not None for value in seen):
         return None
@@ -86,7 +86,7 @@ def _spelled(values: Iterable[str], meaning: set[str]) -> str | None:
 
 
 def undecided(name: str, table: CatalogTable, unused: Iterable[str], samples: Samples) -> str:
-    """The columns that may say that a row does not count, and that nothing was taken from; with their codes."""
+    """Return the unused columns that may say that a row does not count, with their codes."""
     if name not in {"sales", "evidences"}:
         return ""
     found = []

@@ -59,7 +59,7 @@ class Match:
 
 
 def match_tables(catalog: Mapping[str, CatalogTable], samples: Samples) -> dict[str, Match]:
-    """The best table for each relation; address columns may stand in the table of the clients."""
+    """Return the best table for each relation; address columns may stand in the table of the clients."""
     candidates = [
         (match.score, relation, match)
         for relation in TABLE_WORDS
@@ -96,7 +96,7 @@ def _matched(relation: str, table: CatalogTable, samples: Samples) -> Match:
 
 
 def fields_of(table: CatalogTable, samples: Samples) -> Iterable[Field]:
-    """The columns of a table, and the scalars in its JSON columns."""
+    """Yield the columns of a table, and the scalars in its JSON columns."""
     for column in table.columns.values():
         if column.family == "json":
             yield from (Field(table, column, path) for path in samples.members(table, column))
@@ -109,7 +109,7 @@ def _may_share(one: str, other: str) -> bool:
 
 
 def _belonging(relation: str, table: CatalogTable) -> float:
-    """A record of evidence names its sale, unlike a description of types; a view repeats its tables."""
+    """Tell how likely a table holds a relation's rows: evidence names its sale, and a view repeats its tables."""
     named = relation == "evidences" and any("sale" in tokens(column) for column in table.columns)
     return 3.0 * named - (1.0 if table.kind in "vm" else 0.0)
 
@@ -131,7 +131,7 @@ _OWN: Final = {"clients": "client", "addresses": "address", "sales": "sale", "ev
 
 
 def named(relation: str, column: str, field: Field) -> float:
-    """How well the name of a field fits a column, from 0 to 1."""
+    """Return how well the name of a field fits a column, from 0 to 1."""
     inside = {token for part in field.path for token in tokens(part)}
     spelled = [set(tokens(field.name)), inside, inside | set(tokens(field.column.name))]
     if relation == "addresses" and spelled[0] == {"number"} and "installation" in tokens(field.table.plain_name):
@@ -168,7 +168,7 @@ _SURE: Final = 0.8
 
 
 def _looks(column: str, field: Field, samples: Samples) -> float | None:
-    """How well the values fit the column, from -1 to 1; ``None`` where they tell nothing."""
+    """Return how well the values fit the column, from -1 to 1; ``None`` where they tell nothing."""
     if column not in _LOOKED_AT:
         return None
     if column in _MOMENTS:
@@ -212,7 +212,7 @@ _LOOKED_AT: Final = {
 
 
 def _as_epoch(field: Field, samples: Samples) -> float | None:
-    """A number is a moment only where it counts the seconds or milliseconds since 1970."""
+    """Judge a number as a moment: it is one only where it counts the seconds or milliseconds since 1970."""
     if field.family != "integer":
         return None
     values = samples.values(field)

@@ -1,4 +1,4 @@
-"""Who pays for a sale, where the sale itself does not say it: another column, or rows of a table of people."""
+"""Find who pays for a sale, where the sale does not say it: by another column, or rows of a table of people."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class People:
     payer: str
 
     def of_client(self, wanted: str | None) -> Choice | None:
-        """The client of the sale, where rows of people name clients by the key that is wanted."""
+        """Return the client of the sale, where rows of people name clients by the key that is wanted."""
         if wanted != self.person_key:
             return None
         rows = (
@@ -40,7 +40,7 @@ class People:
         return Choice(source, "the person whose part is the client's", review=True)
 
     def of_payer(self) -> Choice:
-        """Whether nobody but the client pays."""
+        """Return whether nobody but the client pays."""
         own = f"{THIS}.{quoted(self.sale_key)}"
         sql = (
             f"NOT EXISTS (SELECT FROM {self.table.name} AS payer WHERE payer.{quoted(self.sale)} = {own} "  # noqa: S608
@@ -55,7 +55,7 @@ class People:
 def people_of(
     tables: Iterable[CatalogTable], sales: CatalogTable, clients: CatalogTable, samples: Samples
 ) -> People | None:
-    """The table of the parts that people play in sales, if there is one."""
+    """Return the table of the parts that people play in sales, if there is one."""
     for table in tables:
         to_sale = next((each for each in table.references if each.table == sales.name), None)
         to_client = next((each for each in table.references if each.table == clients.name), None)
@@ -73,7 +73,7 @@ def people_of(
 
 
 def payer_of(tables: Iterable[CatalogTable], sales: CatalogTable, clients: CatalogTable | None) -> Choice | None:
-    """Whether the client pays, by a column of the sale that names the payer, or a table of payers."""
+    """Return whether the client pays, by a column of the sale that names the payer, or by a table of payers."""
     if clients is not None:
         to_clients = [each for each in sales.references if each.table == clients.name]
         own = next((each.column for each in to_clients if not _PAYER & set(tokens(each.column))), None)
@@ -101,7 +101,7 @@ def payer_of(tables: Iterable[CatalogTable], sales: CatalogTable, clients: Catal
 def _other_cpf(
     payers: CatalogTable, to_sale: Reference, sales: CatalogTable, clients: CatalogTable | None
 ) -> str | None:
-    """Whether no payer of the sale has another CPF than its client, where both tables hold one."""
+    """Return whether no payer of the sale has another CPF than its client, where both tables hold one."""
     if clients is None:
         return None
     to_client = next((each for each in sales.references if each.table == clients.name), None)

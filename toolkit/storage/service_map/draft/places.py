@@ -1,4 +1,4 @@
-"""Where a file lies, what it is called and of what type it is: one column, several, or parts of one."""
+"""Find the key, the name and the type of a file: in one column, several, or parts of one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TRIED: Final = 10
 
 
 def file_parts(match: Match, samples: Samples, holds: Callable[[str], bool] | None) -> dict[str, Choice]:
-    """The choices for ``object_key``, ``file_name``, ``file_format`` and ``type``."""
+    """Return the choices for ``object_key``, ``file_name``, ``file_format`` and ``type``."""
     key, name = match.fields.get("object_key"), match.fields.get("file_name")
     folder = _folder(match, samples, {key, name})
     named = name or key
@@ -59,7 +59,7 @@ def _folder(match: Match, samples: Samples, others: set[Field | None]) -> Field 
 def _stripped(
     source: dict[str, Any], examples: list[str], holds: Callable[[str], bool] | None, why: str
 ) -> Choice:
-    """The key as it is, or without what the bucket does not know: an address, a slash in front."""
+    """Return the key as it is, or without what the bucket does not know: an address, a slash in front."""
     if examples and all(_ADDRESS.match(value) for value in examples):
         source["strip"] = "[A-Za-z][A-Za-z0-9+.-]*://[^/]+/"
         return Choice(source, "the key without the address in front", review=True)
@@ -85,7 +85,7 @@ def _last_part(key: Field) -> Choice:
 
 
 def _media(found: Field | None, named: Field | None, samples: Samples) -> Choice:
-    """The declared media type, or the one that the ending of the file's name stands for."""
+    """Return the declared media type, or the one that the ending of the file's name stands for."""
     if found is not None:
         source = {"column": found.column.name} | ({"json_path": list(found.path)} if found.path else {})
         values = samples.values(found)

@@ -19,14 +19,14 @@ class Owner:
     condition: str
 
     def added_to(self, where: Choice | None) -> Choice:
-        """The rows that belong to a relation and to such an owner."""
+        """Return the rows that belong to a relation and to such an owner."""
         if where is None:
             return Choice(self.condition, "rows of other owners are left out", review=True)
         return Choice(f"{self.condition} AND {where.source}", f"rows of other owners; {where.why}", review=True)
 
 
 def owner_of(table: CatalogTable, target: str, samples: Samples) -> Owner | None:
-    """How rows of the table name the sale or client that they belong to, where no foreign key can say it."""
+    """Return how rows of the table name their sale or client, where no foreign key can say it."""
     for kind in table.columns.values():
         key = table.columns.get(kind.name.removesuffix("type") + "id") or table.columns.get(
             kind.name.removesuffix("Type") + "Id"

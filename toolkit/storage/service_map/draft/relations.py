@@ -41,7 +41,7 @@ class DraftedRelation:
     """Tables built exactly alike, such as another tenant's or an archive; they are not read."""
 
     def lines(self) -> Iterator[str]:
-        """Its lines in the file."""
+        """Yield the lines of the relation in the file."""
         yield f"[{self.name}]"
         if self.table is None:
             yield "absent = true  # REVIEW: no table was found for it"
@@ -96,12 +96,12 @@ class Drafting:
         return ("timezone",) if self.timezone.review else ()
 
     def relations(self) -> list[DraftedRelation]:
-        """All of them, in the order of the contract."""
+        """Return all of them, in the order of the contract."""
         self._zones.settle([self._matches[name].table for name in NEEDED if name in self._matches])
         return [self._relation(name) for name in NEEDED]
 
     def unused_tables(self, relations: list[DraftedRelation]) -> list[str]:
-        """The tables that no relation reads."""
+        """Return the tables that no relation reads."""
         text = "\n".join(line for relation in relations for line in relation.lines())
         return [name for name in self._catalog if name not in text]
 
@@ -172,7 +172,7 @@ class Drafting:
         return Choice(_short(found))
 
     def _id_of(self, name: str) -> str | None:
-        """The column that stands for a row of the relation wherever people or other rows name it."""
+        """Return the column that stands for a row of the relation wherever people or other rows name it."""
         table = self._matches[name].table
         columns = list(table.columns.values())
         key = next((column for column in columns if column.key), None)
@@ -215,7 +215,7 @@ class Drafting:
         return Choice(found, why, review=bool(why))
 
     def _reference(self, name: str, table: CatalogTable, target: str) -> Choice:
-        """How a row names the client or the sale that it belongs to."""
+        """Return how a row names the client or the sale that it belongs to."""
         optional = target == "clients" and name == "sales"
         if target not in self._matches:
             return Choice(ABSENT) if optional else Choice({"sql": TODO})
@@ -248,7 +248,7 @@ class Drafting:
         return Choice(ABSENT) if optional else Choice({"sql": TODO}, f"which of the {target} does it belong to?")
 
     def _key_like(self, column: Column, other: CatalogTable) -> str | None:
-        """The column of the other table whose values these are: of the same name, or a key of the same type."""
+        """Return the column of the other table with the same values: of the same name, or a key of its type."""
         if column.name in other.columns:
             return column.name
         keys = [
@@ -288,7 +288,7 @@ class Drafting:
         return Choice(source)
 
     def _coded_elsewhere(self, table: CatalogTable, column: str) -> Choice | None:
-        """The value in a table that the relation refers to, such as a table of groups."""
+        """Return the value in a table that the relation refers to, such as a table of groups."""
         main = {match.table.name for match in self._matches.values()}
         wanted = {"utility_group": {"group", "dealership", "tariff"}, "evidence_type": {"type"}}[column]
         fallback: Choice | None = None
@@ -363,7 +363,7 @@ def _looked_up(wanted: str | None, other: CatalogTable, key: str, by: str) -> Ch
 
 
 def _is_the_word(column: str, code: str) -> bool:
-    """Whether a code is the contract's own word, only written otherwise."""
+    """Tell whether a code is the contract's own word, only written otherwise."""
     meaning = codes.MEANINGS[column][0](code)
     return meaning is not None and "".join(filter(str.isalnum, code)).lower().endswith(
         "".join(filter(str.isalnum, meaning)).lower()
@@ -408,7 +408,7 @@ def _part_of_name(found: Field | None, column: str) -> Choice:
 
 
 def _used(drafted: DraftedRelation) -> set[str]:
-    """The columns of its table that the relation reads."""
+    """Return the columns of its table that the relation reads."""
     assert drafted.table is not None
     used: set[str] = set()
     for choice in drafted.choices.values():

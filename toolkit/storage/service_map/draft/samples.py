@@ -1,4 +1,4 @@
-"""What the values of a column look like. Values stay in memory: only codes ever reach a mapping file."""
+"""Recognise the values of a column by samples. They stay in memory: only codes reach a mapping file."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Samples:
         self._known: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
 
     def values(self, field: Field) -> list[str]:
-        """Some distinct values among the first rows; empty where nobody may read them or there are none."""
+        """Return some distinct values among the first rows; empty where nobody may read them or there are none."""
         if field.column.labels and not field.path:
             return list(field.column.labels)
         key = (field.table.name, field.column.name, field.path)
@@ -71,7 +71,7 @@ class Samples:
         return [str(value) for value in self._connection.exec_driver_sql(query.replace("%", "%%")).scalars()]
 
     def members(self, table: CatalogTable, column: Column) -> list[tuple[str, ...]]:
-        """The paths of the scalars in a JSON column, two levels deep."""
+        """Return the paths of the scalars in a JSON column, two levels deep."""
         if not table.readable:
             return []
         name = quoted(column.name)
@@ -95,7 +95,7 @@ class Samples:
 
 
 def share(values: Sequence[str], pattern: re.Pattern[str]) -> float:
-    """Which part of the values looks like this, from 0 to 1."""
+    """Return the share of the values that match the pattern, from 0 to 1."""
     return sum(bool(pattern.fullmatch(value.strip())) for value in values) / len(values) if values else 0.0
 
 

@@ -76,7 +76,7 @@ class Zones:
     def time(
         self, relation: str, table: CatalogTable, column: str, found: Field | None, samples: Samples
     ) -> Choice:
-        """The choice for a time of the contract."""
+        """Return the choice for a time of the contract."""
         if found is None:
             if column == "completed_at":
                 return _completed(table, samples)
@@ -99,7 +99,7 @@ class Zones:
 
 
 def _hour_of(table: CatalogTable, day: Column) -> Column | None:
-    """The column with the hour of a day: named alike but for the word for the hour."""
+    """Return the column with the hour of a day: named alike but for the word for the hour."""
     wanted = set(tokens(day.name)) - {"date", "at"}
     for column in table.columns.values():
         said = set(tokens(column.name))
@@ -110,7 +110,7 @@ def _hour_of(table: CatalogTable, day: Column) -> Column | None:
 
 
 def _completed(table: CatalogTable, samples: Samples) -> Choice:
-    """When a sale was completed, where only its state says that it was."""
+    """Return the time of a sale's completion, where only its state says that it was completed."""
     updated = next(
         (
             each

@@ -107,13 +107,13 @@ NOISE_PT: Final = {"de", "da", "do", "das", "dos", "e", "na", "nas", "nos"}
 
 
 def words(name: str) -> tuple[str, ...]:
-    """The words of a name, without case and accents, whatever parts them."""
+    """Return the words of a name, without case and accents, whatever parts them."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     return tuple(part.lower() for part in _JOINED.split(plain) if part)
 
 
 def tokens(name: str) -> tuple[str, ...]:
-    """What the words of a name stand for; words that say nothing are left out."""
+    """Return the meanings of the words in a name; words without meaning are left out."""
     return tuple(
         CANONICAL.get(word, CANONICAL.get(word.removesuffix("s"), word))
         for word in words(name)
