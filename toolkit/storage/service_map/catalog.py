@@ -56,6 +56,10 @@ class CatalogTable:
     readable: bool
     columns: dict[str, Column] = field(default_factory=dict)
     references: list[Reference] = field(default_factory=list)
+    whole_key: tuple[str, ...] = ()
+    """The columns of its primary key."""
+    made: str = ""
+    """What its rows are, where it is no table but a query."""
 
     def reference(self, column: str) -> Reference | None:
         """Return the foreign key that starts at this column."""
@@ -68,7 +72,9 @@ def read_catalog(connection: Connection) -> dict[str, CatalogTable]:
     bound = {"own": [AUDIT, SERVICE]}
     for row in connection.execute(sa.text(_TABLES), bound):
         name = f"{_named(row.schema)}.{_named(row.name)}"
-        found[row.oid] = CatalogTable(name, row.name, row.schema, row.kind, row.comment, row.readable)
+        found[row.oid] = CatalogTable(
+            name, row.name, row.schema, row.kind, row.comment, row.readable, whole_key=tuple(row.whole_key)
+        )
     for row in connection.execute(sa.text(_COLUMNS), {"tables": list(found)}):
         found[row.table].columns[row.name] = Column(
             name=row.name,
@@ -114,7 +120,10 @@ _FAMILIES: Final = {
 _TABLES: Final = """
     SELECT class.oid, nspname AS schema, relname AS name, relkind::text AS kind,
            coalesce(obj_description(class.oid, 'pg_class'), '') AS comment,
-           has_schema_privilege(space.oid, 'USAGE') AND has_table_privilege(class.oid, 'SELECT') AS readable
+           has_schema_privilege(space.oid, 'USAGE') AND has_table_privilege(class.oid, 'SELECT') AS readable,
+           ARRAY(SELECT attname::text FROM pg_index
+                 JOIN pg_attribute ON attrelid = indrelid AND attnum = ANY(indkey)
+                 WHERE indrelid = class.oid AND indisprimary ORDER BY attnum) AS whole_key
     FROM pg_class AS class
     JOIN pg_namespace AS space ON space.oid = relnamespace
     WHERE relkind IN ('r', 'p', 'v', 'm', 'f')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from functools import cached_property
 from hashlib import sha256
@@ -143,11 +144,17 @@ class ServiceMap(_Part):
 
     @property
     def sources(self) -> list[str]:
-        """The tables that are read, as SQL names them, except those inside queries."""
-        found = [relation.from_ for relation in self.relations.values() if not relation.is_query]
+        """The tables that are read, as SQL names them; inside queries those that are named with their schema."""
+        found: list[str] = []
         for relation in self.relations.values():
-            found += [source.table for source in relation.columns.values() if source.table is not None]
-        return [name for name in dict.fromkeys(found) if name and not name.startswith("(")]
+            parts = [relation.where, *(source.sql for source in relation.columns.values())]
+            for name in (relation.from_, *(source.table or "" for source in relation.columns.values())):
+                if name.startswith("("):
+                    parts.append(name)
+                elif name:
+                    found.append(name)
+            found += [named[1] for part in parts for named in _READ.finditer(part or "")]
+        return [name for name in dict.fromkeys(found) if not name.startswith("this.")]
 
     @property
     def written(self) -> list[str]:
@@ -159,6 +166,10 @@ class ServiceMap(_Part):
     def relations(self) -> dict[str, Relation]:
         """The relations by name, in the order in which they refer to each other."""
         return {name: getattr(self, name) for name in NEEDED}
+
+
+_NAME: Final = r'(?:"[^"]+"|[a-z_][a-z0-9_$]*)'
+_READ: Final = re.compile(rf"\b(?:FROM|JOIN)\s+({_NAME}\.{_NAME})(?!\s*\()", re.IGNORECASE)
 
 
 def load_map(path: Path) -> ServiceMap:

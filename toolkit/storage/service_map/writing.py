@@ -109,7 +109,7 @@ def obstacles(mapping: ServiceMap, name: str, tables: Tables) -> dict[str, str]:
         )
     table = None if relation.is_query or relation.absent else tables(relation.from_)
     if table is None or table.kind not in "rpf":
-        read = f"it is read from {relation.from_}, which is no table"
+        read = f"it is read from {'a query' if relation.is_query else relation.from_}, which is no table"
         why = "the service has no such table" if relation.absent else read
         return dict.fromkeys(works, f"{name} cannot be written: {why}.")
     sharing = [

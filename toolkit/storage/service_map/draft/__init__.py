@@ -7,7 +7,11 @@
     codes           what another system's codes stand for, by its comments or by plain names
     matching        the table of each relation, and the field of each column
     polymorphic     owners that are named by a kind and a key
-    relations       the parts of each relation: keys, references, codes, zones, filters
+    derived         queries that stand for a table that there is none of
+    references      which tables a row names
+    identity        what stands for one row of a relation, and how other rows name it
+    coded           codes, flags and partners, here or in another table
+    relations       the parts of each relation put together
     choices         one line of the file
 
 Whatever is not read from the database itself is marked REVIEW; what only a person knows is marked TODO.
@@ -20,6 +24,7 @@ from dataclasses import dataclass
 
 from toolkit.storage.database import Database
 from toolkit.storage.service_map.catalog import read_catalog
+from toolkit.storage.service_map.draft.derived import derived_tables
 from toolkit.storage.service_map.draft.matching import match_tables
 from toolkit.storage.service_map.draft.relations import DraftedRelation, Drafting
 from toolkit.storage.service_map.draft.samples import Samples
@@ -47,7 +52,10 @@ def draft_map(database: Database, zone: str, holds: Callable[[str], bool] | None
     with database.snapshot() as connection:
         samples = Samples(connection)
         catalog = read_catalog(connection)
-        drafting = Drafting(catalog, match_tables(catalog, samples), samples, zone, holds)
+        matches = match_tables(catalog.values(), samples)
+        if made := derived_tables(catalog, matches, samples):
+            matches = match_tables([*catalog.values(), *made], samples)
+        drafting = Drafting(catalog, matches, samples, zone, holds)
         relations = drafting.relations()
     lines = [_HEAD, f"timezone = {drafting.timezone.line}", ""]
     for relation in relations:
@@ -66,8 +74,8 @@ def _named(relations: list[DraftedRelation], quality: str) -> tuple[str, ...]:
         f"{relation.name}.{column}"
         for relation in relations
         for column, marked in [
-            ("from", quality == "review" and bool(relation.alike)),
-            ("where", quality == "review" and bool(relation.undecided)),
+            ("from", quality == "review" and bool(relation.alike or (relation.table and relation.table.made))),
+            ("where", quality == "review" and bool(relation.undecided or relation.tenants)),
             *(
                 (column, getattr(choice, quality))
                 for column, choice in [("where", relation.where), *relation.choices.items()]

@@ -9,7 +9,8 @@ from typing import Final
 from toolkit.domain.evidence import EvidenceType, UtilityGroup
 from toolkit.storage.service_map.draft.vocabulary import GROUPS, NO, YES, tokens, words
 
-_PAIR: Final = re.compile(r"([\w.+-]+)\s*(?:=>|->|→|=|:|–|—|-)\s*([^,;|\n]+)")
+_IS: Final = r"\s*(?:=>|->|→|=|:|–|—|-)\s*"
+_PAIR: Final = re.compile(rf"([\w.+]+(?:-[\w.+]+)*){_IS}((?:(?!\s+[A-Z0-9]{{1,3}}(?:=|:|-)\s*\w)[^,;|\n])+)")
 
 _BRACKETS: Final = re.compile(r"[{}\[\]]")
 _NUMBER: Final = re.compile(r"[0-9]{1,3}")
@@ -64,6 +65,16 @@ def flag(text: str) -> bool | None:
     """Return the truth value that a text stands for."""
     plain = text.strip().lower()
     return True if plain in YES else False if plain in NO else None
+
+
+def payer(text: str) -> bool | None:
+    """Tell whether a text says that the client pays: a yes, or a word for the client; a no, or a word for others."""
+    plain, said = flag(text), set(tokens(text))
+    if plain is not None:
+        return plain
+    if said & {"other", "partner"}:
+        return False
+    return True if said & {"client", "same"} else None
 
 
 MEANINGS: Final[dict[str, tuple[Callable[[str], str | None], Iterable[str]]]] = {

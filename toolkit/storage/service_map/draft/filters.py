@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 from toolkit.storage.service_map.catalog import CatalogTable, Column
 from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.choices import Choice
+from toolkit.storage.service_map.draft.references import KEY_WORDS
 from toolkit.storage.service_map.draft.samples import Field, Samples
-from toolkit.storage.service_map.draft.vocabulary import NO, YES, tokens
+from toolkit.storage.service_map.draft.vocabulary import NO, YES, tokens, words
 from toolkit.storage.service_map.expressions import THIS, literal, quoted
 
 if TYPE_CHECKING:
@@ -38,13 +39,16 @@ def rows_that_belong(name: str, table: CatalogTable, samples: Samples) -> Choice
 
 def _not_ended(name: str, found: Field, samples: Samples) -> str | None:
     said, column = set(tokens(found.name)), f"{THIS}.{quoted(found.column.name)}"
+    to_itself = found.table.reference(found.column.name)
+    if said & _ENDED[name] and to_itself is not None and to_itself.table == found.table.name:
+        return f"{column} IS NULL"
     if said & _ENDED[name] and not said & {"by", "user"}:
         if found.family in {"timestamptz", "timestamp", "date"}:
             return f"{column} IS NULL"
         if found.family == "boolean":
             return f"{column} IS NOT TRUE"
         yes = _spelled(samples.values(found), YES)
-        if yes is not None and found.family in {"text", "integer"}:
+        if yes is not None and found.family in {"text", "integer", "number"}:
             return f"coalesce({column}::text, '') <> {literal(yes)}"
     if name == "evidences" and "active" in said:
         if found.family == "boolean":
@@ -52,7 +56,11 @@ def _not_ended(name: str, found: Field, samples: Samples) -> str | None:
         no = _spelled(samples.values(found), NO)
         if no is not None:
             return f"coalesce({column}::text, '') <> {literal(no)}"
-    if "status" in said and name in {"sales", "evidences"} and found.family in {"text", "enum", "integer"}:
+    if (
+        "status" in said
+        and name in {"sales", "evidences"}
+        and found.family in {"text", "enum", "integer", "number"}
+    ):
         ended = [value for value in _states(found, samples) if set(tokens(_meaning(found, value))) & _ENDED[name]]
         if ended:
             return f"coalesce({column}::text, '') NOT IN ({', '.join(map(literal, ended))})"
@@ -103,6 +111,17 @@ def undecided(name: str, table: CatalogTable, unused: Iterable[str], samples: Sa
     return ", ".join(found)
 
 
+def tenants(table: CatalogTable, samples: Samples) -> str:
+    """Return the column that tells the tenants of a shared database apart, with their number; empty where one has all."""
+    for column in table.columns.values():
+        if _TENANT & set(words(column.name)) and set(tokens(column.name)) & KEY_WORDS:
+            count = len(samples.values(Field(table, column)))
+            if count > 1:
+                return f"{column.name} ({count} values)"
+    return ""
+
+
+_TENANT: Final = {"tenant", "company", "empresa", "organization", "organizacao", "workspace", "account", "filial"}
 _CODES: Final = 12
 _CODE_LENGTH: Final = 24
 

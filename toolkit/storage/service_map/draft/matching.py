@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,14 +18,14 @@ _FAMILIES: Final = {
     "completed_at": _TIMES,
     "requested_at": _TIMES,
     "expires_at": _TIMES,
-    "is_client_financial_responsible": ("boolean", "integer", "text", "enum"),
-    "utility_group": ("text", "enum", "integer"),
-    "evidence_type": ("text", "enum", "integer"),
+    "is_client_financial_responsible": ("boolean", "integer", "number", "text", "enum"),
+    "utility_group": ("text", "enum", "integer", "number"),
+    "evidence_type": ("text", "enum", "integer", "number"),
     "number_on_dealership": ("text", "integer", "number"),
     "enrollment": ("text", "integer", "number"),
     "installation_number": ("text", "integer", "number"),
-    "address_number": ("text", "integer"),
-    "zip_code": ("text", "integer"),
+    "address_number": ("text", "integer", "number"),
+    "zip_code": ("text", "integer", "number"),
     "phone_number": ("text", "integer", "number"),
     "cpf": ("text", "integer", "number"),
     "rg": ("text", "integer", "number"),
@@ -58,12 +58,12 @@ class Match:
     score: float
 
 
-def match_tables(catalog: Mapping[str, CatalogTable], samples: Samples) -> dict[str, Match]:
+def match_tables(tables: Collection[CatalogTable], samples: Samples) -> dict[str, Match]:
     """Return the best table for each relation; address columns may stand in the table of the clients."""
     candidates = [
         (match.score, relation, match)
         for relation in TABLE_WORDS
-        for table in catalog.values()
+        for table in tables
         if (match := _matched(relation, table, samples)).score >= 2
     ]
     found: dict[str, Match] = {}
@@ -80,10 +80,10 @@ def match_tables(catalog: Mapping[str, CatalogTable], samples: Samples) -> dict[
 def _matched(relation: str, table: CatalogTable, samples: Samples) -> Match:
     fields = list(fields_of(table, samples))
     scores = {
-        (column, field): score
+        (column, field): fits
         for column in COLUMN_WORDS[relation]
         for field in fields
-        if (score := _score(relation, column, field, samples)) >= GOOD
+        if (fits := score(relation, column, field, samples)) >= GOOD
     }
     chosen: dict[str, Field] = {}
     for column, field in sorted(scores, key=lambda pair: -scores[pair]):
@@ -111,7 +111,7 @@ def _may_share(one: str, other: str) -> bool:
 def _belonging(relation: str, table: CatalogTable) -> float:
     """Tell how likely a table holds a relation's rows: evidence names its sale, and a view repeats its tables."""
     named = relation == "evidences" and any("sale" in tokens(column) for column in table.columns)
-    return 3.0 * named - (1.0 if table.kind in "vm" else 0.0)
+    return 3.0 * named - (1.0 if table.kind in "vmq" else 0.0)
 
 
 def _named_for(relation: str, table: CatalogTable) -> float:
@@ -151,16 +151,17 @@ def _fits(relation: str, column: str, said: set[str]) -> float:
     return best
 
 
-def _score(relation: str, column: str, field: Field, samples: Samples) -> float:
+def score(relation: str, column: str, field: Field, samples: Samples) -> float:
+    """Return how well a field fits a column, by its type, its name and its values."""
     if field.family not in _FAMILIES.get(column, _TEXTS):
         return 0
     if field.table.reference(field.column.name) is not None and not field.path:
         return 0  # a reference says which row, not what stands in it
-    score = named(relation, column, field)
+    spelled = named(relation, column, field)
     looks = _looks(column, field, samples)
-    if looks is None or (not score and looks < _SURE):
-        return score
-    return max(0.0, score + looks)
+    if looks is None or (not spelled and looks < _SURE):
+        return spelled
+    return max(0.0, spelled + looks)
 
 
 _SURE: Final = 0.8
@@ -183,6 +184,8 @@ def _looks(column: str, field: Field, samples: Samples) -> float | None:
             values = [value.zfill(11) if len(value) > 8 else value for value in values]  # without zeros in front
         return 0.8 if share(values, CPF) > 0.8 else -1
     if column in codes.MEANINGS:
+        if "status" in tokens(field.name):
+            return -1
         _, unknown = codes.decoded(column, values, field.column.comment)
         known = len(values) - len(unknown)
         enough = known / len(values) > 0.5 and (column == "evidence_type" or len(values) <= 12)
@@ -194,9 +197,15 @@ def _looks(column: str, field: Field, samples: Samples) -> float | None:
         return (0.3 + 0.3 * any("/" in value for value in values)) if share(values, PLACE) > 0.8 else -1
     if column == "file_name":
         return 0.4 if share(values, FILE) > 0.8 else -0.5
-    return 0.4 if all(codes.flag(value) is not None for value in values) else -1
+    if all(codes.flag(value) is not None for value in values):
+        return 0.4
+    understood = sum(codes.payer(value) is not None for value in values)
+    coded = field.column.labels or all(len(value) <= _CODE for value in values)
+    return 0.2 if understood > len(values) / 2 else -0.2 if coded and len(values) <= _FEW else -1
 
 
+_CODE: Final = 3
+_FEW: Final = 6
 _MOMENTS: Final = {"created_at", "completed_at", "requested_at", "expires_at"}
 _LOOKED_AT: Final = {
     *_MOMENTS,

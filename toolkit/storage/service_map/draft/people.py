@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from toolkit.storage.service_map.catalog import CatalogTable, Reference
+from toolkit.storage.service_map.catalog import CatalogTable, Column, Reference
 from toolkit.storage.service_map.draft.choices import Choice
+from toolkit.storage.service_map.draft.codes import stated
+from toolkit.storage.service_map.draft.references import KEY_WORDS, references_of
 from toolkit.storage.service_map.draft.samples import Field, Samples
 from toolkit.storage.service_map.draft.vocabulary import tokens
 from toolkit.storage.service_map.expressions import THIS, literal, quoted
@@ -53,18 +55,21 @@ class People:
 
 
 def people_of(
-    tables: Iterable[CatalogTable], sales: CatalogTable, clients: CatalogTable, samples: Samples
+    catalog: Mapping[str, CatalogTable], sales: CatalogTable, clients: CatalogTable, samples: Samples
 ) -> People | None:
     """Return the table of the parts that people play in sales, if there is one."""
-    for table in tables:
-        to_sale = next((each for each in table.references if each.table == sales.name), None)
-        to_client = next((each for each in table.references if each.table == clients.name), None)
+    for table in catalog.values():
+        references = list(references_of(table, catalog, samples))
+        to_sale = next((each for each in references if each.table == sales.name), None)
+        to_client = next((each for each in references if each.table == clients.name), None)
         if table in (sales, clients) or to_sale is None or to_client is None:
             continue
         for column in table.columns.values():
-            values = samples.values(Field(table, column)) if column.family in {"text", "enum"} else []
-            payer = next((value for value in values if _PAYER & set(tokens(value))), None)
-            client = next((value for value in values if value != payer and "client" in tokens(value)), None)
+            roles = _roles(table, column, references, catalog, samples)
+            payer = next((code for code, role in roles.items() if _PAYER & set(tokens(role))), None)
+            client = next(
+                (code for code, role in roles.items() if code != payer and "client" in tokens(role)), None
+            )
             if payer is not None and client is not None:
                 return People(
                     table, to_sale.column, to_sale.key, to_client.column, to_client.key, column.name, client, payer
@@ -72,23 +77,57 @@ def people_of(
     return None
 
 
-def payer_of(tables: Iterable[CatalogTable], sales: CatalogTable, clients: CatalogTable | None) -> Choice | None:
-    """Return whether the client pays, by a column of the sale that names the payer, or by a table of payers."""
-    if clients is not None:
-        to_clients = [each for each in sales.references if each.table == clients.name]
-        own = next((each.column for each in to_clients if not _PAYER & set(tokens(each.column))), None)
-        other = next((each.column for each in to_clients if _PAYER & set(tokens(each.column))), None)
-        if own is not None and other is not None:
-            payer, client = f"{THIS}.{quoted(other)}", f"{THIS}.{quoted(own)}"
-            return Choice(
-                {"sql": f"{payer} IS NULL OR {payer} = {client}"},
-                "the payer is the client, or none is named",
-                review=True,
-            )
-    for table in tables:
-        reference = next((each for each in table.references if each.table == sales.name), None)
+def _roles(
+    table: CatalogTable,
+    column: Column,
+    references: list[Reference],
+    catalog: Mapping[str, CatalogTable],
+    samples: Samples,
+) -> dict[str, str]:
+    """Return the codes of parts with their names: the column's own values, its comment, or a table of parts."""
+    for reference in references:
+        if reference.column == column.name:
+            other = catalog[reference.table]
+            for label in other.columns.values():
+                if label.family == "text" and label.name != reference.key:
+                    return samples.labelled(Field(other, other.columns[reference.key]), Field(other, label))
+    values = {value: value for value in samples.values(Field(table, column))}
+    if column.family not in {"text", "enum"}:
+        values = {}
+    return values | stated(column.comment)
+
+
+def payer_of(
+    catalog: Mapping[str, CatalogTable], sales: CatalogTable, clients: CatalogTable | None, samples: Samples
+) -> Choice | None:
+    """Return whether the client pays, by a column of the sale that names the payer, or a table of payers."""
+    references = list(references_of(sales, catalog, samples))
+    to_client = None if clients is None else _to_client(references, clients)
+    if clients is not None and to_client is not None:
+        own = sales.columns[to_client.column]
+        for column in sales.columns.values():
+            said, payer = set(tokens(column.name)), f"{THIS}.{quoted(column.name)}"
+            if not said & _PAYER:
+                continue
+            reference = sales.reference(column.name)
+            names_client = reference is not None and reference.table == clients.name
+            if names_client or (column.family == own.family and said <= _PAYER | KEY_WORDS | {"client"}):
+                sql = f"{payer} IS NULL OR {payer} = {THIS}.{quoted(own.name)}"
+                return Choice({"sql": sql}, "the payer is the client, or none is named", review=True)
+            cpf = next((each.name for each in clients.columns.values() if "cpf" in tokens(each.name)), None)
+            if cpf is not None and said & {"cpf", "document"} and column.family in {"text", "integer", "number"}:
+                client = (
+                    f"(SELECT {_digits('client', cpf)} FROM {clients.name} AS client "  # noqa: S608
+                    f"WHERE client.{quoted(to_client.key)} = {THIS}.{quoted(own.name)})"
+                )
+                sql = f"coalesce({payer}::text, '') = '' OR {_digits(THIS, column.name)} = {client}"
+                return Choice({"sql": sql}, "the payer's CPF is the client's, or none is named", review=True)
+    for table in catalog.values():
+        reference = next(
+            (each for each in references_of(table, catalog, samples) if each.table == sales.name), None
+        )
         if reference is not None and _PAYER & set(tokens(table.plain_name)):
-            if (other := _other_cpf(table, reference, sales, clients)) is not None:
+            if (other := _other_cpf(table, reference, to_client, clients)) is not None:
                 return Choice({"sql": other}, "no payer is named with another CPF than the client's", review=True)
             sql = (
                 f"NOT EXISTS (SELECT FROM {table.name} AS payer "
@@ -98,13 +137,18 @@ def payer_of(tables: Iterable[CatalogTable], sales: CatalogTable, clients: Catal
     return None
 
 
+def _to_client(references: list[Reference], clients: CatalogTable) -> Reference | None:
+    return next(
+        (each for each in references if each.table == clients.name and not _PAYER & set(tokens(each.column))), None
+    )
+
+
 def _other_cpf(
-    payers: CatalogTable, to_sale: Reference, sales: CatalogTable, clients: CatalogTable | None
+    payers: CatalogTable, to_sale: Reference, to_client: Reference | None, clients: CatalogTable | None
 ) -> str | None:
     """Return whether no payer of the sale has another CPF than its client, where both tables hold one."""
     if clients is None:
         return None
-    to_client = next((each for each in sales.references if each.table == clients.name), None)
     theirs, own = (
         next((each.name for each in table.columns.values() if "cpf" in tokens(each.name)), None)
         for table in (payers, clients)

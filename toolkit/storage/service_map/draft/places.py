@@ -11,9 +11,12 @@ from toolkit.storage.service_map.draft.choices import Choice
 from toolkit.storage.service_map.draft.matching import Match, fields_of
 from toolkit.storage.service_map.draft.samples import ENDING, MEDIA, Field, Samples, share
 from toolkit.storage.service_map.draft.vocabulary import tokens
+from toolkit.storage.service_map.expressions import THIS, literal, quoted
 from toolkit.storage.service_map.model import TODO
 
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]+/")
+_STORAGE: Final = re.compile(r"https?://(?:s3[.-]|[^/]*\bminio|storage\.googleapis\.)[^/]*/|https?://[^/]+:9000/")
+_SLASHES: Final = 3
 _TRIED: Final = 10
 
 
@@ -61,8 +64,7 @@ def _stripped(
 ) -> Choice:
     """Return the key as it is, or without what the bucket does not know: an address, a slash in front."""
     if examples and all(_ADDRESS.match(value) for value in examples):
-        source["strip"] = "[A-Za-z][A-Za-z0-9+.-]*://[^/]+/"
-        return Choice(source, "the key without the address in front", review=True)
+        return _without_address(source, examples, holds)
     if holds is not None and examples and all(value.startswith("/") for value in examples):
         tried = examples[:_TRIED]
         if not any(map(holds, tried)) and any(holds(value.lstrip("/")) for value in tried):
@@ -72,6 +74,28 @@ def _stripped(
         slash = 'the slash in front belongs to the key; where it does not, add strip = "/+"'
         return Choice(source, "; ".join(filter(None, (why, slash))), review=True)
     return Choice(source if len(source) > 1 else source["column"], why)
+
+
+def _without_address(source: dict[str, Any], examples: list[str], holds: Callable[[str], bool] | None) -> Choice:
+    """Return the key inside an address; where the host is the storage itself, the bucket stands in front of the key."""
+    address, bucket = _ADDRESS.pattern, "[^/]+/"
+    first = {value.split("/")[3] for value in examples if value.count("/") > _SLASHES}
+    in_front = all(_STORAGE.match(value) for value in examples) and len(first) == 1
+    why = "the key without the address" + (" and the bucket in front" if in_front else " in front")
+    if holds is not None:
+        tried = [re.sub(f"^{address}", "", value).partition("?")[0] for value in examples[:_TRIED]]
+        if not any(map(holds, tried)) and any(holds(value.partition("/")[2]) for value in tried):
+            in_front, why = True, "the key as the bucket knows it, without the address and the bucket in front"
+    source["strip"] = address + (bucket if in_front else "")
+    if any("%" in value for value in examples):
+        why += "; characters written as % and two digits are not decoded"
+    if not any("?" in value for value in examples):
+        return Choice(source, why, review=True)
+    if "column" not in source or "json_path" in source:
+        return Choice({"sql": TODO}, f"{why}; what follows the question mark is no part of it")
+    text = f"split_part({THIS}.{quoted(source['column'])}::text, '?', 1)"
+    sql = f"regexp_replace({text}, {literal('^' + source['strip'])}, '')"
+    return Choice({"sql": sql}, f"{why}, up to the question mark", review=True)
 
 
 def _named_by(name: Field | None) -> Choice:

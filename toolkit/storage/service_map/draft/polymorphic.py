@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from toolkit.storage.service_map.catalog import CatalogTable, Column
@@ -13,10 +14,16 @@ from toolkit.storage.service_map.expressions import THIS, literal, quoted
 
 @dataclass(frozen=True)
 class Owner:
-    """The column with the key of a row's owner, and the condition that the owner is of the wanted kind."""
+    """The columns with the key and the kind of a row's owner, and how the wanted kind is written."""
 
     key: Column
-    condition: str
+    kind: Column
+    values: list[str]
+
+    @property
+    def condition(self) -> str:
+        """The condition for the rows that such an owner has."""
+        return f"{THIS}.{quoted(self.kind.name)}::text IN ({', '.join(map(literal, self.values))})"
 
     def added_to(self, where: Choice | None) -> Choice:
         """Return the rows that belong to a relation and to such an owner."""
@@ -27,17 +34,26 @@ class Owner:
 
 def owner_of(table: CatalogTable, target: str, samples: Samples) -> Owner | None:
     """Return how rows of the table name their sale or client, where no foreign key can say it."""
-    for kind in table.columns.values():
-        key = table.columns.get(kind.name.removesuffix("type") + "id") or table.columns.get(
-            kind.name.removesuffix("Type") + "Id"
-        )
-        if kind.family not in {"text", "enum"} or key is None or key is kind:
-            continue
+    for kind, key in kinds_and_keys(table):
         wanted = [value for value in samples.values(Field(table, kind)) if _is_named(target, value)]
         if wanted:
-            values = ", ".join(map(literal, wanted))
-            return Owner(key, f"{THIS}.{quoted(kind.name)}::text IN ({values})")
+            return Owner(key, kind, wanted)
     return None
+
+
+def kinds_and_keys(table: CatalogTable) -> Iterator[tuple[Column, Column]]:
+    """Yield the pairs of columns that hold the kind and the key of an owner."""
+    for kind in table.columns.values():
+        key = next(
+            (
+                table.columns[kind.name.removesuffix(ending) + other]
+                for ending, other in (("type", "id"), ("Type", "Id"), ("TYPE", "ID"))
+                if kind.name.endswith(ending) and kind.name.removesuffix(ending) + other in table.columns
+            ),
+            None,
+        )
+        if kind.family in {"text", "enum"} and key is not None:
+            yield kind, key
 
 
 def _is_named(target: str, value: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -35,6 +35,16 @@ class Field:
     def family(self) -> str:
         """The family of its type; what stands in JSON is text."""
         return "text" if self.path else self.column.family
+
+    @property
+    def members(self) -> dict[str, Any]:
+        """The field as a table of the file."""
+        return {"column": self.column.name} | ({"json_path": list(self.path)} if self.path else {})
+
+    @property
+    def source(self) -> str | dict[str, Any]:
+        """The field as the file names it, as short as it can."""
+        return self.members if self.path else self.column.name
 
     @property
     def expression(self) -> str:
@@ -77,7 +87,7 @@ class Samples:
         name = quoted(column.name)
         query = f"""
             WITH seen AS (
-                SELECT {name}::jsonb AS value FROM {table.name}
+                SELECT {name}::jsonb AS value FROM {table.name} AS {THIS}
                 WHERE jsonb_typeof({name}::jsonb) = 'object' LIMIT 500
             ),
             outside AS (SELECT member.* FROM seen, jsonb_each(value) AS member),
@@ -92,6 +102,38 @@ class Samples:
             ORDER BY 1
         """  # noqa: S608  # names of the catalog, quoted
         return [tuple(path) for path in self._connection.execute(sa.text(query)).scalars()]
+
+    def collections(self, table: CatalogTable, column: Column) -> list[tuple[tuple[str, ...], bool]]:
+        """Return the paths of lists and of objects in a JSON column, at its top or one level deep; true for a list."""
+        name = quoted(column.name)
+        query = f"""
+            WITH seen AS (SELECT {name}::jsonb AS value FROM {table.name} AS {THIS} LIMIT 500),
+            found AS (
+                SELECT ARRAY[]::text[] AS path, value FROM seen
+                UNION ALL
+                SELECT ARRAY[member.key], member.value
+                FROM seen, jsonb_each(CASE jsonb_typeof(value) WHEN 'object' THEN value END) AS member
+            )
+            SELECT DISTINCT path, jsonb_typeof(value) = 'array' AS is_list FROM found
+            WHERE jsonb_typeof(value) IN ('array', 'object') ORDER BY 1, 2
+        """  # noqa: S608  # names of the catalog, quoted
+        return [(tuple(row.path), row.is_list) for row in self._connection.execute(sa.text(query))]
+
+    def labelled(self, key: Field, label: Field) -> dict[str, str]:
+        """Return the values of a key with those of another column beside it, among the first rows."""
+        if not key.table.readable:
+            return {}
+        query = f"SELECT {key.expression}, {label.expression} FROM {key.table.name} AS {THIS} LIMIT {_DISTINCT}"  # noqa: S608
+        rows = self._connection.exec_driver_sql(query.replace("%", "%%"))
+        return {str(value): str(name) for value, name in rows if value is not None and name is not None}
+
+    def repeats(self, field: Field) -> bool:
+        """Tell whether a value stands in more than one of the first rows."""
+        rows = f"SELECT {field.expression} AS value FROM {field.table.name} AS {THIS} LIMIT {_ROWS}"  # noqa: S608
+        query = f"SELECT count(value) > count(DISTINCT value) FROM ({rows}) AS seen"  # noqa: S608
+        return field.table.readable and bool(
+            self._connection.exec_driver_sql(query.replace("%", "%%")).scalar_one()
+        )
 
 
 def share(values: Sequence[str], pattern: re.Pattern[str]) -> float:

@@ -36,7 +36,7 @@ _SAME: Final = {
     "group": "group grupo grp grupos groups",
     "responsible": "responsible responsavel resp",
     "payer": "payer pagador pays paga pagante bill billing",
-    "financial": "financial financeiro financeira fin finance",
+    "financial": "financial financially financeiro financeira fin finance",
     "partner": "partner partners parceiro parceiros reseller revenda revendedor channel canal seller vendedor "
     "agent agente representante broker loja corretor",
     "created": "created create criado criada criacao cadastro cadastrado inclusao incluido inserted insert "

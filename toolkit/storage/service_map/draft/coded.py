@@ -1,0 +1,208 @@
+"""Groups, types, flags and partners: where they stand, and what their codes mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from toolkit.storage.service_map.catalog import CatalogTable, Reference
+from toolkit.storage.service_map.draft import codes
+from toolkit.storage.service_map.draft.choices import ABSENT, Choice
+from toolkit.storage.service_map.draft.matching import GOOD, Match, fields_of, named
+from toolkit.storage.service_map.draft.people import People, payer_of
+from toolkit.storage.service_map.draft.references import references_of
+from toolkit.storage.service_map.draft.samples import Field, Samples
+from toolkit.storage.service_map.draft.vocabulary import tokens, words
+from toolkit.storage.service_map.expressions import quoted
+from toolkit.storage.service_map.model import TODO
+
+_WANTED: Final = {"utility_group": {"group", "dealership", "tariff"}, "evidence_type": {"type"}}
+_RELATION: Final = {"utility_group": "sales", "evidence_type": "evidences"}
+_GUESSED: Final = "by its name: no foreign key says so"
+_BY_VALUES: Final = "by its values: its name does not say so"
+
+
+class Coded:
+    """The columns of the contract whose values are codes, and the partner's name."""
+
+    def __init__(
+        self, catalog: Mapping[str, CatalogTable], matches: Mapping[str, Match], samples: Samples
+    ) -> None:
+        self._catalog, self._matches, self._samples = catalog, matches, samples
+
+    def column(self, match: Match, column: str) -> Choice:
+        """Return the choice for ``utility_group`` or ``evidence_type``."""
+        found = match.fields.get(column)
+        here = None
+        if found is not None:
+            guess = "" if column == "evidence_type" or named("sales", column, found) else _BY_VALUES
+            here = self._with_codes(column, found, found.source, guess)
+        if here is not None and not here.open:
+            return here
+        elsewhere = self._elsewhere(match.table, column)
+        if elsewhere is not None and (here is None or not elsewhere.open):
+            return elsewhere
+        return here or Choice({"sql": TODO}, f"nothing was found{self._perhaps(match)}")
+
+    def payer(self, match: Match, people: People | None) -> Choice:
+        """Return the choice for ``is_client_financial_responsible``."""
+        found = match.fields.get("is_client_financial_responsible")
+        if found is not None:
+            return self._flag(found)
+        if people is not None:
+            return people.of_payer()
+        clients = self._matches["clients"].table if "clients" in self._matches else None
+        elsewhere = payer_of(self._catalog, match.table, clients, self._samples)
+        why = f"is the client the one who pays? nothing was found{self._perhaps(match)}"
+        return elsewhere or Choice({"sql": TODO}, why)
+
+    def _perhaps(self, match: Match) -> str:
+        """Name the columns with few short values that nothing was taken from."""
+        taken = {field.column.name for field in match.fields.values()}
+        found = []
+        for column in match.table.columns.values():
+            if column.name in taken or column.key or column.family not in {"text", "enum", "integer", "number"}:
+                continue
+            values = [value.rstrip() for value in self._samples.values(Field(match.table, column))]
+            if 0 < len(values) <= _FEW and all(len(value) <= _SHORT for value in values):
+                found.append(f"{column.name} ({', '.join(values)})")
+            elif column.labels:
+                found.append(column.name)
+        return f"; perhaps in {', '.join(found)}" if found else ""
+
+    def partner(self, match: Match) -> Choice:
+        """Return the choice for ``partner``."""
+        for reference in references_of(match.table, self._catalog, self._samples):
+            other = self._catalog[reference.table]
+            if "partner" not in tokens(reference.column) + tokens(other.plain_name):
+                continue
+            names = [each for each in other.columns.values() if each.family == "text"]
+            best = max(names, key=lambda each: _how_namely(each.name), default=None)
+            if best is not None:
+                person = "user" in tokens(other.plain_name)
+                why = f"{other.plain_name} may be people, and no partners" if person else ""
+                return Choice(_lookup(best.name, other, reference), why, review=person)
+        found = match.fields.get("partner")
+        return Choice(found.source) if found is not None else Choice(ABSENT)
+
+    def _with_codes(self, column: str, found: Field, source: str | Mapping[str, Any], guess: str = "") -> Choice:
+        comment = f"{found.column.comment}; {found.table.comment}"
+        known, unknown = codes.decoded(column, self._samples.values(found), comment)
+        said = codes.stated(comment)
+        guessed = [code for code in known if code not in said and not _is_the_word(column, code)]
+        reasons = [guess] if guess else []
+        if unknown:
+            reasons.append("nothing explains what says TODO; a line taken out stays as it is and is never counted")
+        if any(code in said for code in known):
+            reasons.append("by the column's comment")
+        if guessed:
+            reasons.append(f"by their names: {', '.join(guessed)}")
+        if known or unknown:
+            whole = {"column": source} if isinstance(source, str) else dict(source)
+            source = {**whole, "codes": {**known, **dict.fromkeys(unknown, TODO)}}
+        return Choice(source, "; ".join(reasons), review=bool(guessed or guess))
+
+    def _elsewhere(self, table: CatalogTable, column: str) -> Choice | None:
+        """Return the value in a table that the relation refers to, such as a table of groups, or one step further."""
+        fallback: Choice | None = None
+        for reference, other, source in self._reached(table):
+            main = other.name in {match.table.name for match in self._matches.values()}
+            for each in fields_of(other, self._samples):
+                if each.family not in {"text", "enum"} or each.path:
+                    continue
+                says = set(tokens(each.name))
+                by_name = named(_RELATION[column], column, each) >= GOOD
+                if (main or "(" in source["table"]) and not by_name:
+                    continue
+                values = self._samples.values(each)
+                _, unknown = codes.decoded(column, values, each.column.comment)
+                about = _WANTED[column] & set(
+                    tokens(reference.column) + tokens(other.plain_name) + tokens(each.name)
+                )
+                guess = _GUESSED if table.reference(reference.column) is None else "" if about else _BY_VALUES
+                here = {**source, "column": each.column.name}
+                if "(" in source["table"]:
+                    here["table"] = source["table"].replace("*", f"other.{quoted(each.column.name)}")
+                if values and len(unknown) < len(values) / 2:
+                    return self._with_codes(column, each, here, guess)
+                if about and ("name" in says or _WANTED[column] & says) and fallback is None:
+                    fallback = self._with_codes(column, each, here, guess)
+        return fallback
+
+    def _reached(self, table: CatalogTable) -> Iterator[tuple[Reference, CatalogTable, dict[str, str]]]:
+        """Yield the tables at most two references away, with the lookup of a column of theirs."""
+        first = list(references_of(table, self._catalog, self._samples))
+        for reference in first:
+            yield reference, self._catalog[reference.table], _lookup("", self._catalog[reference.table], reference)
+        for reference in first:
+            middle = self._catalog[reference.table]
+            for second in references_of(middle, self._catalog, self._samples):
+                other = self._catalog[second.table]
+                if other is table or not {"group", "dealership", "tariff"} & set(
+                    tokens(second.column) + tokens(other.plain_name)
+                ):
+                    continue
+                rows = (
+                    f"(SELECT middle.{quoted(reference.key)}, * FROM {middle.name} AS middle "  # noqa: S608
+                    f"JOIN {other.name} AS other ON other.{quoted(second.key)} = middle.{quoted(second.column)}) "
+                    "AS reached"
+                )
+                yield (
+                    reference,
+                    other,
+                    {"column": "", "table": rows, "key": reference.key, "by": reference.column},
+                )
+
+    def _flag(self, found: Field) -> Choice:
+        said, spelled = set(tokens(found.name)), set(words(found.name))
+        whose = bool(said & {"client", "same"})
+        inverted = "other" in said or (bool(spelled & _HAS) and not whose)
+        why = "by its name" if inverted else "" if whose else "does yes mean that the client pays?"
+        if found.family == "boolean":
+            if not inverted:
+                return Choice(found.source, why, review=bool(why))
+            return Choice({**found.members, "codes": {"true": False, "false": True}}, why, review=True)
+        values = [value.rstrip() for value in self._samples.values(found)]
+        stated = codes.stated(found.column.comment)
+        numbered = bool(said & {"type", "status", "role"}) and all(value.isdigit() for value in values)
+        flags = all(codes.flag(value) is not None for value in values) and not numbered
+        meanings = {code: codes.payer(meaning) for code, meaning in stated.items()}
+        known = {value: None if numbered else codes.payer(value) for value in values} | meanings
+        given: dict[str, bool | str] = {
+            code: (meaning != inverted if flags else meaning)
+            for code, meaning in known.items()
+            if meaning is not None
+        }
+        for pair in (("S", "N"), ("Y", "N"), ("1", "0"), ("T", "F"), ("true", "false")):
+            if flags and set(given) & set(pair) and set(given) <= set(pair):
+                given = {pair[0]: not inverted, pair[1]: inverted}
+        given |= dict.fromkeys((code for code, meaning in known.items() if meaning is None), TODO)
+        if not flags:
+            guessed = [code for code, meaning in given.items() if meaning != TODO and code not in stated]
+            why = f"does the client pay? by their names: {', '.join(guessed)}" if guessed else ""
+            if TODO in given.values():
+                return Choice({**found.members, "codes": given}, why or "does the client pay? say true or false")
+        return Choice({**found.members, "codes": given}, why, review=bool(why))
+
+
+_FEW: Final = 12
+_SHORT: Final = 4
+_HAS: Final = {"has", "tem", "possui", "with", "com"}
+"""Words that make a flag say that there is a payer besides the client."""
+
+
+def _lookup(column: str, other: CatalogTable, reference: Reference) -> dict[str, str]:
+    return {"column": column, "table": other.name, "key": reference.key, "by": reference.column}
+
+
+def _is_the_word(column: str, code: str) -> bool:
+    """Tell whether a code is the contract's own word, only written otherwise."""
+    meaning = codes.MEANINGS[column][0](code)
+    return meaning is not None and "".join(filter(str.isalnum, code)).lower().endswith(
+        "".join(filter(str.isalnum, meaning)).lower()
+    )
+
+
+def _how_namely(name: str) -> int:
+    said = set(tokens(name))
+    return 2 * ("name" in said) + bool(said & {"fantasia", "trade", "display"}) + bool(said & {"razao", "title"})

@@ -1,0 +1,262 @@
+"""Tables that queries make: evidence inside a row of the sale, apart from its file, or among rows of all kinds.
+
+They are looked at only where no table of the catalog holds the records and the keys of their files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from toolkit.storage.service_map.catalog import CatalogTable, Column, Reference
+from toolkit.storage.service_map.draft import codes
+from toolkit.storage.service_map.draft.matching import GOOD, Match, score
+from toolkit.storage.service_map.draft.polymorphic import kinds_and_keys
+from toolkit.storage.service_map.draft.references import references_of
+from toolkit.storage.service_map.draft.samples import PLACE, Field, Samples, share
+from toolkit.storage.service_map.draft.vocabulary import TABLE_WORDS, tokens
+from toolkit.storage.service_map.expressions import literal, quoted
+
+QUERY: Final = "q"
+"""The kind of a table that is a query."""
+
+
+def derived_tables(
+    catalog: Mapping[str, CatalogTable], matches: Mapping[str, Match], samples: Samples
+) -> list[CatalogTable]:
+    """Return the queries that may stand for relations of which no table was found, or none that is whole."""
+    tables = [table for table in catalog.values() if table.readable]
+    found: list[CatalogTable] = []
+    evidences = matches.get("evidences")
+    whole = (
+        evidences is not None and "object_key" in evidences.fields and _names_its_sale(evidences.table, matches)
+    )
+    if "sales" not in matches or evidences is None:
+        found += [each for table in tables for each in _of_one_kind(table, samples)]
+    if not whole:
+        for table in tables:
+            found += _elements(table, samples)
+            found += _columns_of_files(table, samples)
+        found += _with_their_files(catalog, tables, samples)
+    return found
+
+
+def _names_its_sale(table: CatalogTable, matches: Mapping[str, Match]) -> bool:
+    sales = matches["sales"].table.name if "sales" in matches else ""
+    return (
+        any("sale" in tokens(column) for column in table.columns)
+        or any(reference.table == sales for reference in table.references)
+        or any(kinds_and_keys(table))
+    )
+
+
+def _of_one_kind(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable]:
+    """Yield a table for each kind of rows, where one table holds sales and evidence alike."""
+    for kind in table.columns.values():
+        if kind.family not in {"text", "enum"}:
+            continue
+        values = [value for value in samples.values(Field(table, kind)) if len(value) <= _LONGEST_KIND]
+        said = {value: set(tokens(value)) for value in values}
+        names = [set().union(*TABLE_WORDS[name]) for name in ("sales", "evidences")]
+        if not all(any(words & each for words in said.values()) for each in names):
+            continue
+        for value in values:
+            rows = f"(SELECT * FROM {table.name} WHERE {quoted(kind.name)}::text = {literal(value)})"  # noqa: S608
+            whole = replace(table, name=rows, plain_name=value, kind=QUERY)
+            rest = [column for column in table.columns.values() if column is not kind and column.family != "json"]
+            members = [
+                (f"row.{quoted(column.name)} #>> {_path(path)}", _text("_".join(path)))
+                for column in table.columns.values()
+                if column.family == "json"
+                for path in samples.members(whole, column)
+            ]
+            shown = [(f"row.{quoted(column.name)}", column) for column in rest]
+            yield _query(
+                value, shown + members, f"{rows} AS row", table.references, f"one kind of rows of {table.name}"
+            )
+
+
+def _elements(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable]:
+    """Yield the elements of lists and of objects by type that stand in JSON columns."""
+    key = _key_of(table)
+    if key is None:
+        return
+    for column in table.columns.values():
+        for path, is_list in samples.collections(table, column) if column.family == "json" else ():
+            value = f"owner.{quoted(column.name)}::jsonb" + (f" #> {_path(path)}" if path else "")
+            expected = "array" if is_list else "object"
+            inside = f"CASE jsonb_typeof({value}) WHEN '{expected}' THEN {value} END"
+            each = (
+                f"jsonb_array_elements({inside}) WITH ORDINALITY AS item(value, place)"
+                if is_list
+                else f"jsonb_each({inside}) AS item(place, value)"
+            )
+            source = f"{table.name} AS owner, {each}"
+            raw = CatalogTable(f"(SELECT item.* FROM {source})", column.name, "", QUERY, "", True)  # noqa: S608
+            item = replace(_text("value"), family="json")
+            if not is_list:
+                keys = samples.values(Field(raw, _text("place")))
+                if not any(codes.evidence_type(each) for each in keys):
+                    continue
+            members = samples.members(raw, item)
+            own = f"{table.plain_name}_{key.name}"
+            shown = [(f"owner.{quoted(key.name)}", replace(key, name=own, key=False, unique=False))]
+            unnamed = not any(len(path) == 1 and tokens(path[0])[-1:] in (("id",), ("uuid",)) for path in members)
+            if unnamed or not is_list:
+                whole = f"owner.{quoted(key.name)}::text || '/' || item.place"
+                shown.append((whole, replace(_text("id"), key=True)))
+            if not is_list:
+                shown.append(("item.place", _text("type")))
+                if not members:
+                    shown.append(("item.value #>> '{}'", _text("path")))
+            shown += [(f"item.value #>> {_path(path)}", _text("_".join(path))) for path in members]
+            shown += _own_times(table, {column.name for _, column in shown})
+            made = f"a row for each element of {column.name}"
+            yield _query(column.name, shown, source, [Reference(own, table.name, key.name)], made)
+
+
+def _columns_of_files(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable]:
+    """Yield a row for each column that names a type of evidence and holds the place of its file."""
+    key = _key_of(table)
+    named = [
+        column
+        for column in table.columns.values()
+        if column.family == "text"
+        and codes.evidence_type(column.name) is not None
+        and _holds_places(samples.values(Field(table, column)))
+    ]
+    if key is None or len(named) < _FEWEST or not any(samples.values(Field(table, column)) for column in named):
+        return
+    pairs = ", ".join(f"({literal(column.name)}, owner.{quoted(column.name)}::text)" for column in named)
+    source = f"{table.name} AS owner CROSS JOIN LATERAL (VALUES {pairs}) AS file(type, path) WHERE file.path <> ''"
+    own = f"{table.plain_name}_{key.name}"
+    shown = [
+        (f"owner.{quoted(key.name)}", replace(key, name=own, key=False, unique=False)),
+        (f"owner.{quoted(key.name)}::text || '/' || file.type", replace(_text("id"), key=True)),
+        ("file.type", _text("type")),
+        ("file.path", _text("path")),
+        *_own_times(table, set()),
+    ]
+    made = "a row for each column that holds the place of a file"
+    yield _query("evidences", shown, source, [Reference(own, table.name, key.name)], made)
+
+
+def _with_their_files(
+    catalog: Mapping[str, CatalogTable], tables: list[CatalogTable], samples: Samples
+) -> Iterator[CatalogTable]:
+    """Yield records beside the files that they name, or that name them."""
+    for file in tables:
+        places = {
+            column.name
+            for column in file.columns.values()
+            if score("evidences", "object_key", Field(file, column), samples) >= GOOD
+        }
+        if not places:
+            continue
+        for record in tables:
+            if record is file:
+                continue
+            for reference in references_of(record, catalog, samples):
+                if reference.table == file.name:
+                    on = f"file.{quoted(reference.key)} = record.{quoted(reference.column)}"
+                    yield _beside(record, file, f"{record.name} AS record JOIN {file.name} AS file ON {on}")
+                    yield from _owned(catalog, record, file, on, samples)
+            for reference in references_of(file, catalog, samples):
+                if reference.table == record.name:
+                    on = f"file.{quoted(reference.column)} = record.{quoted(reference.key)}"
+                    source = f"{record.name} AS record JOIN {file.name} AS file ON {on}"
+                    yield _beside(record, file, source, many=True)
+
+
+def _owned(
+    catalog: Mapping[str, CatalogTable], link: CatalogTable, file: CatalogTable, on: str, samples: Samples
+) -> Iterator[CatalogTable]:
+    """Yield records whose files are joined by rows that name a record by a kind and a key."""
+    for kind, key in kinds_and_keys(link):
+        for value in samples.values(Field(link, kind)):
+            for record in catalog.values():
+                own = _key_of(record)
+                if own is None or tokens(value)[-1:] != tokens(record.plain_name)[-1:] or not tokens(value):
+                    continue
+                source = (
+                    f"{record.name} AS record JOIN {link.name} AS link ON link.{quoted(kind.name)}::text = "
+                    f"{literal(value)} AND link.{quoted(key.name)}::text = record.{quoted(own.name)}::text "
+                    f"JOIN {file.name} AS file ON {on.replace('record.', 'link.')}"
+                )
+                yield _beside(record, file, source, many=True, link_key=_key_of(link))
+
+
+def _beside(
+    record: CatalogTable, file: CatalogTable, source: str, *, many: bool = False, link_key: Column | None = None
+) -> CatalogTable:
+    """Return the columns of both; where ``many`` rows may share a record, the key is that of the file or of the link."""
+    shown = [
+        (f"record.{quoted(column.name)}", replace(column, key=False, unique=False) if many else column)
+        for column in record.columns.values()
+    ]
+    taken = {column.name for column in record.columns.values()}
+    for column in file.columns.values():
+        if (column.key and (not many or link_key)) or tokens(column.name)[-1:] in (("updated",), ("deleted",)):
+            continue
+        name = f"file_{column.name}" if column.name in taken else column.name
+        shown.append((f"file.{quoted(column.name)}", replace(column, name=name, unique=False)))
+    if link_key is not None:
+        shown.append((f"link.{quoted(link_key.name)}", replace(link_key, name="link_id", key=True)))
+    return _query(
+        record.plain_name,
+        shown,
+        source,
+        record.references,
+        "a row for each file; a record without one is left out",
+    )
+
+
+def _query(
+    plain_name: str,
+    shown: Iterable[tuple[str, Column]],
+    source: str,
+    references: Iterable[Reference],
+    made: str,
+) -> CatalogTable:
+    columns = {column.name: (sql, column) for sql, column in reversed(list(shown))}
+    listed = ", ".join(
+        sql if sql.endswith(f".{quoted(name)}") else f"{sql} AS {quoted(name)}"
+        for name, (sql, _) in reversed(columns.items())
+    )
+    table = CatalogTable(f"(SELECT {listed} FROM {source})", plain_name, "", QUERY, "", True, made=made)  # noqa: S608
+    table.columns.update({name: column for name, (_, column) in reversed(columns.items())})
+    table.references.extend(references)
+    return table
+
+
+def _own_times(table: CatalogTable, taken: set[str]) -> list[tuple[str, Column]]:
+    """Return when the sale was created, for what carries no time of its own."""
+    if any(tokens(name)[-1:] in (("at",), ("date",), ("sent",), ("created",)) for name in taken):
+        return []
+    return [
+        (f"owner.{quoted(column.name)}", column)
+        for column in table.columns.values()
+        if column.family.startswith(("time", "date")) and {"created", "sale"} & set(tokens(column.name))
+    ]
+
+
+def _key_of(table: CatalogTable) -> Column | None:
+    return next((column for column in table.columns.values() if column.key), None)
+
+
+def _holds_places(values: list[str]) -> bool:
+    return not values or share([value for value in values if value.strip()], PLACE) > _MOST
+
+
+def _path(path: tuple[str, ...]) -> str:
+    return literal("{" + ",".join(map(quoted, path)) + "}")
+
+
+def _text(name: str) -> Column:
+    return Column(name, "text", "text", "text", None, False, False, False, "", "", (), False, False, None)
+
+
+_LONGEST_KIND: Final = 40
+_FEWEST: Final = 2
+_MOST: Final = 0.8

@@ -1,0 +1,153 @@
+"""What stands for one row of a relation, and how other rows name it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from toolkit.storage.service_map.catalog import CatalogTable, Column
+from toolkit.storage.service_map.draft.choices import ABSENT, Choice
+from toolkit.storage.service_map.draft.derived import QUERY
+from toolkit.storage.service_map.draft.matching import Match
+from toolkit.storage.service_map.draft.people import people_of
+from toolkit.storage.service_map.draft.polymorphic import Owner, owner_of
+from toolkit.storage.service_map.draft.references import KEY_WORDS, key_like
+from toolkit.storage.service_map.draft.samples import Field, Samples
+from toolkit.storage.service_map.draft.vocabulary import TABLE_WORDS, tokens
+from toolkit.storage.service_map.expressions import THIS, quoted
+from toolkit.storage.service_map.model import TODO
+
+_SAID_BY_NAME: Final = "no foreign key says so"
+
+
+class Identities:
+    """The ids of all relations and the references between them."""
+
+    def __init__(
+        self, catalog: Mapping[str, CatalogTable], matches: Mapping[str, Match], samples: Samples
+    ) -> None:
+        self._matches, self._samples = matches, samples
+        self._ids = {name: self._id_of(name) for name in matches}
+        if {"clients", "addresses"} <= set(matches) and matches["clients"].table is matches["addresses"].table:
+            self._ids["addresses"] = self._ids["clients"]
+        self.owners: dict[tuple[str, str], Owner] = {}
+        """The owners that rows name by kind and key, by relation and target, as they are met."""
+        both = {"sales", "clients"} <= set(matches)
+        self.people = (
+            people_of(catalog, matches["sales"].table, matches["clients"].table, samples) if both else None
+        )
+
+    def column(self, name: str) -> str | None:
+        """Return the column that stands for a row of the relation wherever people or other rows name it."""
+        return self._ids[name]
+
+    def id(self, name: str) -> Choice:
+        """Return the choice for the relation's own id."""
+        table, found = self._matches[name].table, self._ids[name]
+        if found is None:
+            if not table.whole_key:
+                return Choice({"sql": TODO}, "what stands for one row of it?")
+            parts = " || '/' || ".join(f"{THIS}.{quoted(column)}::text" for column in table.whole_key)
+            return Choice({"sql": parts}, "the parts of its key", review=name == "sales")
+        column = table.columns[found]
+        why = "" if column.key or column.unique else "nothing in the database keeps it unique"
+        if name == "sales" and column.family != "text":
+            why = "the table's own key: reports name sales by it"
+        return Choice(found, why, review=bool(why))
+
+    def reference(self, name: str, target: str) -> Choice:
+        """Return how a row names the client or the sale that it belongs to."""
+        table, optional = self._matches[name].table, target == "clients" and name == "sales"
+        if target not in self._matches:
+            return Choice(ABSENT) if optional else Choice({"sql": TODO})
+        other, wanted = self._matches[target].table, self._ids[target]
+        if other is table:
+            return Choice(wanted or TODO, "it stands in the same table")
+        found = next((each for each in table.references if each.table == other.name), None)
+        if found is not None:
+            return _looked_up(wanted, other, found.key, table.columns[found.column])
+        back = next((each for each in other.references if each.table == table.name), None)
+        if back is not None:
+            source = {"column": wanted, "table": other.name, "key": back.column, "by": back.key}
+            return Choice(source, "the other table names this one")
+        for column in table.columns.values():
+            said = set(tokens(column.name))
+            if said & TABLE_WORDS[target][0] and said <= TABLE_WORDS[target][0] | KEY_WORDS:
+                key = key_like(Field(table, column), other, self._samples)
+                if key is not None:
+                    return _looked_up(wanted, other, key.name, column, "by its name: " + _SAID_BY_NAME)
+        owner = owner_of(table, target, self._samples)
+        key = None if owner is None else key_like(Field(table, owner.key), other, self._samples)
+        if owner is not None and key is not None:
+            self.owners[name, target] = owner
+            return _looked_up(wanted, other, key.name, owner.key, _SAID_BY_NAME)
+        people = self.people.of_client(wanted) if optional and self.people is not None else None
+        if people is not None:
+            return people
+        return Choice(ABSENT) if optional else Choice({"sql": TODO}, f"which of the {target} does it belong to?")
+
+    def _id_of(self, name: str) -> str | None:
+        table = self._matches[name].table
+        columns = list(table.columns.values())
+        key = next((column for column in columns if column.key), None)
+        if name == "sales":
+            public = [column for column in columns if _is_public(column, key, table, self._samples)]
+            if key is not None and key.family == "text" and not set(tokens(key.name)) <= {"id", "sale"}:
+                return key.name
+            if public:
+                return max(public, key=_how_public).name
+            texts = [column for column in columns if column.family == "text" and column.unique and column.required]
+            if len(texts) == 1:
+                return texts[0].name
+        else:
+            for column in columns:
+                if column.family == "uuid" and (column.key or column.unique) and column.required:
+                    return column.name
+        if key is not None:
+            return key.name
+        own = TABLE_WORDS[name][0] | TABLE_WORDS[name][1] | KEY_WORDS
+        named = [column for column in columns if set(tokens(column.name)) & KEY_WORDS]
+        named.sort(key=lambda column: tokens(column.name) not in (("id",), ("uuid",)))
+        return next(
+            (
+                column.name
+                for column in named
+                if set(tokens(column.name)) <= own and not self._samples.repeats(Field(table, column))
+            ),
+            None,
+        )
+
+
+def _looked_up(wanted: str | None, other: CatalogTable, key: str, by: Column, why: str = "") -> Choice:
+    if wanted is None:
+        return Choice({"sql": TODO}, "what stands for one row of the other table?")
+    rows = other.name
+    if by.family == "text" and other.columns[key].family != "text":
+        rows = f"(SELECT {quoted(key)}::text, {quoted(wanted)} FROM {rows} AS other) AS other"  # noqa: S608
+    elif other.kind == QUERY:
+        rows = f"{rows} AS other"
+    source = by.name if wanted == key else {"column": wanted, "table": rows, "key": key, "by": by.name}
+    return Choice(source, why, review=bool(why))
+
+
+def _is_public(column: Column, key: Column | None, table: CatalogTable, samples: Samples) -> bool:
+    stated = column.unique or column.required or table.kind in _WITHOUT_KEYS
+    if column.family != "text" or column is key or not stated:
+        return False
+    said = set(tokens(column.name))
+    if not said & {"code", "number"} and not (said <= {"sale", "id", "key", "external"} and column.unique):
+        return False
+    if {"client", "partner", "group", "dealership", "installation", "document", "zip", "phone"} & said:
+        return False
+    if table.kind in _WITHOUT_KEYS and samples.repeats(Field(table, column)):
+        return False
+    return column.unique or len(samples.values(Field(table, column))) > 1
+
+
+_WITHOUT_KEYS: Final = "vmq"
+"""Kinds of tables of which the catalog says nothing."""
+
+
+def _how_public(column: Column) -> tuple[bool, bool, bool]:
+    said = set(tokens(column.name))
+    return column.unique, "code" in said, "number" in said

@@ -1,0 +1,63 @@
+"""The tables that a row names: by foreign keys, or by the names of its columns where there are none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from toolkit.storage.service_map.catalog import CatalogTable, Column, Reference
+from toolkit.storage.service_map.draft.samples import Field, Samples, share
+from toolkit.storage.service_map.draft.vocabulary import tokens
+
+KEY_WORDS: Final = {"id", "code", "uuid", "number", "key"}
+"""Tokens that make the name of something the name of its key."""
+
+
+def references_of(
+    table: CatalogTable, catalog: Mapping[str, CatalogTable], samples: Samples
+) -> Iterator[Reference]:
+    """Yield the foreign keys of the table, then what its columns say by their names."""
+    yield from table.references
+    own = set(tokens(table.plain_name))
+    for column in table.columns.values():
+        said = set(tokens(column.name))
+        wanted = said - KEY_WORDS
+        if column.key or not wanted or not said & KEY_WORDS or table.reference(column.name) is not None:
+            continue
+        for other in catalog.values():
+            named = set(tokens(other.plain_name))
+            if other is table or not wanted <= named or named - wanted - own - KEY_WORDS:
+                continue
+            key = key_like(Field(table, column), other, samples)
+            if key is not None:
+                yield Reference(column.name, other.name, key.name)
+
+
+def key_like(field: Field, other: CatalogTable, samples: Samples) -> Column | None:
+    """Return the column of the other table whose values these are; never one that repeats a value."""
+    column, values = field.column, samples.values(field)
+    candidates = [
+        each
+        for each in other.columns.values()
+        if (each.name == column.name or each.key or each.unique or tokens(each.name) == ("id",))
+        and (
+            each.family == column.family
+            or {each.family, column.family} <= _NUMBERS
+            or (column.family == "text" and each.family in _SHAPES and share(values, _SHAPES[each.family]) == 1)
+        )
+        and (each.key or each.unique or not samples.repeats(Field(other, each)))
+    ]
+    return min(
+        candidates,
+        key=lambda each: (each.family != column.family, each.name != column.name, not each.key),
+        default=None,
+    )
+
+
+_NUMBERS: Final = {"integer", "number"}
+_SHAPES: Final = {
+    "uuid": re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+    "integer": re.compile(r"[1-9][0-9]{0,17}"),
+}
+"""What a text looks like that names a row by a key of another type."""
