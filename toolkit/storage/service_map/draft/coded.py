@@ -103,7 +103,7 @@ class Coded:
         return Choice(source, "; ".join(reasons), review=bool(guessed or guess))
 
     def _elsewhere(self, table: CatalogTable, column: str) -> Choice | None:
-        """Return the value in a table that the relation refers to, such as a table of groups, or one step further."""
+        """Return the value in a table that the relation refers to, or in one that this refers to."""
         fallback: Choice | None = None
         for reference, other, source in self._reached(table):
             main = other.name in {match.table.name for match in self._matches.values()}

@@ -68,7 +68,7 @@ def flag(text: str) -> bool | None:
 
 
 def payer(text: str) -> bool | None:
-    """Tell whether a text says that the client pays: a yes, or a word for the client; a no, or a word for others."""
+    """Tell whether a text says that the client pays: yes, or a word for the client."""
     plain, said = flag(text), set(tokens(text))
     if plain is not None:
         return plain

@@ -190,7 +190,7 @@ def _owned(
 def _beside(
     record: CatalogTable, file: CatalogTable, source: str, *, many: bool = False, link_key: Column | None = None
 ) -> CatalogTable:
-    """Return the columns of both; where ``many`` rows may share a record, the key is that of the file or of the link."""
+    """Return the columns of both; where ``many`` rows may share a record, theirs is the key."""
     shown = [
         (f"record.{quoted(column.name)}", replace(column, key=False, unique=False) if many else column)
         for column in record.columns.values()

@@ -112,7 +112,7 @@ def undecided(name: str, table: CatalogTable, unused: Iterable[str], samples: Sa
 
 
 def tenants(table: CatalogTable, samples: Samples) -> str:
-    """Return the column that tells the tenants of a shared database apart, with their number; empty where one has all."""
+    """Return the column that tells tenants apart, with their number; empty where one has all."""
     for column in table.columns.values():
         if _TENANT & set(words(column.name)) and set(tokens(column.name)) & KEY_WORDS:
             count = len(samples.values(Field(table, column)))

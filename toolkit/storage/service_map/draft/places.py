@@ -77,7 +77,7 @@ def _stripped(
 
 
 def _without_address(source: dict[str, Any], examples: list[str], holds: Callable[[str], bool] | None) -> Choice:
-    """Return the key inside an address; where the host is the storage itself, the bucket stands in front of the key."""
+    """Return the key inside an address; a host that is the storage is followed by the bucket."""
     address, bucket = _ADDRESS.pattern, "[^/]+/"
     first = {value.split("/")[3] for value in examples if value.count("/") > _SLASHES}
     in_front = all(_STORAGE.match(value) for value in examples) and len(first) == 1

@@ -104,7 +104,7 @@ class Samples:
         return [tuple(path) for path in self._connection.execute(sa.text(query)).scalars()]
 
     def collections(self, table: CatalogTable, column: Column) -> list[tuple[tuple[str, ...], bool]]:
-        """Return the paths of lists and of objects in a JSON column, at its top or one level deep; true for a list."""
+        """Return the paths of lists and of objects in a JSON column, at its top or below it; true for a list."""
         name = quoted(column.name)
         query = f"""
             WITH seen AS (SELECT {name}::jsonb AS value FROM {table.name} AS {THIS} LIMIT 500),
