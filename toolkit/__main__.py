@@ -12,8 +12,8 @@ _INTERRUPTED: Final = 130
 
 def run() -> None:
     """Run the command that the arguments name, and exit with its status."""
-    # Loading the libraries makes very many objects, all to stay: looking for garbage among them again and
-    # again takes a fifth of a short command's time.
+    # Loading the libraries makes very many objects that stay: collecting garbage among them takes a fifth of
+    # a short command's time.
     gc.set_threshold(_OBJECTS_BEFORE_A_LOOK)
     try:
         from toolkit.entrypoints.cli import main

@@ -1,4 +1,4 @@
-"""Every code that the toolkit gives for something that is wrong, in one catalogue: ``toolkit explain``.
+"""The catalogue of the codes that the toolkit gives for what is wrong; ``toolkit explain`` shows it.
 
 A *finding* about a sale is a problem, a missing piece or a warning; a finding about a file says that its origin is
 odd. A *reason* says how far the best attempt at a missing piece got, a *fault* why a file is unusable: both belong
@@ -294,7 +294,7 @@ _ALL: Final[tuple[Code, ...]] = (
 )  # fmt: skip
 
 CODES: Final = {code.code: code for code in _ALL}
-"""Every code, gravest first within its subject; the members of the enumerations find theirs, too."""
+"""Every code, gravest first within its subject; a member of an enumeration finds the entry of its code."""
 
 
 def names_of(codes: Iterable[str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Names as people see them: two that look alike have one skeleton, whatever letters they are written with.
+"""Reduce names to skeletons: two names that look alike have the same one, whatever their letters.
 
 The table is made of Unicode's data on confusable characters (UTS 39), for names in Latin letters and digits.
 """

@@ -1,4 +1,4 @@
-"""The chain over the custody log: how an event and a seal are written down, and what they hash to.
+"""The chain of hashes over the custody log: the JSON form of events and seals, and their digests.
 
 Each event's digest covers the digest of the event before, and each seal the last digest of its events and the
 hash of the seal before. Whoever keeps the hash of one seal elsewhere can tell whether anything up to it was
@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 BEGINNING: Final = "0" * 64
-"""What stands for the seal before the first one."""
+"""The value that stands for the seal before the first one."""
 
 DIGEST_BYTES: Final = 32
 

@@ -8,7 +8,7 @@ from typing import Final
 
 
 class CustodyEvent(StrEnum):
-    """Something that the log tells of; each names the id that its detail holds."""
+    """The kind of an event in the custody log."""
 
     ASKED = "ASKED"
     ISSUED = "ISSUED"

@@ -1,4 +1,4 @@
-"""Evidence: its types, their file kinds, the upload request, and where its object lies."""
+"""Evidence: its types, their file kinds, the upload request, and the key of its object."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class IntegrityProblem(StrEnum):
 LAYOUT: Final = re.compile(
     KEY_PREFIX + "[0-9]{4}/[0-9]{2}/[0-9]{2}/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/[^/]+"
 )
-"""Where the objects of evidence records lie, see ``toolkit.domain.evidence.object_key``."""
+"""The keys of the objects of evidence records, see ``toolkit.domain.evidence.object_key``."""
 
 _SAME_TYPE: Final = (
     {"audio/mpeg", "audio/mp3", "audio/mpeg3", "audio/x-mpeg-3", "audio/x-mp3", "audio/mpa", "audio/mpg"},
@@ -54,7 +54,7 @@ def same_type(declared: str, actual: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class IntegrityFinding:
-    """The objects, records and sales of one finding; ``detail`` tells what only this one has."""
+    """The objects, records and sales of one finding, with a ``detail`` in words."""
 
     problem: IntegrityProblem
     keys: tuple[str, ...]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Unmasking:
-    """A wish to see personal data unmasked: who is signed in, and why; it becomes an event of the custody log."""
+    """A request to see personal data: the account that is signed in and its reason, for the custody log."""
 
     account: str
     reason: str

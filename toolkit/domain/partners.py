@@ -1,4 +1,4 @@
-"""Partners: who a subject acts for, and what its token may be used for."""
+"""Partners that subjects of tokens act for, and the scopes of tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of people who decide something, told apart for the four-eyes rule."""
+"""Compare the names of two people for the four-eyes rule."""
 
 from __future__ import annotations
 

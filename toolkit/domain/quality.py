@@ -1,4 +1,4 @@
-"""Data-quality warnings: what the contract accepts and a careful reader would still look at."""
+"""Data-quality warnings: values that the contract accepts and that are probably wrong."""
 
 from __future__ import annotations
 

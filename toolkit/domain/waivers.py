@@ -16,7 +16,7 @@ FIELDS: Final = ("sale", "partner", "code", "reason", "owner", "approvedBy", "st
 """The fields of a waiver as files and messages write them."""
 
 LONGEST_DAYS: Final = 366
-"""The longest time for which a finding may be accepted before somebody decides again."""
+"""The longest time, in days, for which a finding may be accepted before somebody decides again."""
 
 
 @dataclass(frozen=True, slots=True)

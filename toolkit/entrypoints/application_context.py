@@ -78,7 +78,7 @@ class ApplicationContext:
     @cached_property
     def bucket(self) -> Bucket:
         """The bucket."""
-        # Loading boto3 takes longer than many a command that needs no bucket.
+        # Commands that need no bucket do not wait for boto3 to load.
         from toolkit.storage.bucket import Bucket
 
         return Bucket.open(self.settings, self.clock)

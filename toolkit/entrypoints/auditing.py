@@ -1,4 +1,4 @@
-"""An audit as people ask for it: look at the sales and the bucket first, then judge."""
+"""Run an audit: observe the sales and the bucket, then judge."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def sync_now(
     confirmed: bool = False,
     progress: Progress | None = None,
 ) -> Synced:
-    """Look at the sales, their records and the bucket, as the settings say."""
+    """Observe the sales, their records and the bucket, as the settings say."""
     settings = application.settings
     return sync_bucket(
         application.database,

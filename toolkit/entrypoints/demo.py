@@ -1,4 +1,4 @@
-"""The main job on made-up data, end to end: what ``make run`` does.
+"""Run the main job on made-up data, end to end, as ``make run`` does.
 
 The jobs that people have notebooks for run as those notebooks, each in a kernel of its own; what others do
 around them (the sales system, partners, compliance) happens in between. A second run finds everything there.
@@ -26,7 +26,7 @@ TIMEOUT: Final = 300.0
 
 @dataclass(frozen=True)
 class Demo:
-    """One telling of the main job; ``say`` is told what happened, line by line."""
+    """One run of the main job; ``say`` is told each result, line by line."""
 
     application: ApplicationContext
     environ: Mapping[str, str]
@@ -107,7 +107,7 @@ class Demo:
         self.say(f"The notebooks as they ran: {self.out / 'notebooks'}")
 
     def _notebook(self, name: str, *given: tuple[str, Path]) -> dict[str, Any]:
-        """Run one notebook and give what it told."""
+        """Run one notebook and return its results."""
         run = run_notebook(
             packaged_notebooks()[name].path,
             [(parameter, str(path.absolute())) for parameter, path in given],

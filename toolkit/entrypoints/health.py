@@ -34,13 +34,13 @@ class ServiceHealth:
     embedded: bool
     name: str
     version: str | None = None
-    """Of the server, where it tells."""
+    """The version of the server, where it tells."""
     answers: bool
-    """For an embedded one: whether it runs. It starts at its first use, so this is no trouble."""
+    """For an embedded one: whether it runs. It starts at its first use, so ``False`` is no problem."""
     address: str | None
-    """Where it is, without user and password; ``None`` for an embedded one that does not run."""
+    """Its address without user and password; ``None`` for an embedded one that does not run."""
     problem: str | None = None
-    """What keeps the toolkit from working with it, and what to do."""
+    """The reason why the toolkit cannot work with it, and what to do."""
     pid: int | None = None
     data: Path | None = None
     data_bytes: int | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-if TYPE_CHECKING:  # it takes longer to import than all else that a kernel needs
+if TYPE_CHECKING:  # nbformat takes longer to import than everything else that a kernel needs
     from nbformat import NotebookNode
 
 RESULT_TYPE: Final = "application/vnd.evidence-toolkit+json"

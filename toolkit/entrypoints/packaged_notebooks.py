@@ -1,4 +1,4 @@
-"""The notebooks that come with the toolkit: where they are, by which names they are run, and copies of them.
+"""Find, name and copy the notebooks that come with the toolkit.
 
 In a checkout they are its folder ``notebooks``. A wheel carries them as data files: they are installed as
 ``share/evidence-toolkit/notebooks`` of the environment.

@@ -1,4 +1,4 @@
-"""Progress that people see: a bar on stderr, or a notebook widget's plain text."""
+"""Show progress as a bar on a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 
 class ProgressBar:
-    """A bar a task on ``stream``, only where that is a terminal."""
+    """Shows a bar for each task on ``stream``, only where that is a terminal."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream if stream is not None else sys.stderr

@@ -1,4 +1,4 @@
-"""An audit of a snapshot, on the engine that people ask for."""
+"""Run an audit of a snapshot, on the chosen engine."""
 
 from __future__ import annotations
 

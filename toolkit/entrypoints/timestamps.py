@@ -1,4 +1,4 @@
-"""Moments as people write them: ``2026-11-20``, ``2026-11-20 18:00``, ``2026-11-20T18:00:00-03:00``."""
+"""Parse timestamps as people write them: ``2026-11-20``, ``2026-11-20 18:00``, ``2026-11-20T18:00-03:00``."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ class RunStatus(StrEnum):
     RUNNING = "running"
     """Somebody holds it, or held it and died; the lease tells which."""
     PUBLISHING = "publishing"
-    """It succeeded, and its files are on their way to their final names."""
+    """It succeeded, and its files are being moved to their final names."""
     DONE = "done"
     FAILED = "failed"
     MISSED = "missed"
@@ -49,7 +49,7 @@ RETRIED: Final = frozenset(
         FailureCode.SERVICE_UNAVAILABLE,
     }
 )
-"""Failures that another try, a little later, may not meet; all others would only be repeated."""
+"""Failures that may pass, so that another attempt is worth while; all others would only be repeated."""
 
 FAILURE_TEXTS: Final = {
     FailureCode.CELL_FAILED: "A cell of the notebook failed.",

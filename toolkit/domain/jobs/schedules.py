@@ -17,7 +17,7 @@ from toolkit.errors import SettingsError
 
 _FIELDS = 5
 _A_DAY_AND_A_SHIFT = timedelta(hours=27)
-"""More than any change of the clocks can move a slot."""
+"""A span longer than any change of the clocks can move a slot."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The command line as the steps of a job use it: arguments from parameters, and a call in this process."""
+"""Run commands as steps of a job: arguments from parameters, and a call in this process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from toolkit.entrypoints.jobs.job_log import JobLog, LogStream
 from toolkit.errors import JobFailed, SettingsError
 
 _NOT_IN_JOBS: Final = {"job", "up", "down", "run", "serve", "token", "demo", "notebooks"}
-"""What does not end, stops what others use, prints a secret, or is written as a notebook step."""
+"""Commands that do not end, stop shared services, print a secret, or are written as a notebook step."""
 
 
 class CommandLine:
@@ -54,7 +54,7 @@ class CommandLine:
         return [*words, *arguments]
 
     def run(self, arguments: list[str], environ: Mapping[str, str], log: JobLog) -> Mapping[str, Any]:
-        """Run a command, and give the JSON document that it prints, if it does.
+        """Run a command, and return the JSON document that it prints, if any.
 
         Raises:
             JobFailed: it ended with a status that says that it could not do its work.

@@ -34,7 +34,7 @@ class Desk:
 
     @cached_property
     def tell(self) -> Tell:
-        """The ways to people."""
+        """The channels of notices."""
         return Tell(NoticeSettings.from_environment(self.ctx.environ), self.ctx.settings.timezone)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""``toolkit job history`` and ``show``: what ran, and what became of it."""
+"""``toolkit job history`` and ``show``: the runs of jobs, and their results."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def run(
 
 
 def _quietly(log: JobLog, work: Callable[[], Any]) -> None:
-    """Do what stands around a run; where it cannot be done, the run goes on."""
+    """Do the work around a run; where it fails, the run goes on."""
     try:
         work()
     except (ToolkitError, OSError) as error:

@@ -1,4 +1,4 @@
-"""``toolkit partner``: which partner the subject of a token acts for."""
+"""``toolkit partner``: the table of the partners that the subjects of tokens act for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``toolkit report`` and ``toolkit verify``: write the report for people, and recognise it later."""
+"""``toolkit report`` and ``toolkit verify``: write the report, and verify it later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``toolkit snapshot``: what an audit reads, as Parquet files outside of the database."""
+"""``toolkit snapshot``: export what an audit reads as Parquet files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wish to see personal data, from the command line: never without a reason."""
+"""Read the options that ask for unmasked personal data, which need a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract's HTTP interface: two endpoints for partners, and what operators need around them.
+"""The contract's HTTP interface: two endpoints for partners, and probes and documentation for operators.
 
 A request passes, from the outside in: the connection's own bounds (``connections``), its id and log line
 (``access_log``), its one host (``hosts``), the reading of its path (``paths``), the bearer token and the quotas

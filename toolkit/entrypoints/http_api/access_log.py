@@ -1,4 +1,4 @@
-"""One line of JSON a request, and the last resort for what nobody caught.
+"""Log one line of JSON for each request, and answer 500 for an exception that nothing else handled.
 
 A line holds ids, times and counts. It never holds a body, a query, a header, a token or the address of a
 person; a path is logged as its pattern, because people put anything into a path.

@@ -1,4 +1,4 @@
-"""Every answer that the interface gives: the contract's bodies, and one table of what can go wrong.
+"""The answers of the interface: the contract's bodies, and one table of errors.
 
 The same models and the same table make the OpenAPI document (``toolkit.entrypoints.http_api.openapi``).
 """
@@ -21,7 +21,7 @@ RETRY_AFTER: Final = 5
 """Seconds after which a caller may try again while the service is not available."""
 
 _EVERYWHERE: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-"""Answers hold upload credentials and ids: nothing on the way keeps them."""
+"""Headers of every answer: caches and proxies may not keep upload credentials and ids."""
 
 
 class Answer(BaseModel):

@@ -1,4 +1,4 @@
-"""The application: routes, what every request passes, and which error is which answer."""
+"""Assemble the application: routes, middleware, and the answer to each kind of error."""
 
 from __future__ import annotations
 
@@ -101,4 +101,4 @@ _HANDLERS: Final[dict[Any, Handler]] = {
     Busy: _unavailable,
     HTTPException: _refused,
 }
-"""Whatever is not listed is a fault, which ``AccessLog`` answers with 500."""
+"""The answers to expected errors; ``AccessLog`` answers any other with 500."""

@@ -18,10 +18,10 @@ from toolkit.entrypoints.tokens import Bearer, InvalidToken, TokenChecks
 from toolkit.errors import DatabaseUnavailable
 
 TOKENS_KEPT: Final = 1000
-"""Tokens whose signature was found good: a partner sends the same one for a while, and only time changes it."""
+"""Verified tokens to keep: a partner sends the same one many times, and only its expiry is checked again."""
 
 _NETWORK: Final = (1 << 64) - 1
-"""Whoever has one IPv6 address has all of its network."""
+"""The network part of an IPv6 address: one caller has all addresses of a network."""
 
 
 class Authentication:

@@ -1,4 +1,4 @@
-"""The database and the bucket behind the interface: opened when they answer, and asked how they are."""
+"""Open the database and the bucket of the interface when they answer, and check their health."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from toolkit.storage.database import Database
 T = TypeVar("T")
 
 BELIEVED: Final = 2.0
-"""Seconds for which the last look at the database or the bucket is believed."""
+"""Seconds for which a check of the database or the bucket holds."""
 
 PATIENCE: Final = 5.0
-"""Seconds after which a look that has not ended says that nobody answers."""
+"""Seconds after which a check that has not ended counts as failed."""
 
 
 class Backend:
@@ -37,7 +37,7 @@ class Backend:
         self._bucket_look = _Look(self._ask_bucket, BucketUnavailable)
 
     def open(self) -> list[ToolkitError]:
-        """Open both, and tell which of them is away.
+        """Open both, and return the errors of those that do not answer.
 
         Raises:
             ToolkitError: waiting would not help, such as a schema of another version.

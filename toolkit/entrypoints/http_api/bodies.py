@@ -1,4 +1,4 @@
-"""Reading a request body: bounded in size and time, and strictly one JSON object.
+"""Read a request body, bounded in size and time, as strictly one JSON object.
 
 JSON has corners in which two readers understand two things (a repeated key, ``NaN``); a body that uses one
 is refused instead of guessed at.

@@ -1,4 +1,4 @@
-"""uvicorn's HTTP connection, with bounds on what a peer may do outside of a request that is being answered.
+"""Bound uvicorn's HTTP connections: size and time of heads, framing, and bodies that nobody reads.
 
 uvicorn alone waits for ever for the end of a request's head, keeps all of it, and goes on reading a body
 whose request was answered early.
@@ -56,7 +56,7 @@ class Connection(HttpToolsProtocol):
             self._start(HEAD_SECONDS, self._head_too_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the deadline, and tell all requests that wait for an answer; uvicorn tells the last one only."""
+        """Drop the deadline, and tell all requests that wait for an answer; uvicorn tells the last one only."""
         self._stop()
         for cycle in self._unanswered:
             cycle.disconnected = True

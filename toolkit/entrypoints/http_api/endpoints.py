@@ -1,4 +1,4 @@
-"""The two endpoints of the contract: read the request, run one operation, answer."""
+"""Serve the two endpoints of the contract: read the request, run one operation, answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One ``Host`` in each request: servers in a row that read two different ones disagree about where it goes."""
+"""Demand one valid ``Host`` in each request: of two, a proxy and this server could take different ones."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _FLUSH_SECONDS: Final = 2
 
 
 class _Waiting(QueueHandler):
-    """Lines on their way to the thread that writes them, so that no request waits for whoever reads the log."""
+    """The queue of lines for the thread that writes them, so that no request waits for a slow reader."""
 
     def __init__(self) -> None:
         self.lines: queue.Queue[logging.LogRecord] = queue.Queue(_LINES_WAITING)
@@ -38,7 +38,7 @@ class _Waiting(QueueHandler):
 
 
 class _Written(logging.StreamHandler[TextIO]):
-    """Writes to stderr, and tells how many lines were lost once there is room again."""
+    """Writes to stderr, and logs how many lines were lost while the queue was full."""
 
     terminator = ""
 
@@ -49,14 +49,14 @@ class _Written(logging.StreamHandler[TextIO]):
         super().emit(record)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # logging's name
-        """Go on: nobody reads any more; requests are answered all the same."""
+        """Ignore the error: nobody reads the log any more, and requests are answered all the same."""
 
 
 _waiting = _Waiting()
 
 
 def start() -> None:
-    """Begin to write what is logged, what libraries log in the same lines."""
+    """Start the log; messages of libraries become lines of the same form."""
     QueueListener(_waiting.lines, _Written(sys.stderr)).start()
     logging.basicConfig(handlers=[_Lines()], level=logging.WARNING, force=True)
 
@@ -67,7 +67,7 @@ def write(event: str, **fields: Any) -> None:
 
 
 def flush() -> None:
-    """Wait until what was logged so far is written, but not for long: its reader may have stopped reading."""
+    """Wait until all lines so far are written, but not for long: the reader may have stopped."""
     lines = _waiting.lines
     with lines.all_tasks_done:
         lines.all_tasks_done.wait_for(lambda: not lines.unfinished_tasks, _FLUSH_SECONDS)
@@ -85,7 +85,7 @@ def fault(error: BaseException) -> dict[str, str]:
 
 
 class _Lines(logging.Handler):
-    """A library's message may hold anything; where it was written says what happened."""
+    """Logs the place of a library's message without its text, which may hold anything."""
 
     def emit(self, record: logging.LogRecord) -> None:
         raised = record.exc_info[1] if record.exc_info else None

@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from what the interface itself is made of: request models, answers, problems."""
+"""Make the OpenAPI document from the request models and the table of answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``/openapi.json``, and ``/docs`` to read it and to send requests from a browser. No token, no other host."""
+"""Serve ``/openapi.json``, and ``/docs`` to read it and to send requests from a browser, without a token."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HEADERS: Final = {
 
 
 class Pages:
-    """Texts that do not change while the server runs."""
+    """The documents that do not change while the server runs."""
 
     def routes(self) -> list[Route]:
         """Return the routes; none of them needs a token."""

@@ -1,4 +1,4 @@
-"""Reading a path as its sender meant it: an encoded slash belongs to an id, only a bare one separates.
+"""Route by the encoded path: an encoded slash belongs to an id, only a bare one separates.
 
 Servers hand over the path already decoded, and with it ``/sales/a%2Fb/evidences`` looks like another path.
 """
@@ -15,7 +15,7 @@ SALE_EVIDENCES: Final = "/sales/{sale_id:encoded}/evidences"
 
 
 class EncodedPaths:
-    """Routes see each segment in one spelling: percent-encoded, with nothing encoded that need not be."""
+    """Gives each segment of a path one spelling: percent-encoded only where it must be."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""The probes of a supervisor: ``/health`` tells that the process lives, ``/ready`` that it can work."""
+"""Serve the probes of a supervisor: ``/health`` for the process, ``/ready`` for database and bucket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quotas that all server processes with one ``TOOLKIT_HOME`` share: a small file that each of them maps.
+"""Count requests in a small mapped file that all server processes with one ``TOOLKIT_HOME`` share.
 
 For each caller the file holds one time: until when what it has sent so far would keep it busy at its rate. A
 request moves that time on by one interval, and is refused where it lies more than a minute ahead. So a caller may
@@ -25,13 +25,13 @@ from toolkit.settings import Quotas, Settings
 from toolkit.storage.embedded.home import explained, prepare
 
 FILE: Final = "http-quotas-1"
-"""Its name ends with the version of what is in it."""
+"""The name of the file, with the version of its layout."""
 
 _PERIOD: Final = 60.0
 _SECRET_BYTES: Final = 32
 _PLACES: Final = 1 << 14
 _NEIGHBOURS: Final = 8
-"""Places in which a caller is looked for."""
+"""Adjacent places in which a caller is looked for."""
 
 _PLACE: Final = struct.Struct("=Qd")
 _ROW: Final = struct.Struct("=" + "Qd" * _NEIGHBOURS)

@@ -1,4 +1,4 @@
-"""The revoked tokens, read from the database now and then and kept in between."""
+"""Refuse revoked tokens, by a list that is read from the database every few seconds."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from toolkit.errors import ToolkitError
 _BACKLOG: Final = 1024
 
 _FINISH_SECONDS: Final = BODY_SECONDS + OPERATION_SECONDS
-"""What the slowest request needs that was begun when the signal came."""
+"""Seconds that requests have to end which began before the signal."""
 
 
 _HOST: Final = re.compile(r"[0-9A-Za-z.:%_-]{1,253}")
@@ -44,7 +44,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 def run(app: ASGIApp, listening: socket.socket) -> None:
     """Serve ``app`` until the process is asked to end."""
-    gc.freeze()  # what is loaded by now stays: looking for garbage in it would halt all requests for a while
+    gc.freeze()  # what is loaded by now stays: collecting garbage among it would halt all requests for a while
     server_of(app).run(sockets=[listening])
 
 
@@ -69,7 +69,7 @@ def server_of(app: ASGIApp) -> uvicorn.Server:
 
 
 class _Server(uvicorn.Server):
-    """Tells where it listens; and a signal to end is an order that was carried out, not a death by it."""
+    """Logs its address, and ends with status 0 after a signal to end."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

@@ -1,4 +1,4 @@
-"""Threads for the operations, which are synchronous: as many as the database pool has connections."""
+"""Run the operations, which are synchronous, in as many threads as the pool has connections."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Busy(Exception):
-    """No answer within the time that a caller is kept waiting, or too many callers are waiting already."""
+    """The operation did not end in time, or too many callers are waiting already."""
 
 
 class Workers:

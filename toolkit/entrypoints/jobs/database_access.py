@@ -1,4 +1,4 @@
-"""The database of a job: opened when it is needed, and opened again after it was away."""
+"""Open the database of a job when it is needed, and again after it did not answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code of a failure, from the error that was raised."""
+"""Map the error that was raised to the code of a failure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CODES: Final[tuple[tuple[type[errors.ToolkitError], FailureCode], ...]] = (
     (errors.NotebookFailed, FailureCode.CELL_FAILED),
     (errors.ToolkitError, FailureCode.COMMAND_FAILED),
 )
-"""The first kind that fits decides."""
+"""The code of each kind of error; the first that fits decides."""
 
 
 def failure_of(error: BaseException) -> tuple[FailureCode, str]:

@@ -1,4 +1,4 @@
-"""The files of runs: staged while a run goes on, under their final names when it is done, apart when it failed.
+"""Keep the files of runs: staged while a run goes on, published when it is done, apart when it failed.
 
 ::
 
@@ -99,7 +99,7 @@ class JobFolder:
         draft.replace(latest)
 
     def keep_failure(self, slot: datetime, reason: Mapping[str, Any], notebooks: Iterable[Path]) -> Path:
-        """Keep apart why a run failed, and the notebook of the step that did."""
+        """Keep the reason of a failure, and the notebook of the step that failed."""
         folder = self.failed(slot)
         folder.mkdir(parents=True, exist_ok=True)
         for notebook in notebooks:
@@ -113,13 +113,13 @@ class JobFolder:
             shutil.rmtree(folder, ignore_errors=True)
 
     def forget(self, slot: datetime, holder: UUID | None) -> None:
-        """Delete what a start staged that lost its run to another one."""
+        """Delete the staged files of a start that lost its run to another one."""
         shutil.rmtree(self.staged(slot) / str(holder), ignore_errors=True)
         with suppress(OSError):  # the other one stages there, or nobody did
             self.staged(slot).rmdir()
 
     def tidy(self, keep: Iterable[datetime]) -> None:
-        """Delete what was staged for slots that nobody goes on with, and links that lead nowhere."""
+        """Delete staged files of abandoned slots, and links without a target."""
         wanted = {self.name(slot) for slot in keep}
         for folder in _folders(self.path / ".staged"):
             if folder.name not in wanted:
@@ -131,7 +131,7 @@ class JobFolder:
 
 @dataclass(frozen=True)
 class Staging:
-    """The folder of one start of a run, and the one that it is to become."""
+    """The folder of one start of a run, and the final folder of the run."""
 
     path: Path
     final: Path
@@ -144,7 +144,7 @@ class Staging:
         return part
 
     def end(self, step: str) -> list[dict[str, Any]]:
-        """Keep what a step wrote, and list it."""
+        """Keep the files that a step wrote, and list them."""
         part, kept = self.path / f".{step}", self.path / step
         for notebook in part.glob("*.ipynb"):
             _name_finally(notebook, part.relative_to(self.path.parents[2]), Path(self.final.name) / step)
@@ -182,7 +182,7 @@ def holds_all(folder: Path, files: Files) -> bool:
 
 
 def _name_finally(notebook: Path, part: Path, final: Path) -> None:
-    """Let an executed notebook name its files where they will be."""
+    """Replace the staged paths in an executed notebook by the final ones."""
     text = changed = notebook.read_text(encoding="utf-8")
     for written in (str, quote):  # as a path, and in a link
         changed = changed.replace(written(str(part)), written(str(final)))

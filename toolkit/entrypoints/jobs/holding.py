@@ -1,4 +1,4 @@
-"""Keep a run ours while it goes on, and stop it when its time is up or when it is not ours any more.
+"""Hold a run by renewing its lease, and stop it when its time is up or its lease is lost.
 
 A thread renews the lease. Where it cannot, because the database is away, this process stops the run before the
 lease ends, so that no two processes work on one slot. Stopping is a SIGTERM to ourselves: whatever is running
@@ -36,14 +36,14 @@ class Holding:
     lease: timedelta
     timeout: timedelta
     cause: FailureCode | None = None
-    """Why we stopped the run ourselves, if we did."""
+    """The reason why this process stopped the run, if it did."""
     _ended: threading.Event = field(default_factory=threading.Event)
     _started: float = field(default_factory=time.monotonic)
     _renewed: float = field(default_factory=time.monotonic)
 
     @property
     def remaining(self) -> float:
-        """Seconds until the run has to be at its end."""
+        """Seconds until the run has to end."""
         return max(self.timeout.total_seconds() - (time.monotonic() - self._started), 0.0)
 
     @contextmanager
@@ -89,7 +89,7 @@ class Holding:
 
 
 class Stops:
-    """Signals that end what runs by an exception, at once or after what must not be cut in two."""
+    """Turns signals into an exception, at once or after a block that must not be interrupted."""
 
     def __init__(self) -> None:
         self._shielded = False
@@ -116,7 +116,7 @@ class Stops:
 
 @contextmanager
 def stopped_by_signals() -> Iterator[Stops]:
-    """Let SIGTERM and Ctrl-C end what runs in the block, where Python can take signals at all."""
+    """Let SIGTERM and Ctrl-C end the block by an exception; only in the main thread, where Python handles them."""
     stops = Stops()
     if threading.current_thread() is not threading.main_thread():
         yield stops

@@ -1,4 +1,4 @@
-"""Lines about a run on stderr, for people or, one JSON object a line, for programs."""
+"""Write lines about a run to stderr, as text or as one JSON object a line."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class JobLog:
         print(line, file=self.stream or sys.stderr, flush=True)
 
     def warn(self, message: str) -> None:
-        """Write one line that somebody should read."""
+        """Write a warning."""
         self.say(message, level="warning")
 
 
@@ -72,7 +72,7 @@ class LogStream(io.TextIOBase):
         self._begun = ""
 
     def write(self, text: str) -> int:
-        """Take a piece of text."""
+        """Add a piece of text to the line."""
         *lines, self._begun = (self._begun + text).split("\n")
         for line in lines:
             if line.strip():

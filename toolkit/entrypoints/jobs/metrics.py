@@ -1,4 +1,4 @@
-"""A textfile for the collector of Prometheus' node exporter, written whole or not at all."""
+"""Write metrics as a textfile for Prometheus' node exporter, whole or not at all."""
 
 from __future__ import annotations
 

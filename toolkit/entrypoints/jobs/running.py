@@ -1,4 +1,4 @@
-"""A run of a job for one slot, from its start to its end.
+"""Run a job for one slot, from its start to its end.
 
 Everything is checked before anything starts. Then the run of the slot is taken, its steps are done in their order,
 each in a staged folder; a success is entered into the history, and its files get their final names. A process that
@@ -208,7 +208,7 @@ class JobRun:
             )
 
         self._ask(decide)
-        # From here on the run succeeded, whatever comes: what is left the next start can do as well.
+        # From here on the run has succeeded: if this process dies, the next start does what is left.
         self._decided = True
         if self.job.findings_above is not None and not open_sales(counts):
             self.log.warn("No step counted open sales, so nobody can be told of them; add a step with: audit")

@@ -1,4 +1,4 @@
-"""Files that make cron, systemd, Airflow or a GitHub-style runner start the jobs."""
+"""Write the files with which cron, systemd, Airflow or a GitHub-style runner start the jobs."""
 
 from __future__ import annotations
 
@@ -244,4 +244,4 @@ SCHEDULERS: Final[dict[str, Callable[[Installation], dict[str, str]]]] = {
     "airflow": airflow,
     "github": github,
 }
-"""Each scheduler, and what writes its files."""
+"""Each scheduler, and the function that writes its files."""

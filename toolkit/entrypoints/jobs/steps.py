@@ -16,7 +16,7 @@ from toolkit.entrypoints.packaged_notebooks import find_notebook
 from toolkit.errors import NotebookFailed, SettingsError
 
 _NOT_FOR_KERNELS: Final = ("TOOLKIT_SMTP_", "TOOLKIT_WEBHOOK_", "TOOLKIT_JWT_SECRET")
-"""What no notebook needs to know."""
+"""Variables that no kernel gets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,13 @@ class Limits:
 
 
 class Commands(Protocol):
-    """The command line, as a job uses it."""
+    """The command line, as steps of a job run it."""
 
     def arguments(self, words: tuple[str, ...], parameters: Mapping[str, Any]) -> list[str]:
         """Return the arguments of a command with these parameters; raises SettingsError where it refuses them."""
 
     def run(self, arguments: list[str], environ: Mapping[str, str], log: JobLog) -> Mapping[str, Any]:
-        """Run a command, and give the JSON document that it prints, if it does."""
+        """Run a command, and return the JSON document that it prints, if any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class PreparedStep:
     step: Step
     parameters: Mapping[str, Any]
     base: Path
-    """Where relative paths of the jobs file begin."""
+    """The folder that relative paths of the jobs file start at."""
     names: dict[str, str]
 
     def run(

@@ -1,4 +1,4 @@
-"""Decide who is told what about a run, and deliver it."""
+"""Decide which notices a run gives rise to, and deliver them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Counts = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True)
 class Tell:
-    """Tells people by the ways that the environment names."""
+    """Sends notices through the channels that the environment names."""
 
     settings: NoticeSettings
     zone: ZoneInfo
@@ -59,7 +59,7 @@ class Tell:
                 log.warn(f"The notice by {notice.channel} could not be delivered: {problem}.")
 
     def deliver(self, database: Database, clock: Clock, log: JobLog) -> None:
-        """Deliver what waits; what cannot be delivered is noted, and tried again the next time."""
+        """Deliver the notices that wait; one that cannot be delivered is tried again the next time."""
         for row in undelivered(database, self.settings.channels):
             problem = self._deliver(row.id, row.job, row.slot, row.kind, row.channel, row.content)
             note_delivery(database, row.id, problem, clock)

@@ -36,7 +36,7 @@ _KERNEL_START: Final = 60
 _COUNTERS: Final = Path("/proc/vmstat")
 
 _SYSTEM_VARIABLES: Final = ("HOME", "LANG", "PATH", "TMPDIR")
-"""What a kernel needs of this process's environment, where the run's own does not say it."""
+"""Variables of this process that a kernel gets where the run's own environment lacks them."""
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class Watch:
         return min(limits, default=None)
 
     def stop(self, number: int, _frame: FrameType | None) -> None:
-        """Handle a signal: the run ends by the death of its kernel, not by an exception amid papermill.
+        """Handle a signal by killing the kernel, which ends the run in an orderly way.
 
         A kernel that is about to start dies when it has; a second signal does not wait for that.
         """
@@ -93,7 +93,7 @@ class Watch:
 
 
 class _WholeRunEngine(Engine):  # type: ignore[misc]  # papermill ships no types
-    """papermill's way to execute, with one time limit for all cells and an end that no kernel outlives."""
+    """Executes with one time limit for all cells, and leaves no kernel behind."""
 
     @classmethod
     def execute_managed_notebook(
@@ -160,7 +160,7 @@ _FAILURES: Final = (
     ValueError,
     nbformat.ValidationError,
 )
-"""How papermill and what is beneath it tell that a notebook did not run."""
+"""The exceptions by which papermill and its libraries say that a notebook did not run."""
 
 
 def _failure(error: Exception, watch: Watch, *, out_of_memory: bool) -> NotebookFailed:
@@ -200,7 +200,7 @@ def _literally(path: Path) -> str:
 
 
 def _refuse_early_end(executed: nbformat.NotebookNode) -> None:
-    """Refuse what papermill takes for success: ``sys.exit(0)``, though the cells behind it never ran."""
+    """Refuse ``sys.exit(0)``, which papermill takes for success though the cells after it never ran."""
     for cell in executed.cells:
         if any(output.output_type == "error" for output in cell.get("outputs", ())):
             raise NotebookFailed(f"left at In [{cell.execution_count}], before its end.")
@@ -208,7 +208,7 @@ def _refuse_early_end(executed: nbformat.NotebookNode) -> None:
 
 @contextmanager
 def _stopped_by_signals(watch: Watch) -> Iterator[None]:
-    """Let SIGTERM and Ctrl-C stop the run, where Python can take signals at all."""
+    """Let SIGTERM and Ctrl-C stop the run; only in the main thread, where Python handles them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""Descriptions of a notebook's errors: place and kind; the text only of the toolkit's own errors.
+"""Describe a notebook's errors by place and kind; with the text only of the toolkit's own errors.
 
 The texts of the toolkit's own errors never hold personal data or secrets. Those of any other error may quote
 the row or the address that it stumbled over.
@@ -34,7 +34,7 @@ def described_failure(error: PapermillExecutionError) -> str:
 
 
 def cut_errors(notebook: nbformat.NotebookNode) -> None:
-    """Leave of each error in the outputs its kind and the places it came through, and no foreign text."""
+    """Reduce each error in the outputs to its kind and its traceback's places, without any text of others."""
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             if output.output_type == "error":

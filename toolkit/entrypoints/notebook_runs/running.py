@@ -1,4 +1,4 @@
-"""Run a notebook to its end, or not at all: what a scheduler calls at night.
+"""Run a notebook for a scheduler: to its end, or with nothing under its output's name.
 
 The executed notebook appears under its name only when every cell ran; one that failed stands beside it as
 ``<name>.failed.ipynb``, its error texts cut to what cannot quote data.
@@ -26,7 +26,7 @@ from toolkit.errors import NotebookFailed, SettingsError
 
 @dataclass(frozen=True, slots=True)
 class NotebookRun:
-    """A run that came to its end; ``results`` are what its displays told (``notebook_results``)."""
+    """A run that ended well; ``results`` are those of its displays (``notebook_results``)."""
 
     path: Path
     seconds: float

@@ -31,7 +31,7 @@ _EDGE: Final = "1px solid rgba(128,128,128,.35)"
 _NO_WRAP: Final = 24
 """Cells up to so many characters stay on one line."""
 _DIGIT_SHARE: Final = 1.6
-"""How many hundredths of the longest bar a digit takes."""
+"""The width of a digit, in hundredths of the longest bar."""
 
 
 class Part(Protocol):
@@ -43,7 +43,7 @@ class Part(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A figure with its label; ``colour`` tells how to take it."""
+    """A figure with its label; ``colour`` marks it as good or bad."""
 
     label: str
     value: int | str
@@ -160,7 +160,7 @@ _SORTING: Final = """(name) => {
     if (rows.length > 5) place.before(filter);
   }
 }"""
-"""Makes a table sortable and filterable by what it shows."""
+"""A script that lets people sort and filter a table by the texts in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,7 @@ def _from_notebook(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A sentence with a subject, as it comes while a job runs."""
+    """A sentence about a subject, shown while a job runs."""
 
     subject: str
     text: str
@@ -260,7 +260,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Shown(Generic[T]):
-    """The value that an operation gave, shown as ``parts``; ``counts`` are what programs read of it.
+    """The value that an operation returned, shown as ``parts``; programs read its ``counts``.
 
     In a script, use ``result``; in a notebook, end a cell with the object.
     """

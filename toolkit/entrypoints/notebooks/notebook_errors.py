@@ -59,7 +59,7 @@ def told_plainly(call: Callable[P, R]) -> Callable[P, R]:
 
 
 def _refuse_other_kinds(given: inspect.BoundArguments) -> None:
-    """Refuse what is no text or no yes or no where the default is one.
+    """Refuse a value that is no text, or no truth value, where the default is one.
 
     papermill alone takes ``-p as_of 2026`` for a number, and ``-p upload false`` for a text, which counts as true.
     """

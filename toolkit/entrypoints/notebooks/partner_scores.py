@@ -14,7 +14,7 @@ from toolkit.reports.times import readable
 
 @told_plainly
 def partner_scores(*, as_of: str = "", sync: bool = True) -> Shown[pd.DataFrame]:
-    """Judge all sales and show what each partner has to act on."""
+    """Judge all sales, and show the findings that each partner has to act on."""
     with application() as opened:
         zone = opened.settings.timezone
         moment = parse_timestamp(as_of, timezone=zone, now=opened.clock()) if as_of.strip() else None

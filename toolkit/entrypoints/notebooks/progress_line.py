@@ -1,4 +1,4 @@
-"""Progress in a notebook: one line that moves, and at the end says how much was done and how long it took."""
+"""Show progress in a notebook: one line that is renewed, and ends with the count and the time."""
 
 from __future__ import annotations
 

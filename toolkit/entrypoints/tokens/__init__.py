@@ -1,9 +1,9 @@
-"""Bearer tokens: which keys they are checked with, what makes one valid, and issuing them for a trial.
+"""Bearer tokens: the keys that check them, the checks, and issuing them for a trial.
 
 ::
 
     keys            the keys that the environment gives, by their ids
-    checking        whether a token is valid, and what it says about its bearer
+    checking        check a token, and read what it claims about its bearer
     issuing         a token for trying the interface out
 
 The contract leaves open how a token is obtained and what it claims ("Authentication"). Demanded here are

@@ -15,7 +15,7 @@ _TIMEOUT: Final = 30
 
 
 def send_email(settings: EmailSettings, notice: UUID, text: NoticeText) -> str | None:
-    """Send the text to all recipients; why it could not be sent, ``None`` where it was.
+    """Send the text to all recipients; return the problem, or ``None`` where it was sent.
 
     The problem names no address: the server's own words may quote one.
     """

@@ -52,7 +52,7 @@ class WebhookSettings:
 
 @dataclass(frozen=True, slots=True)
 class NoticeSettings:
-    """The ways that notices take; without any, nobody is told."""
+    """The channels of notices; without any, no notice is sent."""
 
     email: EmailSettings | None
     webhook: WebhookSettings | None
@@ -60,7 +60,7 @@ class NoticeSettings:
 
     @property
     def channels(self) -> tuple[str, ...]:
-        """The names of the ways."""
+        """The names of the channels."""
         return tuple(name for name in ("email", "webhook") if getattr(self, name) is not None)
 
     @classmethod

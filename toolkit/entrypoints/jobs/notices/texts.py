@@ -1,4 +1,4 @@
-"""The words of notices: numbers, codes and places, and nothing about persons."""
+"""Write the texts of notices, with numbers, codes and places, and without personal data."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def signature(secret: str, seconds: int, body: bytes) -> str:
 
 
 def post_webhook(settings: WebhookSettings, document: Mapping[str, Any]) -> str | None:
-    """Post the document; why it could not be delivered, ``None`` where it was."""
+    """Post the document; return the problem, or ``None`` where it was delivered."""
     body = json.dumps(document, ensure_ascii=False).encode()
     headers = {
         "Content-Type": "application/json",
