@@ -1,4 +1,4 @@
-"""Everything that stops the toolkit from doing its job, as one tree.
+"""The exceptions of the toolkit, which mean that it could not do its job, as one tree.
 
 ::
 
@@ -12,7 +12,7 @@
     ├── TooManyForms              a sale has as many valid upload credentials as are allowed
     ├── EvidenceNotFound          no evidence record has this id
     ├── WithdrawalRefused         the withdrawal breaks the four-eyes rule, or came before
-    ├── WaiverRefused         the waiver lacks something, or breaks the four-eyes rule
+    ├── WaiverRefused             the waiver lacks something, or breaks the four-eyes rule
     ├── CredentialsExpired        the upload credentials ran out before the file was sent
     ├── UploadRefused             the bucket answered no to an upload
     ├── VerificationFailed        the contents of evidence files cannot be looked at on this machine

@@ -1,4 +1,4 @@
-"""The parts of the toolkit that are installed when somebody asks for them, and the packages that each needs.
+"""Check that the optional parts of the toolkit are installed, and name the packages that each needs.
 
 ``pip install evidence-toolkit`` brings what loading, credentials, audits, reports and notebook runs need;
 ``pip install 'evidence-toolkit[serve]'`` brings the packages of the extra ``serve`` too.

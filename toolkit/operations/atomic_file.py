@@ -1,4 +1,4 @@
-"""A file that only its owner may read, and that appears whole or not at all."""
+"""Write a file that only its owner may read, and that appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Draft:
         self.complete = False
 
     def finish(self) -> None:
-        """Bring everything that was written to the disk."""
+        """Flush everything that was written to the disk."""
         self.file.flush()
         os.fsync(self.file.fileno())
         self.complete = True
@@ -46,7 +46,7 @@ def atomic_file(path: Path) -> Iterator[Draft]:
             if draft.complete:
                 beside.replace(path)
         finally:
-            # Only while it is locked is what has this name ours: later it may be the draft of somebody else.
+            # The file of this name is ours only while it is locked: later it may be the draft of another process.
             if _is_named(beside, descriptor):
                 beside.unlink()
 
@@ -57,7 +57,7 @@ def _opened(draft: Path, path: Path) -> int:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise InvalidInput(f"{path} cannot be written: {error.strerror}.") from None
-    # Who had it locked may have finished between the opening and the lock: then it is their file, or nobody's.
+    # The process that had it locked may have finished it between our opening and our lock.
     if not _locked(descriptor) or not _is_named(draft, descriptor):
         os.close(descriptor)
         raise InvalidInput(f"{path} is being written by somebody else; wait, or name another file.")

@@ -1,4 +1,4 @@
-"""A folder for files that are being written: readable by their owner only, removed after a kill."""
+"""Keep files that are being written in a folder for their owner only, which is removed after a kill."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _locked_folder(parent: Path) -> tuple[Path, FileLock]:
 
 
 def sync(file: Path) -> None:
-    """Have the contents of a file on the disk."""
+    """Flush the contents of a file to the disk."""
     descriptor = os.open(file, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -19,7 +19,7 @@ class Progress(Protocol):
 
 
 class Quiet:
-    """Progress that nobody looks at."""
+    """Shows no progress."""
 
     def begin(self, task: str, total: int | None, unit: str) -> None:
         """Say nothing."""

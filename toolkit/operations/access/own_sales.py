@@ -1,4 +1,4 @@
-"""The sales that a requester may act on, as a part of statements: what is not its own is not there."""
+"""Limit SQL statements to the sales that a requester may act on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The partners that the subjects of tokens act for, where a token names no partner itself."""
+"""Keep the table of the partners that subjects act for, for tokens that name no partner."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def add_subject(database: Database, partner: str, subject: str, *, added_by: str
 
 
 def revoke_subject(database: Database, subject: str, *, revoked_by: str, clock: Clock) -> str:
-    """Let ``subject`` act for nobody any more; the partner that it acted for.
+    """Let ``subject`` act for nobody any more; return the partner that it acted for.
 
     Raises:
         InvalidInput: the subject acts for no partner of the table.

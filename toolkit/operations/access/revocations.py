@@ -1,4 +1,4 @@
-"""Bearer tokens that are refused before they expire."""
+"""Revoke bearer tokens, which are then refused before they expire."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Revocation:
 
 @dataclass(frozen=True, slots=True)
 class RevokedTokens:
-    """All revocations, made for asking fast."""
+    """All revocations, indexed by token and by subject."""
 
     token_ids: frozenset[str] = frozenset()
     subjects: Mapping[str, float] = field(default_factory=dict)

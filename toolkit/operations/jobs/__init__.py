@@ -5,7 +5,7 @@
     runs          take the run of a slot, hold it by a lease, note its steps, end it
     processes     which process holds a run, and whether it still lives
     watching      note slots that nobody started, and runs whose process died
-    notices       what people are to be told, kept until it is delivered
-    history       runs, steps and notices as they are read
+    notices       notices to people, kept until they are delivered
+    history       read runs, steps and notices
     retention     files that are due to be deleted
 """

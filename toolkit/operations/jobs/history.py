@@ -1,4 +1,4 @@
-"""Runs, steps and notices as they are read: by people, by the metrics, by the next start."""
+"""Read runs, steps and notices, for people, for metrics and for the next start."""
 
 from __future__ import annotations
 

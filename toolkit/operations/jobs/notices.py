@@ -22,7 +22,7 @@ from toolkit.storage.identifiers import new_id
 from toolkit.storage.job_tables import job_notices
 
 MOST_TRIES: Final = 50
-"""A notice that could not be delivered so often is given up; the history goes on telling it."""
+"""Attempts after which a notice that cannot be delivered is given up; the history keeps it."""
 
 
 class NoticeKind(StrEnum):
@@ -36,7 +36,7 @@ class NoticeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One thing to tell about one slot; ``content`` is what its text is made of."""
+    """A notice about one slot; its text is made of ``content``."""
 
     job: str
     slot: datetime

@@ -22,7 +22,7 @@ _STATE: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class HolderProcess:
-    """A process as it can be known again: a number is given out again later, with another start time."""
+    """A process by its number and its start time, since numbers are given out again."""
 
     host: str
     boot: str

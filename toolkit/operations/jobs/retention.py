@@ -1,4 +1,4 @@
-"""Files of runs that are due to be deleted; their entries in the history stay."""
+"""Find the files of runs that are due to be deleted; their entries in the history stay."""
 
 from __future__ import annotations
 

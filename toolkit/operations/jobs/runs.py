@@ -31,7 +31,7 @@ from toolkit.storage.identifiers import new_id
 from toolkit.storage.job_tables import job_runs, job_steps
 
 LEASE: Final = timedelta(seconds=60)
-"""A holder that was not heard of for so long has lost its run."""
+"""The time without a renewal after which a holder has lost its run."""
 
 _NOW: Final = sa.func.clock_timestamp()
 
@@ -116,7 +116,7 @@ def _who() -> str:
 
 
 def renew_lease(database: Database, claim: Claim, lease: timedelta = LEASE) -> bool:
-    """Hold the run for another ``lease``; whether it is still ours."""
+    """Hold the run for another ``lease``; return whether it is still ours."""
     with database.statement() as connection:
         renewed = connection.execute(
             sa.update(job_runs).where(_held(claim)).values(lease_until=_NOW + lease).returning(job_runs.c.id)
@@ -125,7 +125,7 @@ def renew_lease(database: Database, claim: Claim, lease: timedelta = LEASE) -> b
 
 
 def release(database: Database, claim: Claim) -> None:
-    """Let the next start take the run at once, whoever that is."""
+    """Let the next start take the run at once."""
     with database.statement() as connection:
         connection.execute(sa.update(job_runs).where(_held(claim)).values(lease_until=None))
 
@@ -192,7 +192,7 @@ def decide_success(
     seal: str | None,
     versions: Mapping[str, str],
 ) -> None:
-    """Enter a success into the history: from here on its files belong into ``folder``.
+    """Enter a success into the history; from now on its files belong in ``folder``.
 
     Raises:
         LeaseLost: another start took the run over.
@@ -212,7 +212,7 @@ def decide_success(
 
 
 def end_success(database: Database, run_id: UUID, notices: Sequence[Notice], clock: Clock) -> None:
-    """End a run whose files have their final names. It may be ended twice, and tells once."""
+    """End a run whose files have their final names; a second call changes nothing."""
     ended = (
         sa.update(job_runs)
         .where(job_runs.c.id == run_id, job_runs.c.status == RunStatus.PUBLISHING)

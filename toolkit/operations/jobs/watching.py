@@ -1,4 +1,4 @@
-"""Note slots that nobody started, and runs whose process died, whoever looks first."""
+"""Note slots that nobody started, and runs whose process died, each once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from toolkit.storage.identifiers import new_id
 from toolkit.storage.job_tables import job_runs, job_schedules
 
 Told = Callable[[str, datetime, NoticeKind, Mapping[str, Any]], Sequence[Notice]]
-"""Makes the notices about a slot, one a channel."""
+"""Makes the notices about a slot, one for each channel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def watch_job(database: Database, job: Job, clock: Clock, told: Told) -> Watched
 
 
 def _watched_until(connection: Connection, job: Job, now: datetime) -> datetime:
-    """Until when the slots of the job are accounted for; nobody else changes that before the transaction ends."""
+    """Return the time up to which slots are accounted for, and lock it until the transaction ends."""
     schedule = f"{job.schedule.expression} {job.schedule.zone.key}"
     row = {"job": job.name, "schedule": schedule, "watched_until": now}
     connection.execute(insert(job_schedules).values(row).on_conflict_do_nothing())

@@ -1,1 +1,1 @@
-"""Judge: hold every sale against the minimum-evidence rules, and act on the verdict: complete, withdraw."""
+"""Judge every sale by the minimum-evidence rules, complete sales, and withdraw records."""

@@ -29,18 +29,18 @@ from toolkit.storage.service_map.writing import require_writable
 from toolkit.storage.tables import content_checks, evidences, object_observations, sales, withdrawals
 
 LOCK_SECONDS: Final = 5
-"""How long the row of the sale is waited for."""
+"""Seconds to wait for the lock of the sale's row."""
 
 BUCKET_SECONDS: Final = 5
-"""How long the bucket may take to answer while the row of the sale is locked."""
+"""Seconds that the bucket may take to answer while the row of the sale is locked."""
 
 ATTEMPTS: Final = 5
-"""How often a sale is judged that changes while its files are read."""
+"""Attempts to judge a sale that changes while its files are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """How an attempt to complete a sale ended.
+    """The outcome of an attempt to complete a sale.
 
     ``completed_at`` is ``None`` where the verdict did not allow it; ``already`` tells that it was completed
     before, and then its evidence was not looked at again.

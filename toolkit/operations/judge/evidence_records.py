@@ -1,4 +1,4 @@
-"""The evidence records of one sale, each with its file and its withdrawal."""
+"""Read the evidence records of one sale, each with its file and its withdrawal."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class RecordWithdrawal:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRecord:
-    """One record: how far it got by what was last seen of the bucket, and its withdrawal, if it was withdrawn."""
+    """One record: its state by what was last seen of the bucket, and its withdrawal, if it was withdrawn."""
 
     id: UUID
     evidence_type: str
@@ -89,7 +89,7 @@ class EvidenceRecord:
 
     @property
     def told_state(self) -> str:
-        """The state as people are told it: a withdrawn record is withdrawn, whatever its file is."""
+        """The state in words: a withdrawn record is withdrawn, whatever its file is."""
         return WITHDRAWN if self.withdrawal else str(self.state or TYPE_UNKNOWN)
 
 

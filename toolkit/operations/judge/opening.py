@@ -1,4 +1,4 @@
-"""Open one evidence file through a link that lives for minutes; who asked for it and why is kept first."""
+"""Open one evidence file through a link that lives for minutes, noting first who asked for it and why."""
 
 from __future__ import annotations
 

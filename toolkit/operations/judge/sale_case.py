@@ -1,4 +1,4 @@
-"""Everything about one sale: rule, records with their files, what is missing, findings and the time line."""
+"""Collect everything about one sale: rule, records with files, missing pieces, findings and time line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from toolkit.storage.tables import sales
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """What stands against a sale, and what to do about it.
+    """A code that keeps a sale from being compliant, and the remedy.
 
     ``reason`` is how far a missing piece got; ``in_records`` tells that its evidence records say more.
     """
@@ -57,7 +57,7 @@ class SaleCase:
     completed_at: datetime | None
     verdict: Verdict
     rule: tuple[Requirement, ...]
-    """What its utility group demands of it, empty where the group is unknown."""
+    """The requirements of its utility group, empty where the group is unknown."""
     records: tuple[EvidenceRecord, ...]
     findings: pd.DataFrame
     """Its findings with their lives, see ``toolkit.operations.judge.findings.living``; also resolved ones."""
@@ -68,7 +68,7 @@ class SaleCase:
 
     @property
     def next_steps(self) -> list[NextStep]:
-        """Each code that stands against the sale, with what to do about it."""
+        """Each code that keeps the sale from being compliant, with its remedy."""
         steps = [
             NextStep(problem, CODES[problem].remedy, in_records=problem is not Problem.GROUP_UNKNOWN)
             for problem in self.verdict.problems
@@ -91,7 +91,7 @@ def sale_case(
     deadlines: Deadlines,
     unmasking: Unmasking | None = None,
 ) -> SaleCase:
-    """Put together everything that is known of one sale; neither the service nor the bucket is looked at again.
+    """Collect everything that is known of one sale; neither the service nor the bucket is observed again.
 
     With ``unmasking``, which the custody log is told of, the records have the names of their files.
 

@@ -1,4 +1,4 @@
-"""Take an evidence record out of the count: how a conflict is mended. Its object stays where it is."""
+"""Withdraw an evidence record, so that it counts no longer; its object stays in the bucket."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def withdraw(
     reason, withdrawn_by, approved_by = (text.strip(TRIMMED) for text in (reason, withdrawn_by, approved_by))
     _check_people(reason, withdrawn_by, approved_by)
     with database.transaction() as connection:
-        # Where no sale can be completed here, nobody has to be kept from doing so meanwhile.
+        # Where no sale can be completed here, no completion has to wait.
         sale_id = _sale_of(connection, evidence_id, locked=can_write(database, "sales.complete"))
         _check_first_time(connection, evidence_id)
         withdrawn_at = stamp(connection, clock)

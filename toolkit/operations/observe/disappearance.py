@@ -1,4 +1,4 @@
-"""Stop before anything is written where most of what was known is gone at once.
+"""Refuse to write observations where most of what was known is gone at once.
 
 A mistyped bucket, a policy that hides rows, a mapping with a wrong filter: each looks as if everything had been
 deleted. What is taken over then stands in the history for ever, so somebody has to confirm it.
@@ -12,7 +12,7 @@ from typing import Final
 from toolkit.errors import MassDisappearance
 
 FEW: Final = 10
-"""As many may always be gone."""
+"""The number that may always be gone."""
 
 
 @dataclass(frozen=True, slots=True)

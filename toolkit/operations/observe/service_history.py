@@ -1,4 +1,4 @@
-"""Keep what was seen of the sales and of the evidence records.
+"""Keep observations of the sales and of the evidence records.
 
 Both belong to another system and change under us. Whatever was seen is kept as an observation that holds from
 ``seen_at`` until ``gone_at``, so that an audit can be asked as of any past moment. The times that the service
@@ -62,7 +62,7 @@ class Observed:
 def observe_service(
     database: Database, clock: Clock, tolerance: Tolerance | None = None
 ) -> tuple[Observed, Observed]:
-    """Note what changed in the sales, and in the evidence records, since the last look, whoever changed it.
+    """Note what changed in the sales and in the evidence records since they were observed last.
 
     Raises:
         MassDisappearance: most of them are gone; nothing was written.

@@ -1,1 +1,1 @@
-"""Prove: the custody log, a chain of hashes over everything that happened to evidence."""
+"""Prove what happened to evidence: the custody log, a chain of hashes over its events."""

@@ -1,1 +1,1 @@
-"""Register: clients and sales enter, one by one or from spreadsheets; every row is judged by the contract."""
+"""Register clients and sales, one by one or from spreadsheets; the contract judges every row."""

@@ -68,7 +68,7 @@ _INSERT: Final = (
     .values(_values(clients))
     .add_cte(sa.insert(addresses).values(_values(addresses, id="address_id")).cte("address"))
 )
-"""Client and address in one statement: both or neither, and half the way of two statements and a commit.
+"""Inserts client and address in one statement, so in one round trip: both or neither.
 
 What stands in front runs last: the address finds its client there.
 """

@@ -1,4 +1,4 @@
-"""A file of sales: its columns, and its rejected rows as they come back."""
+"""Name the columns of a sales file, and write its rejected rows back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Take over the sales that another system hands out as a file."""
+"""Load the sales that another system exports as a file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from toolkit.storage.tables import clients, sales
 
 @dataclass(frozen=True, slots=True)
 class DifferingSale:
-    """A row that says something else than the service; without ``fields`` the service has no such sale."""
+    """A row that differs from the sale of the service in ``fields``; in none where the service lacks the sale."""
 
     line: int
     sale_id: str

@@ -103,7 +103,7 @@ def request_manifest(
 
 
 def keep_apart(source: Path, out: Path) -> None:
-    """Make sure that what is asked for with is not replaced by what it asks for.
+    """Make sure that the credentials file does not replace the manifest.
 
     Raises:
         InvalidInput: both are one file.
@@ -139,7 +139,7 @@ def issue(
         batch = _Batch(database, bucket, limits, requested_by, account or requested_by, now)
         issued = batch.write(connection, wanted, known, draft.file, progress or Quiet())
         draft.finish()
-        # What a former file's uploads noted says nothing about this one: its lines are not in the bucket.
+        # The journal of an earlier file's uploads says nothing about this file.
         journal_of(out).unlink(missing_ok=True)
     skipped = tuple(_skipped(wanted[position], record) for position, record in known.items() if record.uploaded)
     return ManifestResult(rows, issued, rows - issued - len(skipped), skipped)
@@ -155,7 +155,7 @@ def _skipped(item: Wanted, record: KnownRecord) -> AlreadyUploaded:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """The values that all forms of one call share."""
+    """The values that all forms of one call have in common."""
 
     database: Database
     bucket: Bucket
@@ -172,7 +172,7 @@ class _Batch:
         file: TextIO,
         progress: Progress,
     ) -> int:
-        """Write a line for each row that is not uploaded, and store a record for each that has none; how many."""
+        """Write a line for each row that is not uploaded, store the records that are new, and count those."""
         issued: list[UUID] = []
         reissued: list[UUID] = []
         ids = next_ids(self.database, "evidences", len(wanted) - len(known))

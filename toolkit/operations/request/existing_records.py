@@ -39,7 +39,7 @@ class KnownRecord:
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """An evidence record by the names of its file, whatever became of it."""
+    """An evidence record by the names of its file, in whatever state."""
 
     id: UUID
     sale_id: str
@@ -63,7 +63,7 @@ def stored_records(database: Database, sale_ids: Sequence[str]) -> list[StoredRe
 
 
 def stage(connection: Connection, wanted: Sequence[Wanted]) -> None:
-    """Put the rows, numbered by their position, where the questions below can join them."""
+    """Store the rows, numbered by their position, in a temporary table for the queries below."""
     connection.execute(sa.text(_CREATE_WANTED))
     with raw(connection).cursor().copy(_COPY_WANTED) as copy:
         for position, item in enumerate(wanted):
@@ -78,7 +78,7 @@ def without_sale(connection: Connection) -> list[int]:
 
 
 def known_records(connection: Connection, bucket: Bucket, now: datetime) -> dict[int, KnownRecord]:
-    """For each position whose file needs no new record, the record that it has.
+    """Return the record of each position whose file needs no new one.
 
     That is one whose file is there, else the one whose credentials are valid for longest.
     """

@@ -1,4 +1,4 @@
-"""Ask for what a missing-evidence report says is missing."""
+"""Request upload credentials for the evidence that a report lists as missing."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def request_upload(
 
 
 def _store(database: Database, record: Mapping[str, Any], open_forms: int | None) -> None:
-    """Store the record where its sale is the requester's own and has room for one more form.
+    """Store the record if its sale is the requester's own and may have one more form.
 
     Far below the limit nobody waits for anybody. Near it the requests for a sale come one after the other, so
     that those that come at once do not pass it together.
@@ -147,12 +147,12 @@ _ISSUE: Final = sa.text(
     RETURNING id
     """  # noqa: S608
 ).bindparams(*(sa.bindparam(column.name, type_=column.type) for column in evidences.columns))
-"""One statement looks for the sale, stores the record and tells of it: there is no moment in between."""
+"""Finds the sale, stores the record and records the event, in one statement."""
 
 _OPEN_UNTIL: Final = sa.text(
     f"WITH {OWN_SALE} SELECT min(open.expires_at) FROM own_sale, ({_OPEN_FORMS}) AS open"  # noqa: S608
 )
-"""When the first of the open forms of an own sale ends."""
+"""Selects the time at which the first of the open forms of an own sale ends."""
 
 _OWN_GROUP: Final = sa.text(f"WITH {OWN_SALE} SELECT utility_group FROM own_sale")  # noqa: S608
 

@@ -139,7 +139,7 @@ CONTENTS: Final = (
         {"id": pa.int64(), "finished_at": _MOMENT, "bucket": pa.string()},
     ),
 )
-"""What an audit reads."""
+"""The tables that an audit reads."""
 
 
 def month_of(content: Content, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -155,7 +155,7 @@ def month_of(content: Content, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.
 
 
 def _hmac(column: str, secret: bytes) -> str:
-    """HMAC-SHA-256 (RFC 2104) of a text as an SQL expression: PostgreSQL has the hash itself and no HMAC."""
+    """Return HMAC-SHA-256 (RFC 2104) of a text as an SQL expression; PostgreSQL has the hash but no HMAC."""
     key = (secret if len(secret) <= _BLOCK else sha256(secret).digest()).ljust(_BLOCK, b"\0")
     inner, outer = (bytes(byte ^ pad for byte in key).hex() for pad in (0x36, 0x5C))
     text = f"convert_to({column}, 'UTF8')"

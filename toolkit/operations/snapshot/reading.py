@@ -83,7 +83,7 @@ def open_snapshot(store: FileStore, as_of: datetime | None = None) -> Snapshot:
 
 
 def verify_snapshot(store: FileStore, cache: Path) -> Iterator[Fault | None]:
-    """Compare every file with its SHA-256; ``None`` for each that is as it was exported."""
+    """Compare every file with its SHA-256; yield ``None`` for each that is as it was exported."""
     there = set(store.names())
     for manifest in snapshots(store):
         for file in manifest.files:
@@ -96,7 +96,7 @@ def verify_snapshot(store: FileStore, cache: Path) -> Iterator[Fault | None]:
 
 
 def prune_snapshot(store: FileStore, keep: int) -> list[str]:
-    """Remove the exports before the newest ``keep`` full ones; the names of the files that were removed.
+    """Remove the exports before the newest ``keep`` full ones; return the names of the removed files.
 
     An export that continues another one stays with it.
     """

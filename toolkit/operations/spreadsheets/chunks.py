@@ -1,4 +1,4 @@
-"""A stretch of a table's rows, column by column, and what was understood of the file around them."""
+"""A chunk of a table's rows, column by column, and the recognised layout of its file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Chunk:
         return len(self.lines)
 
     def take(self, rows: npt.NDArray[np.int64]) -> Chunk:
-        """Only these rows; it holds no memory of the others."""
+        """Return only these rows, without keeping the memory of the others."""
         return Chunk(
             [column.take(pa.array(rows)) for column in self.columns],
             self.lines[rows],

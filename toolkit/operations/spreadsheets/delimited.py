@@ -1,4 +1,4 @@
-"""Delimited text: find out how it is written, then read it in chunks."""
+"""Read delimited text: recognise its layout, then read it in chunks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from toolkit.operations.spreadsheets.text_bytes import blank_rows
 DELIMITERS: Final = (b";", b",", b"\t", b"|")
 LONGEST_LINE: Final = 64 * 1024 * 1024
 MOST_COLUMNS: Final = 16_384
-"""As many as a sheet of Excel has."""
+"""The columns of a sheet of Excel."""
 _SAMPLE: Final = 256 * 1024
 _SAMPLE_ROWS: Final = 200
 _SEPARATOR_LINE: Final = re.compile(rb"sep=(.)\r?\n", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""The bytes of a text file as blocks of UTF-8, and how its encoding is found out."""
+"""Find the encoding of a text file, and read it as blocks of UTF-8."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _BOMS: Final = (
 _CODECS: Final = {"UTF-8 with BOM": "utf-8-sig"}
 
 _UTF8_IN_WINDOWS: Final = re.compile("Ã[¡¢£§©ª\u00ad³´µº]".encode())
-"""What the letters áâãçéêíóôõú of UTF-8 look like where they are read as Windows-1252, and nothing else does."""
+"""The letters áâãçéêíóôõú in UTF-8, as they look when they are read as Windows-1252."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The facts that one reading of all bytes gives."""
+    """The results of one reading of all bytes."""
 
     sha256: str
     size: int
@@ -102,7 +102,7 @@ def _mixed(source: TableSource) -> UnreadableFile:
 
 
 def codec(encoding: str) -> str:
-    """Python's name for an encoding.
+    """Return Python's name for an encoding.
 
     Raises:
         UnreadableFile: there is no such encoding.

@@ -126,7 +126,7 @@ class _Survey:
         return Parsed(columns, lines[regular], end, line_count, odd)
 
     def _parsed_without_trust(self) -> Parsed:
-        """As ``parsed``, where quotation marks that look regular would join lines to more cells than there are."""
+        """Parse as ``parsed``, where regular quotation marks would join lines to more cells than there are."""
         self._trusts_quotes = False
         self.odd.clear()
         self._keep_ends(self._ends_of_lines())
@@ -140,7 +140,7 @@ class _Survey:
         return np.asarray(np.searchsorted(self.quotes, positions))
 
     def _keep_ends(self, ends: Positions) -> None:
-        """Let these be the ends of records."""
+        """Take these as the ends of records."""
         self.ends = ends
         self.starts = np.concatenate(([0], ends))[:-1]
 

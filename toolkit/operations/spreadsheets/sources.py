@@ -17,7 +17,7 @@ from toolkit.errors import UnreadableFile
 TEXT_SUFFIXES: Final = frozenset({".csv", ".txt", ".tsv", ".tab", ".psv"})
 WORKBOOK_SUFFIXES: Final = frozenset({".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"})
 OWN_SUFFIXES: Final = (".rejected.csv", ".rejected.xlsx", ".skipped.csv")
-"""What a load writes; a folder is read without them, by name they are read like any other."""
+"""Endings of the files that a load writes; they are left out of a folder, and read where they are named."""
 
 _ZIP: Final = b"PK\x03\x04"
 _GZIP: Final = b"\x1f\x8b"

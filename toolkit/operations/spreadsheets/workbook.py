@@ -1,4 +1,4 @@
-"""Workbooks (XLSX and its kin): every cell as text, with what the workbook says of its type.
+"""Read workbooks (XLSX and similar): every cell as text, with its type in the workbook.
 
 The file is read by another process (``workbook_process``) in bounds of memory and time.
 """
@@ -30,7 +30,7 @@ MEMORY_BYTES: Final = 3 * 1024**3
 """Memory of the process that reads a workbook, where the system keeps such a limit (Linux)."""
 
 SECONDS: Final = 180
-"""How long a processor may work on one workbook."""
+"""Processor seconds for one workbook."""
 
 FILE_BYTES: Final = 512 * 1024**2
 """The largest workbook, as it is outside of any archive."""
@@ -139,7 +139,7 @@ def _find_headings(
 
 
 class _Process:
-    """The process that reads one workbook; its answers are believed no further than to be cells."""
+    """The process that reads one workbook; its answers are used as cells and as nothing else."""
 
     def __init__(self, source: TableSource, file: IO[bytes], sheet: str | None) -> None:
         self._source, self._sheet = source, sheet

@@ -43,7 +43,7 @@ LARGEST: Final = 256 * 1024 * 1024
 EXACT: Final = 10**15
 """Workbooks keep 15 digits of a number; from here on the last ones are lost."""
 SEPARATOR: Final = "\x1f"
-"""Stands between the cells of a column on their way; a column in which some cell holds it goes as JSON."""
+"""Separates the cells of a column; a column with a cell that holds it is sent as JSON."""
 _FEW: Final = 500
 
 
@@ -157,7 +157,7 @@ def _sheet(book: CalamineWorkbook, name: str) -> CalamineSheet:
 
 
 def _end_with_parent() -> None:
-    """End at once where whoever asked is gone."""
+    """End at once where the parent process is gone."""
     sys.stdin.read()
     os._exit(1)
 
@@ -179,7 +179,7 @@ def _rows(sheet: CalamineSheet) -> Iterator[list[Any]]:
 def _hand_over(
     sheet: CalamineSheet, errors: Errors, skip: int, width: int, trimmed: str, number: CellKind
 ) -> None:
-    """Write the rows after the first ``skip``, a stretch at a time, and a line that says that they ended."""
+    """Write the rows after the first ``skip``, some at a time, and a line at their end."""
     kinds = defaultdict(lambda: int(CellKind.OTHER), _KINDS | dict.fromkeys((float, int), int(number)))
     left = sheet.start[1] if sheet.start else 0
     rows = _with_errors(_rows(sheet), errors, left) if errors else _rows(sheet)

@@ -1,4 +1,4 @@
-"""The parts of a workbook (XLSX) beside its cells: styles, the looks of a sheet, and what holds sheets together.
+"""The parts of a workbook (XLSX) beside its cells: styles, the layout of a sheet, and the parts that link sheets.
 
 Source: ECMA-376, part 1, "SpreadsheetML".
 """

@@ -88,7 +88,7 @@ def _cell(style: Style, form: Form) -> str:
 
 
 class Workbook:
-    """A workbook in the making: ``begin_sheet``, rows by ``add``, the next sheet, and at the end ``close``.
+    """A workbook that is being written: ``begin_sheet``, rows by ``add``, the next sheet, and last ``close``.
 
     ``problem`` says why the workbook cannot hold what it was given; it is of no use then.
     """
@@ -135,7 +135,7 @@ class Workbook:
         self._sheet = None
 
     def close(self) -> None:
-        """Write what holds the sheets together; closing twice does nothing more."""
+        """Write the parts beside the sheets, and finish the file; a second call does nothing."""
         if self._closed:
             return
         self._closed = True

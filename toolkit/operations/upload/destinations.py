@@ -1,4 +1,4 @@
-"""The hosts that files may be sent to: a credentials file comes from elsewhere, and may name any."""
+"""Limit the hosts that files are sent to, since a credentials file from elsewhere may name any."""
 
 from __future__ import annotations
 

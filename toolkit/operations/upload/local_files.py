@@ -1,4 +1,4 @@
-"""Find the file of a line below the folder, and judge it before a single byte is sent."""
+"""Find the file of a line below the folder, and check it before any byte is sent."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Verify: the bytes of the files, and how they came to lie where they lie."""
+"""Verify the contents of the files, and their integrity: origin, reuse and replacement."""

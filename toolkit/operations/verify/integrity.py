@@ -1,4 +1,4 @@
-"""Findings about the origin of evidence files: the same file twice, late, replaced, a stranger's, or nobody's.
+"""Find evidence files that were used twice, came late, were replaced, or belong to another or to no record.
 
 Records without an object are the audit's. Withdrawn records are left out: withdrawing is how a finding is mended.
 Files are compared by the SHA-256 of their bytes, so reuse is found among those that were verified.

@@ -1,4 +1,4 @@
-"""Count what the audit found, and pick the sales that somebody has to act on; Ibis again.
+"""Count what the audit found, and select the sales that somebody has to act on, as Ibis expressions.
 
 Both start from the table that ``missing_evidence`` gives. The census has one row for each combination that
 occurs, so it stays small whatever the number of sales, and every total is a sum over it.
@@ -17,7 +17,7 @@ from toolkit.domain.findings import Status
 from toolkit.operations.judge.audit.expression import COVERAGES
 
 UNKNOWN_GROUP: Final = "unknown"
-"""Stands in the census for every utility group that the contract does not know."""
+"""The group in the census that stands for every utility group that the contract does not know."""
 
 AGE_BANDS: Final = {"0-1": 1, "2-7": 7, "8-30": 30, "31-90": 90}
 """The age of a sale in whole days since it was created: each band, and the last day that belongs to it."""

@@ -1,4 +1,4 @@
-"""The engines that judge a snapshot: DuckDB in this process, or Spark at the other end of Spark Connect.
+"""The engines that judge a snapshot: DuckDB in this process, or a Spark server through Spark Connect.
 
 An engine reads Parquet files and runs Ibis expressions; the audit's own expressions are the same on all of them.
 """
@@ -43,7 +43,7 @@ class Engine(Protocol):
 
 @contextmanager
 def duckdb_engine(scratch: Path | None = None, memory: str = DEFAULT_MEMORY) -> Iterator[DuckdbEngine]:
-    """DuckDB with a limit of memory (such as ``1GB``), spilling into ``scratch``, or, without one, nowhere.
+    """Start DuckDB with a memory limit (such as ``1GB``); it spills into ``scratch``, where one is given.
 
     Raises:
         EngineUnavailable: the memory does not suffice.
@@ -66,7 +66,7 @@ def duckdb_engine(scratch: Path | None = None, memory: str = DEFAULT_MEMORY) -> 
 
 @contextmanager
 def spark_engine(url: str) -> Iterator[Engine]:
-    """Spark at ``url`` (``sc://host:port``), which must be able to read the snapshot's files itself.
+    """Connect to Spark at ``url`` (``sc://host:port``), which must be able to read the snapshot's files.
 
     Raises:
         EngineUnavailable: the server does not answer, or it failed.
@@ -100,7 +100,7 @@ class DuckdbEngine:
         return self._connection.read_parquet(list(paths)) if paths else _empty(schema)
 
     def taken(self, rows: Iterable[pa.RecordBatch], schema: ibis.Schema) -> Table:
-        """These rows as a table of the engine, streamed into it."""
+        """Stream these rows into a table of the engine."""
         self._kept += 1
         name = f"kept_{self._kept}"
         reader = pa.RecordBatchReader.from_batches(schema.to_pyarrow(), rows)
@@ -145,12 +145,12 @@ class _SparkEngine:
 
 
 def _without_warnings() -> AbstractContextManager[object]:
-    """Keep PySpark from warning that pandas 3 is new to it; tests hold its results to those of DuckDB."""
+    """Silence PySpark's warning about pandas 3; tests compare its results with those of DuckDB."""
     return warnings.catch_warnings(action="ignore")
 
 
 def _check_listens(url: str) -> None:
-    """Find out in seconds that nobody answers: the client would try again for many minutes."""
+    """Fail in seconds where no server listens: the client would try again for many minutes."""
     place = urlsplit(url)
     try:
         socket.create_connection((place.hostname or "", place.port or _SPARK_PORT), timeout=_PATIENCE).close()

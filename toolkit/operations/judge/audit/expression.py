@@ -1,4 +1,4 @@
-"""The audit as one Ibis expression: three tables in, one judged row a sale out.
+"""The audit as one Ibis expression: from three tables to one judged row a sale.
 
 Every column derives from the data in ``toolkit.domain.rules``; a rule that changes there changes here. The
 same expression runs in PostgreSQL, in DuckDB over Parquet and on Spark. Property tests hold it equal to
@@ -83,7 +83,7 @@ COVERAGES: Final = {
 """The columns that count the counted files of a sale by the depth to which they were looked at."""
 
 _ORDER: Final = (EvidenceState.COUNTED, *REASON_OF)
-"""How far an attempt can get, furthest first; its place here is its rank, and the lowest rank is the best."""
+"""The states of an attempt, furthest first; its position is its rank, and the lowest rank is the best."""
 
 _COUNTED: Final = _ORDER.index(EvidenceState.COUNTED)
 _NEVER_REQUESTED: Final = len(_ORDER)

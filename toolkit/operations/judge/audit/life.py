@@ -1,4 +1,4 @@
-"""The life of an audit's findings: each with its status and dates, what changed, the trend and the waivers."""
+"""The findings of an audit with their status and dates, the changes, the trend and the waivers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TREND_DAYS: Final = 30
 """Days of the trend, the last one included."""
 
 ENDS_SOON: Final = 14
-"""Days before its end from which on a waiver is warned of."""
+"""Days before the end of a waiver in which reports warn of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Life:
     findings: pd.DataFrame
     """One row a finding, see ``toolkit.operations.judge.findings.living``; resolved ones come last."""
     changes: Changes | None
-    """What changed since the audit before, ``None`` where there is none."""
+    """The changes since the audit before, ``None`` where there is none."""
     trends: pd.DataFrame
     """The last days by partner, see ``toolkit.operations.judge.findings.changes.trends``."""
     waivers: tuple[Waiver, ...]

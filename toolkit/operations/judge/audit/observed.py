@@ -19,7 +19,7 @@ from toolkit.operations.judge.audit.expression import EVIDENCES, OBJECTS, SALES
 from toolkit.storage import tables
 
 _HELD: Final = ("seen_at", "gone_at")
-"""From when until when an observation held."""
+"""The columns that say from when until when an observation held."""
 
 _TYPES: Final[dict[type[Any], dt.DataType]] = {
     sa.Text: dt.string,
@@ -31,7 +31,7 @@ _TYPES: Final[dict[type[Any], dt.DataType]] = {
 
 
 def unbound(table: sa.Table, *names: str) -> Table:
-    """These columns of a table of the database, as Ibis sees them."""
+    """Return these columns of a database table as an Ibis table that is bound to no connection."""
     columns = {name: _data_type(table.c[name]) for name in names}
     return ibis.table(columns, name=table.name, database=table.schema)
 

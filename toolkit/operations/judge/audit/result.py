@@ -79,7 +79,7 @@ class AuditResult:
     cpf_shown: bool = False
     """Whether ``rows`` holds whole CPFs instead of masked ones."""
     file_findings: tuple[IntegrityFinding, ...] = ()
-    """What is odd about the files themselves, gravest first, where that was asked for."""
+    """The findings about the files themselves, gravest first, where they were asked for."""
     verification: Verified | None = None
     """The verification of contents before this audit, ``None`` where none was made."""
 

@@ -169,7 +169,7 @@ def _newest_seal(connection: Connection, moment: datetime) -> str | None:
 
 
 def _sales_of(judged: Judged, findings: Iterable[IntegrityFinding]) -> pd.DataFrame:
-    """Partner and utility group of the sales that these findings concern."""
+    """Return the partner and the utility group of the sales that these findings concern."""
     wanted = sorted({sale_id for finding in findings for sale_id in finding.sale_ids})
     if not wanted:
         return pd.DataFrame(columns=["sale_id", "partner", "utility_group"], dtype=object)

@@ -1,4 +1,4 @@
-"""The life of findings: first seen, gone and back again, waived for a time, due by a day.
+"""The life of findings: first seen, resolved, reopened, waived for a time, and due by a day.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Note which findings an audit of now saw, and read the lives of findings as of a moment."""
+"""Note the findings that an audit of now saw, and read the lives of findings as of a moment."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def add_waivers(database: Database, requests: Sequence[WaiverRequest], *, clock:
 
 
 def revoke_waiver(database: Database, waiver_id: UUID, *, reason: str, revoked_by: str, clock: Clock) -> datetime:
-    """Take a waiver back: from this moment on its findings are back.
+    """Revoke a waiver: from this moment on its findings are open again.
 
     Raises:
         WaiverRefused: there is no such waiver, it was revoked before, or a text is missing.

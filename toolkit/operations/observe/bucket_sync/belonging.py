@@ -38,7 +38,7 @@ def check_belonging(connection: Connection, bucket: Bucket) -> None:
 
 
 def adopt_bucket(database: Database, bucket: Bucket, clock: Clock) -> tuple[str | None, str]:
-    """Let the database belong to this bucket from now on: the addresses of the former one and of this one."""
+    """Let the database belong to this bucket from now on; return the addresses of the old and the new one."""
     bucket.check()
     with database.transaction() as connection:
         former = belongs_to(connection)

@@ -1,4 +1,4 @@
-"""The objects of a scope, several parts of the bucket side by side.
+"""List the objects of a scope, several parts of the bucket side by side.
 
 A page of a listing waits for the network most of the time, and the next one cannot be asked for before it is
 there. So a full reading cuts the bucket into parts that hold about as many evidence records each, whatever

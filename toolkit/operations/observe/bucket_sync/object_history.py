@@ -1,4 +1,4 @@
-"""The listing becomes observations: what vanished or was overwritten is closed, what is new is inserted."""
+"""Turn a listing into observations: close those of vanished or overwritten objects, insert the new ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from toolkit.storage.locks import Lock, take
 from toolkit.storage.observation_clock import stamp
 
 UNHOLDABLE: Final = re.compile("[\0\ud800-\udfff]")
-"""What no text of PostgreSQL can hold."""
+"""The character that no text of PostgreSQL can hold."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,10 +31,10 @@ LONGEST_FORM: Final = timedelta(seconds=LONGEST_UPLOAD_TTL)
 """The longest life of an upload form."""
 
 CLOCKS_APART: Final = timedelta(hours=1)
-"""How far the clocks of those who issue forms and of the one who reads the bucket may differ."""
+"""The difference to allow for between the clocks of issuers of forms and of the reader of the bucket."""
 
 EVERY_KEY_WITHIN: Final = timedelta(days=7)
-"""How old the oldest part of the picture may become, where nothing else is set."""
+"""The age up to which any part of the bucket may go unread, where nothing else is set."""
 
 SMALL: Final = 5000
 """Objects that a bucket may have to be read whole each time: a few pages cost nothing."""

@@ -43,7 +43,7 @@ class _Unexamined:
 
 
 def examine(database: Database, bucket: Bucket, scope: Scope, clock: Clock, progress: Progress) -> Examined:
-    """Look into the first bytes of every new object that a record names, or that lies where upload forms lead."""
+    """Read the first bytes of every new object that a record names, or that lies where upload forms lead."""
     progress.begin("Examining objects", None, "objects")
     examined = 0
     refusals: dict[str, BucketError] = {}

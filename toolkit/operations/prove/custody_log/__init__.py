@@ -1,12 +1,12 @@
-"""The custody log: what happened to evidence, chained so that a change of the past shows.
+"""The custody log: the events of evidence, chained so that a later change of them shows.
 
 ::
 
     events          events that the toolkit records itself; triggers record the others (migration 0004)
     sealing         chain the events recorded since the last seal
     export          the sealed log as a file
-    live            whether the tables hold what the log tells of
-    verification    whether such a file is what was sealed, without any database
+    live            compare the tables with the log
+    verification    verify such a file, without any database
 
 Events are written in the transaction of what they tell; sealing comes later, so nobody ever waits for the chain.
 """

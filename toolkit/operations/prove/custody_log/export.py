@@ -21,7 +21,7 @@ from toolkit.storage.tables import custody_seals
 
 
 def export_log(database: Database, out: Path, clock: Clock, keys: LogKeys = NO_KEYS) -> Seal | None:
-    """Seal what can be sealed, and write the whole sealed log to ``out``; its newest seal, if there is any.
+    """Seal what can be sealed, and write the whole sealed log to ``out``; return its newest seal, if any.
 
     The digests and hashes are those of the time of sealing: an event that was changed since does not fit them.
 

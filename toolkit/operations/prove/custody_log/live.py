@@ -1,4 +1,4 @@
-"""Compare what the tables hold now with what the custody log holds of it.
+"""Compare what the tables hold now with what the custody log says of it.
 
 A log that is whole says nothing of the tables: a record that was moved to another sale stays there. So every event
 is followed to its row, and every row to its event. Rows that are older than the log have no event. The sales are
@@ -23,7 +23,7 @@ from toolkit.storage.database import Database
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Something that the tables and the log tell differently: what it is, its id, and how it differs."""
+    """A difference between the tables and the log: the kind of thing, its id, and how it differs."""
 
     what: str
     id: str
@@ -56,7 +56,7 @@ def verify_live(database: Database, keys: LogKeys = NO_KEYS) -> LiveVerdict:
 
 
 def _chain(connection: Connection, keys: LogKeys) -> tuple[int, int, list[Difference]]:
-    """Events, seals, and the first event and every seal that do not fit."""
+    """Return the numbers of events and seals, the first event that does not fit, and every such seal."""
     digest, previous, sealed_at = first_digest(BEGINNING), BEGINNING, ""
     events = seals = 0
     misfits: list[Difference] = []
@@ -206,4 +206,4 @@ _COMPARED: Final[tuple[tuple[str, str, str], ...]] = (
         """,  # noqa: S608
     ),
 )
-"""What is compared, what a difference means, and the query that finds the ids."""
+"""The kind of thing that is compared, the meaning of a difference, and the query that finds the ids."""

@@ -28,7 +28,7 @@ BATCH: Final = 1000
 
 
 def seal_events(database: Database, clock: Clock, keys: LogKeys = NO_KEYS) -> Seal | None:
-    """Seal every event that can be sealed; the newest seal, ``None`` while there is none at all."""
+    """Seal every event that can be sealed; return the newest seal, ``None`` while there is none at all."""
     with database.transaction() as connection:
         take(connection, Lock.CUSTODY_SEAL)
         # The horizon is read after the lock, and after it no transaction below the horizon is under way.

@@ -57,7 +57,7 @@ class _Chain:
         self._digest = first_digest(BEGINNING)
 
     def follow(self, number: int, text: str) -> str | None:
-        """Go one line further; the reason why it does not fit, or ``None``."""
+        """Follow one more line; return the reason why it does not fit, or ``None``."""
         try:
             line = json.loads(text, object_pairs_hook=_object)
             if set(line) == {"event", "digest"}:

@@ -1,4 +1,4 @@
-"""Register many clients from spreadsheets: check columns, COPY, hand back what is wrong.
+"""Register many clients from spreadsheets: check columns, COPY, return rejected rows as files.
 
 One file after the other passes through once, in chunks: it is read (``spreadsheets``), judged (``verdicts``),
 and what is accepted is copied in the background (``registering``, ``copying``) while the next chunk is judged.

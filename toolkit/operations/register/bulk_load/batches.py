@@ -1,4 +1,4 @@
-"""One load at a time, and no file twice: the advisory lock and the table of batches."""
+"""Let one load run at a time, and load no file twice, by an advisory lock and the table of batches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from toolkit.storage.tables import load_batches
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A file to load, as it is recognised by."""
+    """A file to load, by the digest of its contents and the options."""
 
     source: str
     sha256: str

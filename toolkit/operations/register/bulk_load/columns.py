@@ -1,4 +1,4 @@
-"""Judge whole columns at once: which cells are surely valid, and what their values are.
+"""Judge whole columns at once: find the cells that are surely valid, and their values.
 
 A cell that is not sure is not wrong: it goes to ``repairs`` and to the contract's own rule one by one. So
 these checks may be narrower than the contract, and must never be wider.
@@ -126,7 +126,7 @@ def _lengths(column: pa.StringArray) -> npt.NDArray[np.int32]:
 
 
 _CONTRACT: Final = ()
-"""No repair: the contract accepts this way of writing itself."""
+"""No repair: the contract accepts this shape."""
 
 _Shapes = tuple[tuple[Shape, tuple[Repair, ...]], ...]
 

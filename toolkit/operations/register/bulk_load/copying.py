@@ -1,4 +1,4 @@
-"""Write clients and their addresses by COPY, from a thread of its own, so that checking goes on meanwhile."""
+"""Write clients and their addresses by COPY in a thread of its own, while checking goes on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _AHEAD: Final = 1
 
 
 NewIds = Callable[[str, int], Bytes]
-"""Gives ids for so many new rows of a relation, each of 16 bytes."""
+"""Returns ids, each of 16 bytes, for a number of new rows of a relation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def id_column(ids: Bytes) -> pa.StringArray:
 
 
 _DELIMITER: Final = "\x01"
-"""Never part of a valid value, as no control character is: so that only backslashes have to be escaped."""
+"""A control character, which no valid value holds: so only backslashes have to be escaped."""
 
 
 def _as_text(columns: Mapping[str, pa.StringArray], names: tuple[str, ...]) -> Bytes:
@@ -103,7 +103,7 @@ class Copying:
         self._thread.join()
 
     def write(self, rows: Rows) -> None:
-        """Have these rows copied; waits while enough others are ahead of them.
+        """Queue these rows to be copied; waits while the queue is full.
 
         Raises:
             psycopg.Error: earlier rows could not be copied.

@@ -1,4 +1,4 @@
-"""Find clients who are there already: same CPF, installation number and number on the dealership."""
+"""Find clients who are registered already: same CPF, installation number and number on the dealership."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SeenKeys:
         self._count = 0
 
     def add(self, hashes: Hashes) -> Mask:
-        """Remember these; which of them were there before, or stand earlier among them?"""
+        """Remember these hashes; return which of them were known before, or stand earlier among them."""
         distinct, first = np.unique(hashes, return_index=True)
         repeated = np.ones(len(hashes), dtype=bool)
         if self._count + len(distinct) > self._FILLED * len(self._slots):

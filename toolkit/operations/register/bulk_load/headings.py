@@ -28,19 +28,19 @@ PORTUGUESE: Final = {
 }
 
 OWN: Final = ("line", "errors")
-"""What a load adds to the rejected rows; ignored when they are loaded again."""
+"""The columns that a load adds to the rejected rows; ignored when they are loaded again."""
 
 WHOLE_NAMES: Final = ("nome completo", "nome do cliente", "cliente", "full name")
-"""Headings of names that nobody can take apart for sure."""
+"""Headings of whole names, which cannot be split into first and last name for sure."""
 
 IGNORED: Final = "-"
-"""What a heading is mapped to when its column means nothing here."""
+"""The field that a heading is mapped to when its column is to be ignored."""
 
 _ENOUGH: Final = 3
-"""Known headings by which a row is taken for the headings."""
+"""The number of known headings from which on a row counts as the headings."""
 
 _DIGITS_OF_DATA: Final = 4
-"""Digits in a cell that no heading has."""
+"""The number of digits from which on a cell is data and no heading."""
 
 
 def _known() -> dict[str, str]:

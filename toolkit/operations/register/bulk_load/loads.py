@@ -104,7 +104,7 @@ class Load:
         self._progress.end()
 
     def _note(self, chunk: Chunk, verdict: ChunkVerdict) -> None:
-        """Count what is to be told of a chunk, and write its rejected rows."""
+        """Count the results of a chunk, and write its rejected rows."""
         tally = self._tally
         tally.repairs.update(verdict.repairs)
         for warning, mask in verdict.warnings.items():

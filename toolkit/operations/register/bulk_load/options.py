@@ -24,7 +24,7 @@ class OnDuplicate(StrEnum):
 
 
 class Repair(StrEnum):
-    """A change that is certain to give what was meant."""
+    """A change to a cell that certainly gives the value that was meant."""
 
     WHITE_SPACE = "white_space"
     CPF_MASK = "cpf_mask"

@@ -1,4 +1,4 @@
-"""A file with its headings understood, before any row of it is read."""
+"""Plan the load of a file: its headings and columns, before any row is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Register accepted rows: in the database, or, in a dry run, nowhere."""
+"""Register accepted rows in the database; in a dry run only count them."""
 
 from __future__ import annotations
 

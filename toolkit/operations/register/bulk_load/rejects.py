@@ -1,4 +1,4 @@
-"""The files that come back: rejected rows to correct, and clients who were there already.
+"""Write the files that a load returns: rejected rows to correct, and clients who were registered already.
 
 They hold personal data, so only their owner may read them. They are written in a private folder beside their
 place and moved there when the load has succeeded; what a killed load has left is removed by the next.
@@ -42,7 +42,7 @@ REJECTED_SHEET: Final = "rejected"
 
 
 class Outputs:
-    """The files written about one source, under ``folder``; as a context manager, gone unless published.
+    """The files written about one source, under ``folder``; a context manager that removes unpublished ones.
 
     They are written in a thread of their own. What goes wrong there is raised by a later call, at the latest by
     ``complete``.
@@ -183,7 +183,7 @@ def _width(heading: str, column: pa.StringArray) -> float:
 
 
 class _CsvFile:
-    """A CSV file as Excel likes it: UTF-8 with a byte order mark."""
+    """A CSV file that Excel opens: UTF-8 with a byte order mark."""
 
     def __init__(self, path: Path, headings: Iterable[object], delimiter: str) -> None:
         self.path = path

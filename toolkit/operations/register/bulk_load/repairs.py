@@ -1,4 +1,4 @@
-"""Repair one cell, where it is certain what was meant; everything else is left for the contract to judge.
+"""Repair one cell where the value that was meant is certain; the contract judges everything else.
 
 ``columns`` repairs the usual ways of writing for whole columns at once and must give the same values; what it
 does not know comes here.

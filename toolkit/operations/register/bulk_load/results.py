@@ -14,7 +14,7 @@ from toolkit.domain.masking import mask_cpf, mask_text
 from toolkit.operations.spreadsheets import Layout
 
 EXAMPLES: Final = 3
-"""How many examples of each reason and warning are kept."""
+"""The number of examples that are kept of each reason and warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class FileLoaded:
     understood: Understood
     tally: Tally
     already_loaded_at: datetime | None = None
-    """When these contents were loaded before; nothing was changed then."""
+    """The time at which the same contents were loaded before; this call then changed nothing."""
     rejected_files: tuple[Path, ...] = ()
     skipped_file: Path | None = None
     notes: tuple[str, ...] = ()

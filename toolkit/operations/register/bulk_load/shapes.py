@@ -1,4 +1,4 @@
-"""Arrow text columns as arrays of bytes: find the cells that are written in a certain shape, all at once."""
+"""Find the cells of an Arrow text column that are written in a certain shape, all at once, by their bytes."""
 
 from __future__ import annotations
 

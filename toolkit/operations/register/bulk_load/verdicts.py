@@ -1,4 +1,4 @@
-"""The verdict on a chunk of rows: what would be registered, what is rejected and why, what was repaired.
+"""Judge a chunk of rows: find the values to register, the reasons of rejected rows, and the repairs.
 
 Whole columns are judged first (``columns``). The cells that are not surely valid are repaired and handed to
 the contract's own rules one by one, which alone write the reasons.
@@ -120,7 +120,7 @@ class _Column:
         return pc.replace_with_mask(self.judged.values, pa.array(unsure), pa.array(found, pa.string()))
 
     def _refuse(self, alike: Sequence[int]) -> None:
-        """Have the contract name the reason for one of these, which is that for all of them."""
+        """Ask the contract for the reason against one of these cells, which holds for all of them."""
         if alike:
             self._settle_cell(alike[0], self.cells[alike[0]].as_py())
             _, reason = self.errors[-1]
@@ -155,7 +155,7 @@ def _without(judged: Judged, cells: Mask) -> Judged:
 _NUMBERS: Final = tuple(
     FIELD[name] for name in ("externalId", "rg", "numberOnDealership", "enrollment", "address.installationNumber")
 )
-"""Text that is mostly digits, and that a spreadsheet may have shortened."""
+"""Fields of mostly digits, which a spreadsheet may have shortened."""
 
 _ROUNDED: Final = r"^[0-9]+([.,][0-9]+)?[Ee]\+?[0-9]+$"
 

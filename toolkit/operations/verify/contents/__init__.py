@@ -1,4 +1,4 @@
-"""Verify the contents of evidence files: whole, of the kind that they claim, and what they hash to.
+"""Verify the contents of evidence files: that they are whole and of the declared kind, and their hashes.
 
 ::
 

@@ -1,4 +1,4 @@
-"""The length that an audio container declares, read without decoding it."""
+"""Read the length that an audio container declares, without decoding it."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from toolkit.storage.bucket import Bucket
 def fetch_and_inspect(
     bucket: Bucket, key: str, etag: str, inspect: Callable[[IO[bytes]], Inspected]
 ) -> tuple[Inspected, str]:
-    """What the object is, and the SHA-256 of its bytes; it goes through a file without a name.
+    """Return what the object is and the SHA-256 of its bytes; a file without a name holds it meanwhile.
 
     Raises:
         BucketError: it cannot be read, or was overwritten since it had this ``etag``.

@@ -1,4 +1,4 @@
-"""Look at all of one file that nobody trusts. Run as a module it does so in a process of its own, and in bounds.
+"""Inspect an untrusted file. Run as a module, it does so in a process of its own with limits.
 
 It answers each open file that comes through its input, a socket, with a line (an ``Inspected`` as JSON). It can
 write no file, and has a limit to its memory; the parent limits its time.
@@ -37,7 +37,7 @@ class Inspected:
     pages: int | None = None
     seconds: float | None = None
     normal_form: str | None = None
-    """The hash of what is heard or seen in it."""
+    """The SHA-256 of its normal form (``normal_form``)."""
 
     @property
     def kind(self) -> FileKind:

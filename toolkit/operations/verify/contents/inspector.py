@@ -1,4 +1,4 @@
-"""A process that looks at files nobody trusts, so that a hostile one breaks it and not the toolkit."""
+"""Run the inspection of untrusted files in another process, which a hostile file may break."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from toolkit.errors import VerificationFailed
 from toolkit.operations.verify.contents.inspection import Inspected
 
 SECONDS: Final = 60
-"""How long one file may keep the process busy."""
+"""Seconds that the inspection of one file may take."""
 
 _START_SECONDS: Final = 60
 

@@ -1,4 +1,4 @@
-"""The part of a file that says what is heard or seen in it, without what anybody can append: its hash.
+"""Hash the normal form of a file: the part that is heard or seen, without anything that can be appended.
 
 Of MPEG audio the frames without tags, the encoder's own frame and padding; of WAV the samples; of a PDF the
 contents of its pages and the pictures on them, without metadata. Other files have no such form.
@@ -20,7 +20,7 @@ _SEARCHED: Final = 1024 * 1024
 """Bytes after a tag within which the first frame of audio is looked for."""
 
 _DEPTH: Final = 3
-"""How deep pictures lie within one another."""
+"""The depth to which pictures within pictures are read."""
 
 
 def normal_form(path: Path, media_type: str) -> str | None:

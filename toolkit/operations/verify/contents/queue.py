@@ -1,4 +1,4 @@
-"""The files that wait for their verification: the decisive ones first, then the newest, within a budget."""
+"""Order the files that wait for verification, the decisive ones first, then the newest; keep to a budget."""
 
 from __future__ import annotations
 

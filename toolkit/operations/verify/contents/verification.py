@@ -77,7 +77,7 @@ class Verified:
 
     @property
     def unusable(self) -> int:
-        """Objects that do not count, for whatever reason."""
+        """The number of objects that do not count, for any reason."""
         return sum(self.problems.values()) + self.wrong_kind
 
 
@@ -149,7 +149,7 @@ class _Verifier:
         self._open.close()
 
     def verify(self, batch: list[Unverified]) -> Iterator[_Outcome]:
-        """For each object a row for ``content_checks``, or why there is none; ``None`` where the budget ended."""
+        """Yield a row of ``content_checks`` or a failure for each object, ``None`` where the budget ended."""
         return self._threads.map(self._verify, batch)
 
     def _verify(self, item: Unverified) -> _Outcome:
