@@ -1,4 +1,4 @@
-"""The environment, read once into one frozen value."""
+"""Read the environment once, into one frozen value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from toolkit.domain.partners import UnassignedSales
 from toolkit.errors import SettingsError
 
 ROOT_HOME: Final = Path("/var/lib/evidence-toolkit")
-"""Where root keeps the embedded services: its parents are open anyway, see ``toolkit.storage.embedded``."""
+"""Root's home of the embedded services, below folders that any account may enter."""
 
 DEFAULT_TIMEZONE: Final = "America/Sao_Paulo"
 DEFAULT_UPLOAD_TTL: Final = 3600
@@ -43,13 +43,13 @@ class AwsSettings:
     secret_access_key: str | None = field(default=None, repr=False)
     session_token: str | None = field(default=None, repr=False)
     session_ends: datetime | None = None
-    """When the session of ``session_token`` ends, where it is known (``AWS_CREDENTIAL_EXPIRATION``)."""
+    """The end of the session of ``session_token``, where it is known (``AWS_CREDENTIAL_EXPIRATION``)."""
     profile: str | None = None
     region: str | None = None
     s3_endpoint: str | None = None
     """Another server than Amazon's (``AWS_ENDPOINT_URL_S3``, else ``AWS_ENDPOINT_URL``)."""
     sts_endpoint: str | None = None
-    """Who gives temporary credentials (``AWS_ENDPOINT_URL_STS``, else ``AWS_ENDPOINT_URL``)."""
+    """The token service (``AWS_ENDPOINT_URL_STS``, else ``AWS_ENDPOINT_URL``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Settings:
     """Everything that the environment decides; secrets are left out of its ``repr``."""
 
     home: Path
-    """Where the embedded services and their data live (``TOOLKIT_HOME``)."""
+    """The folder of the embedded services and their data (``TOOLKIT_HOME``)."""
     database_url: str | None = field(default=None, repr=False)
     """The shared PostgreSQL; ``None`` stands for the embedded one (``DATABASE_URL``)."""
     database_read_url: str | None = field(default=None, repr=False)
@@ -81,11 +81,11 @@ class Settings:
     evidence_role_arn: str | None = None
     """The role that signs upload forms where the ambient credentials carry no token."""
     aws: AwsSettings = AwsSettings()
-    """How the shared bucket is reached."""
+    """The access to the shared bucket."""
     service_map: Path | None = None
     """The file that describes the sales service's own tables (``TOOLKIT_SERVICE_MAP``); see ``toolkit db map``."""
     evidence_prefixes: tuple[str, ...] = ()
-    """Where in the bucket evidence lies; the whole bucket where there is none (``EVIDENCE_PREFIX``)."""
+    """The prefixes of evidence in the bucket; the whole bucket where there is none (``EVIDENCE_PREFIX``)."""
     ignored_prefixes: tuple[str, ...] = ()
     """Parts of the bucket that are nobody's evidence (``EVIDENCE_IGNORE_PREFIXES``)."""
     picture_days: int = DEFAULT_PICTURE_DAYS
@@ -123,9 +123,9 @@ class Settings:
     jwt_partner_claim: str = DEFAULT_PARTNER_CLAIM
     """The claim of a token that names the partner (``TOOLKIT_JWT_PARTNER_CLAIM``)."""
     unassigned_sales: UnassignedSales = UnassignedSales.ANY
-    """Which partners may ask for a sale that names no partner (``TOOLKIT_UNASSIGNED_SALES``)."""
+    """The partners that may ask for a sale that names no partner (``TOOLKIT_UNASSIGNED_SALES``)."""
     quotas: Quotas = Quotas()
-    """What one caller of the HTTP interface may do."""
+    """The limits of one caller of the HTTP interface."""
 
     engine_memory: str = "2GB"
     """Memory of DuckDB when it judges a snapshot (``TOOLKIT_ENGINE_MEMORY``)."""

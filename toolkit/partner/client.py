@@ -1,4 +1,4 @@
-"""The two endpoints of the contract, called."""
+"""Call the two endpoints of the contract."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class PartnerClient:
         media_type: str,
         progress: Callable[[int], None] | None = None,
     ) -> UUID:
-        """Ask for credentials for ``path`` and send it; the id of its evidence record.
+        """Ask for credentials for ``path`` and send it; return the id of its evidence record.
 
         Raises: as ``request_upload`` and ``post_file``.
         """

@@ -1,4 +1,4 @@
-"""The upload form: what its policy allows, and how it is written as multipart/form-data."""
+"""Read the policy of an upload form, and write the form as multipart/form-data."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import BinaryIO, Final
 from toolkit.errors import InvalidInput, UnreadableFile
 
 CHUNK_BYTES: Final = 64 * 1024
-"""What is read and sent at a time, whatever the size of the file."""
+"""Bytes that are read and sent at a time."""
 
 _ACL: Final = ("acl", "private")
-"""The one part that the contract asks for beside the fields of the credentials."""
+"""The one part of the form that the contract demands beside the fields of the credentials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,5 +105,5 @@ class MultipartForm:
 
 
 def _quoted(text: str) -> str:
-    """As browsers do it (WHATWG, "multipart/form-data encoding algorithm")."""
+    """Quote a name as browsers do (WHATWG, "multipart/form-data encoding algorithm")."""
     return text.replace("\r", "%0D").replace("\n", "%0A").replace('"', "%22")

@@ -86,7 +86,7 @@ def _nobody(sent: int) -> None:
 def _send_once(
     pool: urllib3.PoolManager, url: str, fields: Mapping[str, str], path: Path, progress: Callable[[int], None]
 ) -> float | None:
-    """Send the file: ``None`` where it was taken, else the seconds that the bucket wants to be left alone."""
+    """Send the file; return ``None`` where it was accepted, else the seconds to wait that the bucket asks for."""
     total = 0
 
     def sent(count: int) -> None:

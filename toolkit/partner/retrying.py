@@ -1,4 +1,4 @@
-"""The pauses between attempts: doubled each time, spread at random, and never shorter than the other side asks."""
+"""Pause between attempts: twice as long each time, randomly spread, and as long as the other side asks."""
 
 from __future__ import annotations
 

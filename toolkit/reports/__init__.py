@@ -51,10 +51,10 @@ FORMATS: Final[dict[str, Writer]] = {
     "pdf": _write_pdf,
     "oscal.json": document_oscal.write,
 }
-"""Each format that a report can have, and what writes it."""
+"""Each format that a report can have, and the function that writes it."""
 
 DEFAULT_FORMATS: Final = ("html", "xlsx", "csv", "json")
-"""What is written where nothing else is asked for; the page prints well, so a PDF is on request."""
+"""The formats that are written where none are named; the page prints well, so a PDF is on request."""
 
 _TIMEZONE: Final = ZoneInfo(DEFAULT_TIMEZONE)
 

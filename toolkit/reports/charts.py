@@ -1,4 +1,4 @@
-"""The pictures of the page: bars beside the numbers that they show.
+"""Draw the charts of the page: bars beside the numbers that they show.
 
 A chart is a table whose rows carry a bar. The bar is an SVG that stretches, its texts are texts of the page:
 it can be read aloud, copied and printed, and it fits any width.
@@ -20,12 +20,12 @@ from toolkit.reports.language import Language
 from toolkit.reports.wording import STATUS_NAMES, TYPE_NAMES, told
 
 WIDTH: Final = 100.0
-"""Of the longest bar, in units of its drawing."""
+"""The width of the longest bar, in units of its drawing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of a bar: what it stands for, where it starts and how long it is."""
+    """A piece of a bar: its code, its start and its length."""
 
     code: str
     count: int
@@ -43,7 +43,7 @@ class Bar:
 
     @property
     def total(self) -> int:
-        """All that the bar stands for."""
+        """The sum of the segments."""
         return sum(segment.count for segment in self.segments)
 
 

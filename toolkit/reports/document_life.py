@@ -1,4 +1,4 @@
-"""The life of findings as JSON: findings, changes, trend, waivers, scoreboard, unusable files and withdrawals."""
+"""Write the life of findings as JSON: findings, changes, trend, waivers, scoreboard, files and withdrawals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from toolkit.reports.report import known
 from toolkit.reports.times import iso_exact
 
 KINDS: Final = ("new", "resolved", "reopened", "open")
-"""What can become of a finding between two moments."""
+"""The changes that a finding can undergo between two moments."""
 
 _LIFE_MOMENTS: Final = ("firstSeen", "lastSeen", "openedAt", "dueAt")
 

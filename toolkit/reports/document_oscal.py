@@ -23,7 +23,7 @@ from toolkit.reports.times import iso_exact
 
 OSCAL_VERSION: Final = "1.2.3"
 _OURS: Final = "urn:evidence-toolkit:oscal"
-"""The namespace of the properties that OSCAL does not know."""
+"""The namespace of properties that OSCAL does not define."""
 
 _ACTIVE: Final = [str(FindingStatus.OPEN), str(FindingStatus.REOPENED)]
 

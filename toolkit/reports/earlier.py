@@ -1,4 +1,4 @@
-"""The earlier reports of a folder: moved beneath it, and read for the index."""
+"""Keep the earlier reports of a folder in a folder beneath it, and read them for the index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A report in its folder: written whole, recognised later, and kept when the next one takes its place.
+"""Write a report into its folder as a whole, verify it later, and keep it when the next one is written.
 
 ``manifest.json`` names every file of the report with its size and SHA-256, and the totals. The newest report
 lies in the folder itself, earlier ones beneath it in ``history/<moment>``; ``index.html`` leads to all of them.
@@ -43,7 +43,7 @@ class VerifiedFile:
 
 
 Witness = Callable[[Mapping[str, str]], str | None]
-"""Takes note of the SHA-256 of each file of a report; gives the custody seal that covers it, if any."""
+"""Notes the SHA-256 of each file of a report, and returns the custody seal that covers it, if any."""
 
 
 def write_files(

@@ -1,4 +1,4 @@
-"""The history of jobs as one page for people: every run with its outcome, duration and counts."""
+"""Write the history of jobs as one page: every run with its outcome, duration and counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import jinja2
 from toolkit.reports.times import readable
 
 _TREND: Final = 60
-"""Runs of each job that its curve shows."""
+"""Runs of each job that its chart shows."""
 _WIDTH: Final = 600
 _HEIGHT: Final = 60
 

@@ -1,4 +1,4 @@
-"""Rows of a table as JSON objects, column by column: each distinct value is encoded once."""
+"""Write the rows of a table as JSON objects, column by column: each distinct value is encoded once."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _DAY_AND_TIME: Final = {"en": "d MMM y, HH:mm", "pt-BR": "d 'de' MMM 'de' y, HH:
 
 
 class Language:
-    """A language: what texts, numbers and times look like in it."""
+    """A language: its texts, and its forms of numbers and times."""
 
     def __init__(self, code: str) -> None:
         self.code = code

@@ -18,7 +18,7 @@ COLOURS: Final[Mapping[str, str]] = {
     Reason.EXPIRED: "#4f8fb9",
     Reason.NEVER_REQUESTED: "#1c4e74",
 }
-"""By code."""
+"""The colour of each code."""
 
 INK: Final = "#1d2126"
 SOFT: Final = "#5d646c"

@@ -1,4 +1,4 @@
-"""A report: an audit's result, and how it is to be shown."""
+"""A report: an audit's result, and the options for showing it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ MOMENTS: Final = ("createdAt", "completedAt", "oldestRequest")
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """An audit's result in the making; each format is one module that writes it into one file."""
+    """An audit's result with the options for showing it; one module for each format writes it into a file."""
 
     result: AuditResult
     timezone: ZoneInfo
     """The zone that times are shown in."""
     formats: tuple[str, ...]
-    """All formats that are written, so that one can point to another."""
+    """All formats that are written, so that one can link to another."""
     language: Language = ENGLISH
     """The language of the formats for people; those for programs have none."""
     excel: bool = False

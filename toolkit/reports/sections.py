@@ -1,4 +1,4 @@
-"""The lists of a report beside its sales, each told once for all formats that people read.
+"""Make the lists of a report beside its sales, once for all formats that people read.
 
 Cells are values, not texts: each format writes numbers, days and moments in its own way. They are made column by
 column, each distinct value once, because there may be more findings than sales.

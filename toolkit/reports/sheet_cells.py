@@ -1,4 +1,4 @@
-"""The cells of the workbook's tables: real times, numbers and booleans, and the words for codes."""
+"""Make the cells of the workbook's tables: real times, numbers and booleans, and words for codes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from toolkit.reports.sections import Cell
 WIDEST: Final = 46.0
 """Characters that a column shows at most; longer texts are wrapped."""
 SAMPLE: Final = 2000
-"""Rows by which the widths of columns are found."""
+"""The number of rows by which the widths of columns are chosen."""
 _ROOM: Final = 4
 """Characters that the button of a filter takes."""
 
@@ -33,7 +33,7 @@ _EPOCH: Final = 25_569
 _FIRST: Final = date(1899, 12, 30)
 """The day that a workbook numbers 0."""
 _FIRST_DAY: Final = 61
-"""The number of 1900-03-01: before it, workbooks count a day that never was."""
+"""The number of 1900-03-01; before it, workbooks count a day that did not exist."""
 
 Column = Callable[[pd.DataFrame, Report, str], Cells]
 

@@ -1,4 +1,4 @@
-"""Times as reports write them: in one zone, always with their offset."""
+"""Write the times of reports: in one zone, always with their offset."""
 
 from __future__ import annotations
 

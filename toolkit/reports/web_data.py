@@ -26,9 +26,9 @@ import pyarrow.compute as pc
 _UUID: Final = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 _NO_UUID: Final = " " * 32
 _LEVEL: Final = 4
-"""How hard to compress: 6 takes twice as long for 3 % less."""
+"""The level of compression: 6 takes twice as long for 3 % less."""
 _OFTEN: Final = 4
-"""A text is worth a name of its own where it stands in so many cells or more."""
+"""The number of cells from which on a text is stored once and referred to."""
 
 
 def packed(document: Mapping[str, Any], rows: pd.DataFrame, timezone: ZoneInfo) -> str:

@@ -1,4 +1,4 @@
-"""The words of a report: what codes mean, the headline, the notices. English stands here."""
+"""The English words of a report: the meanings of codes, the headline, the notices."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ MEANINGS: Final = {
     **{evidence_type.value: name for evidence_type, name in TYPE_NAMES.items()},
     **{code: CODES[code].meaning for code in (*Reason, *Problem, *IntegrityProblem)},
 }
-"""What each code of the tables means."""
+"""The meaning of each code of the tables."""
 
 K = TypeVar("K", bound=str)
 

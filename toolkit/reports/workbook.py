@@ -33,7 +33,7 @@ from toolkit.reports.wording import told
 _CHUNK: Final = 20_000
 """Rows that are turned into cells at once."""
 _ALL: Final = 1 << 62
-"""More rows than any list has."""
+"""A number larger than the rows of any list."""
 
 
 def write(report: Report, path: Path) -> None:
@@ -89,7 +89,7 @@ def _write_summary(book: Workbook, report: Report) -> None:
 def _write_counts(
     book: Workbook, report: Report, title: str, table: pd.DataFrame, names: Mapping[str, str]
 ) -> dict[str, str]:
-    """Write a table of counts; the cells that show their numbers as bars, and the colour of each column."""
+    """Write a table of counts; return the cells that show their numbers as bars, and each column's colour."""
     say, types = report.language.text, told(wording.TYPE_NAMES, report.language)
     columns = [str(name) for name in table.columns[1:]]
     book.add_row("")
@@ -115,7 +115,7 @@ def _write_table(book: Workbook, report: Report, name: str, rows: pd.DataFrame, 
 def _write_rows(
     book: Workbook, name: str, headings: Sequence[str], total: int, cells: Callable[[slice], list[Cells]]
 ) -> None:
-    """Write rows that may be more than a sheet holds: they go on in ``Sales 2`` and so on."""
+    """Write rows, on ``Sales 2`` and so on where they are more than a sheet holds."""
     room = SHEET_ROWS - 1
     for number, first in enumerate(range(0, max(total, 1), room), start=1):
         sample = cells(slice(first, min(first + sheet_cells.SAMPLE, total)))

@@ -1,4 +1,4 @@
-"""Sample data that a person would believe: synthetic, seeded, nobody real."""
+"""Synthetic sample data, made from a seed: realistic, and about nobody real."""
 
 from toolkit.samples.dataset import (
     DEFAULT_CLIENTS,

@@ -1,4 +1,4 @@
-"""Client lists as partners send them: one CSV and one XLSX from Excel in Brazil, with some rows that are wrong."""
+"""Write client lists as partners send them: a CSV and an XLSX of a Brazilian Excel, with some wrong rows."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ DEFECTS: Final = (
 
 
 def write_csv(path: Path, people: Sequence[Person], wrong: Sequence[Person], random: Random) -> None:
-    """``;``, cp1252, masks, dates with slashes, blank rows, one row twice; ``wrong`` carry the defects in turn."""
+    """Write a CSV with ``;``, cp1252, masks, slashed dates, blank rows and a repeated row, and all defects."""
     rows = [_csv_cells(person, random) for person in people]
     for number, person in enumerate(wrong):
         defect = DEFECTS[number % len(DEFECTS)]

@@ -1,4 +1,4 @@
-"""Invent the sample: who bought what, what was sent, and what went wrong. Equal arguments give equal values."""
+"""Invent the sample: clients, sales and their evidence, with mistakes. Equal arguments give equal values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FILE_NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SampleFile:
-    """One piece of evidence of a sample sale: its name, what became of it, and its bytes."""
+    """One piece of evidence of a sample sale: its name, its fate, and its bytes."""
 
     sale_id: str
     name: str

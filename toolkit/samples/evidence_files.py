@@ -1,4 +1,4 @@
-"""Evidence files made from nothing: genuine PDF and MPEG audio, and what people send by mistake instead.
+"""Make evidence files: genuine PDF and MPEG audio, and files that people send by mistake.
 
 Each file carries its own mark (the sale and the type), so that no two have the same content unless that is
 wanted. Equal arguments give equal bytes.

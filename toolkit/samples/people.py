@@ -1,4 +1,4 @@
-"""Made-up clients: names from short lists, numbers from a seed, addresses that nobody lives at.
+"""Invent clients: names from short lists, numbers from a seed, addresses that do not exist.
 
 CPFs have valid check digits, because the field rules ask for them; whom such a number belongs to, if to
 anybody, is as unknown here as for any other eleven digits.
@@ -77,7 +77,7 @@ class Person:
 
 
 def make_people(count: int, prefix: str, random: Random) -> list[Person]:
-    """``count`` valid clients whose ``externalId`` starts with ``prefix``; every eighth CPF with a zero."""
+    """Return ``count`` valid clients whose ``externalId`` starts with ``prefix``; every eighth CPF has a zero."""
     return [_person(f"{prefix}-{number:05d}", number, random) for number in range(1, count + 1)]
 
 

@@ -1,4 +1,4 @@
-"""Every case of the minimum-evidence rules, each as the story of one sale.
+"""The cases of the minimum-evidence rules, each as one sale.
 
 What happened to the evidence is written down here; ``toolkit.samples.dataset`` makes files of it, and
 ``toolkit.entrypoints.demo`` lets it happen on a real database and bucket.
@@ -39,7 +39,7 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One piece of evidence of a sale, and what became of it."""
+    """One piece of evidence of a sale, and its fate."""
 
     evidence_type: EvidenceType
     fate: Fate = Fate.UPLOADED
@@ -47,7 +47,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """The story of one sale.
+    """One sale with its evidence.
 
     ``utility_group`` is ``None`` where any of the four will do; ``recording`` is shared by the sales that
     have the same one: their voice files are equal, byte for byte.
@@ -123,7 +123,7 @@ SCENARIOS: Final = (
     Scenario("a recording used twice, first sale", _sent(DOC, POV), recording="reused"),
     Scenario("a recording used twice, second sale", _sent(DOC, POV), recording="reused"),
 )
-"""Each once."""
+"""The scenarios, each once."""
 
 USUAL: Final = (
     *(SCENARIOS[0],) * 8,
@@ -134,4 +134,4 @@ USUAL: Final = (
     *(SCENARIOS[11],) * 2,
     SCENARIOS[12],
 )
-"""What fills up the sample beyond one sale for each scenario: mostly sales in good order, as one would hope."""
+"""The scenarios that fill up the sample: mostly sales in good order."""

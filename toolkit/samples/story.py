@@ -1,4 +1,4 @@
-"""The acts of others in the sample: the sales system, partners' software, compliance.
+"""Act for others in the demo: the sales system, partners' software, compliance.
 
 The demo lets it happen on a real database and bucket. Each part looks first at what is there already, so that
 a second telling adds nothing.
@@ -61,7 +61,7 @@ def send_unchecked(database: Database, bucket: Bucket, samples: Samples, folder:
 
 
 def let_lapse(database: Database, bucket: Bucket, samples: Samples, clock: Clock) -> int:
-    """Somebody asks for credentials that live one second, and sends nothing; how many were asked for."""
+    """Ask for credentials that live one second, and send nothing; return how many were asked for."""
     known, asked = _records(database, samples), 0
     for file in _files(samples, Fate.LAPSED):
         if _name(file) in known:
@@ -80,7 +80,7 @@ def let_lapse(database: Database, bucket: Bucket, samples: Samples, clock: Clock
 
 
 def withdraw_mistaken(database: Database, samples: Samples, clock: Clock) -> int:
-    """Compliance takes out of the count what should not have been sent; how many records it withdrew."""
+    """Withdraw the records that the scenarios mark, as compliance does; return their number."""
     records = _records(database, samples)
     wrong = (records[_name(file)] for file in _files(samples, Fate.WITHDRAWN))
     left = sorted(record.id for record in wrong if not record.withdrawn)
@@ -97,7 +97,7 @@ def withdraw_mistaken(database: Database, samples: Samples, clock: Clock) -> int
 
 
 def complete_what_may_be(database: Database, bucket: Bucket, samples: Samples, clock: Clock) -> int:
-    """Somebody completes the sales whose scenario says so; how many became complete just now."""
+    """Complete the sales whose scenario says so; return how many were completed by this call."""
     completed = 0
     with Inspector() as inspector:
         for sale in samples.sales:

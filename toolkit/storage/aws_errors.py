@@ -46,7 +46,7 @@ _REFUSALS: Final = {
     "AuthorizationHeaderMalformed": "is in another region; set AWS_REGION",
     "IllegalLocationConstraintException": "is in another region; set AWS_REGION",
 }
-"""What error codes mean to the person who reads them, after the name of the server."""
+"""The meanings of error codes, as the end of a sentence that starts with the name of the server."""
 
 _PERMISSIONS: Final = {
     "HeadBucket": "s3:ListBucket",
@@ -83,7 +83,7 @@ class Server:
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Let errors of boto3 leave as ours.
+        """Raise the toolkit's errors instead of boto3's.
 
         Raises:
             BucketUnavailable: unreachable, timed out, failed or overloaded, after boto3 had tried again.

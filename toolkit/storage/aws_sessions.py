@@ -1,4 +1,4 @@
-"""S3 clients, and the temporary credentials that sign upload forms.
+"""Make S3 clients, and the temporary credentials that sign upload forms.
 
 A form carries the credentials of a session with a token. The ambient ones serve where they carry one;
 else the session is a role's (AssumeRole), else the user's own (GetSessionToken).
@@ -35,19 +35,19 @@ POOL: Final = 64
 """Connections kept for threads that read at the same time."""
 
 ROLE_SECONDS: Final = 3600
-"""Life of a role's session: what every role allows."""
+"""The life of a role's session, which every role allows."""
 
 USER_SECONDS: Final = 12 * 3600
 """Life of a user's own session: Amazon's default."""
 
 RENEWAL_PAUSE: Final = timedelta(minutes=5)
-"""How long a session serves before another is asked for, though a form would outlive it."""
+"""The time for which a session is used before another is asked for, though a form would outlive it."""
 
 UNKNOWN_END: Final = timedelta(minutes=15)
-"""How long a form lives that is signed by a session of which nobody knows when it ends."""
+"""The life of a form that is signed by a session whose end is not known."""
 
 RETRY_PAUSE: Final = timedelta(seconds=30)
-"""How long a session that is still good goes on serving after a renewal failed."""
+"""The time for which a good session is still used after its renewal failed."""
 
 
 @dataclass(frozen=True, slots=True)

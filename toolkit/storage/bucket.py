@@ -183,7 +183,7 @@ class Bucket:
         return False
 
     def read(self, key: str, start: int, length: int) -> bytes:
-        """``length`` bytes of the object from ``start``, fewer where it ends before.
+        """Return ``length`` bytes of the object from ``start``, fewer where it ends before.
 
         Raises:
             BucketError: there is no such object.
@@ -232,7 +232,7 @@ class Bucket:
 
     @cached_property
     def _form_url(self) -> str:
-        """The address for forms: boto3 knows when the bucket is named in the host and when in the path."""
+        """Return the address for forms, with the bucket in the host or in the path, as boto3 decides."""
         with self._server.translated():
             return str(self._client.generate_presigned_post(self.name, "any")["url"])
 

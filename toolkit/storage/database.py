@@ -1,4 +1,4 @@
-"""The database: one engine and its transactions.
+"""Connect to the database: one engine and its transactions.
 
 No state is kept in a session (no SET, no session lock, no prepared statement where a pooler stands in between),
 so that PgBouncer may give every transaction to another server connection.

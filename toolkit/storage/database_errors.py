@@ -18,13 +18,13 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from toolkit.errors import DatabaseError, DatabaseUnavailable, SchemaMismatch
 
 _LINK_ERRORS: Final = (psycopg.OperationalError, psycopg.InterfaceError)
-"""Without an SQLSTATE these say that the connection could not be made, or broke."""
+"""Errors that, without an SQLSTATE, mean that the connection could not be made, or broke."""
 
 _OPTION_TROUBLE: Final = re.compile(
     r"certificate|sslmode|SSL|could not translate host name|invalid .* value|root cert|require_auth|sslrootcert"
     r"|authentication method"
 )
-"""Words of libpq about the address or its options: trying again later does not help."""
+"""Words of libpq about the address or its options; trying again later does not help."""
 
 _UNPROTECTED: Final = re.compile(r"certificate|SSL|root cert|authentication method")
 
@@ -131,7 +131,7 @@ class ErrorTranslation:
         return DatabaseUnavailable(f"The database at {self._address} does not answer{reason}. {hint}")
 
     def _said(self, error: psycopg.Error) -> str:
-        """Libpq's first line, without the password should a server repeat it."""
+        """Return libpq's first line, without the password that a server might repeat."""
         words = str(error).partition("\n")[0].strip()
         if self._secret:
             words = words.replace(self._secret, "***")

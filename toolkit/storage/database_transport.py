@@ -11,7 +11,7 @@ from typing import Final
 import sqlalchemy as sa
 
 _OWN_CERTIFICATES: Final = Path("~/.postgresql/root.crt")
-"""Where libpq looks for the certificates of authorities by itself."""
+"""The file in which libpq looks for the certificates of authorities by itself."""
 
 
 def protected(url: sa.URL) -> sa.URL:

@@ -1,4 +1,4 @@
-"""A place for files of a snapshot: a folder, or a prefix in a bucket (``s3://bucket/prefix``)."""
+"""Store the files of a snapshot in a folder, or under a prefix of a bucket (``s3://bucket/prefix``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rights that each role needs, as SQL for the owner of the database.
+"""Write the rights that each role needs as SQL, for the owner of the database.
 
 ::
 
@@ -26,7 +26,7 @@ from toolkit.storage import (
 _quote = postgresql.dialect().identifier_preparer.quote  # type: ignore[no-untyped-call]
 
 _WRITTEN: Final = {"clients": "INSERT", "addresses": "INSERT", "sales": "INSERT, UPDATE", "evidences": "INSERT"}
-"""What the toolkit writes into the service's relations; a withdrawal locks its sale, which takes UPDATE."""
+"""The rights to write the service's relations; a withdrawal locks its sale, which takes UPDATE."""
 
 
 class As(StrEnum):

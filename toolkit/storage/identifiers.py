@@ -1,4 +1,4 @@
-"""Time-ordered ids (UUID version 7, RFC 9562): new rows land at the end of an index instead of all over it."""
+"""Make time-ordered ids (UUID version 7, RFC 9562), so that new rows are at the end of an index."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def new_id() -> UUID:
 
 
 def new_ids(count: int) -> npt.NDArray[np.uint8]:
-    """``count`` ids of this millisecond, ascending, as a ``(count, 16)`` array of bytes."""
+    """Return ``count`` ids of this millisecond, ascending, as a ``(count, 16)`` array of bytes."""
     ids = np.empty((count, 16), dtype=np.uint8)
     milliseconds = time.time_ns() // 1_000_000
     ids[:, :6] = np.frombuffer(milliseconds.to_bytes(6, "big"), dtype=np.uint8)

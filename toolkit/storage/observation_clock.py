@@ -30,7 +30,7 @@ PATIENCE: Final = 60.0
 _PAUSE: Final = 0.2
 
 AHEAD: Final = timedelta(minutes=5)
-"""How far the clock of this machine may be ahead of the database server's."""
+"""The time by which the clock of this machine may be ahead of the database server's."""
 
 
 def stamp(connection: Connection, now: Clock) -> datetime:
@@ -66,7 +66,7 @@ def final_moment(database: Database, now: Clock, as_of: datetime | None = None) 
 
 
 def wait_for(replica: Database, moment: datetime) -> float:
-    """Wait until a replica has seen everything that is stamped up to ``moment``; the seconds that it was behind.
+    """Wait until a replica has seen everything stamped up to ``moment``; return the seconds that it was behind.
 
     Raises:
         DatabaseUnavailable: it is further behind than ``PATIENCE``.

@@ -1,4 +1,4 @@
-"""The tables: the service's in ``audit_service``, the toolkit's in ``audit``.
+"""Define the tables: the service's in ``audit_service``, the toolkit's in ``audit``.
 
 Nothing here creates anything. ``audit`` is built by the migrations. ``audit_service`` holds views where a mapping
 describes the service's tables; without one it is another name for ``public`` (``toolkit.storage.database``).
@@ -18,7 +18,7 @@ SERVICE: Final = "audit_service"
 """The schema that every statement names for the service's relations."""
 
 OWN_TABLES: Final = "public"
-"""Where they are without a mapping: tables as the contract has them."""
+"""The schema of the service's relations without a mapping, where they are tables as the contract has them."""
 
 _names = {
     "pk": "%(table_name)s_pkey",
@@ -129,7 +129,7 @@ sale_observations = Table(
     Column("gone_at", _moment),
     Index("sale_observations_current_idx", "sale_id", unique=True, postgresql_where=text("gone_at IS NULL")),
 )
-"""What the toolkit saw of each sale: a row holds from ``seen_at`` until ``gone_at`` (open: until now)."""
+"""Observations of each sale: a row holds from ``seen_at`` until ``gone_at`` (open: until now)."""
 
 evidence_observations = Table(
     "evidence_observations",
@@ -151,7 +151,7 @@ evidence_observations = Table(
         "evidence_observations_current_idx", "evidence_id", unique=True, postgresql_where=text("gone_at IS NULL")
     ),
 )
-"""What the toolkit saw of each evidence record: a row holds from ``seen_at`` until ``gone_at`` (open: until now).
+"""Observations of each evidence record: a row holds from ``seen_at`` until ``gone_at`` (open: until now).
 
 Where ``assumed_at`` is set, the record was there before any was observed: ``seen_at`` was then taken from
 ``requested_at``, at that moment.
@@ -172,7 +172,7 @@ object_observations = Table(
     Column("gone_how", Text),
     Index("object_observations_key_idx", text('key COLLATE "C"')),
 )
-"""What the toolkit saw under each key of the bucket; an overwritten object is a new row.
+"""Observations of each key of the bucket; an overwritten object is a new row.
 
 ``version_id`` is known where the bucket is versioned; ``gone_how`` is a ``GoneHow``.
 """
@@ -193,7 +193,7 @@ content_checks = Table(
     Index(None, "observation_id"),
     Index(None, "sha256", postgresql_where=text("sha256 IS NOT NULL")),
 )
-"""What the bytes of an observed object are: ``kind`` is a ``FileKind``; ``problem`` is why it is unusable.
+"""Checks of the bytes of an observed object: ``kind`` is a ``FileKind``; ``problem`` says why it is unusable.
 
 A first look at an object's start leaves ``sha256`` empty; a verification of all its bytes is a second row.
 """
@@ -230,7 +230,7 @@ evidence_requests = Table(
     Column("account", Text, nullable=False),
     Column("partner", Text),
 )
-"""Who was signed in when an evidence record was asked for: a token's subject, or an account of the system.
+"""The account that asked for each evidence record: a token's subject, or an account of the system.
 
 ``partner`` is the one that the subject acted for, and empty where an operator of the toolkit asked. Records that
 were stored before this table, or by another system, have no row.
@@ -248,7 +248,7 @@ partner_subjects = Table(
     Column("revoked_by", Text),
     Index("partner_subjects_current_idx", "subject", unique=True, postgresql_where=text("revoked_at IS NULL")),
 )
-"""Which partner the subject of a token acts for, where the token itself does not name one."""
+"""The partner that the subject of a token acts for, where the token itself does not name one."""
 
 token_revocations = Table(
     "token_revocations",
@@ -337,7 +337,7 @@ custody_events = Table(
     ),
     Index("custody_events_order_idx", "epoch", "transaction", "id"),
 )
-"""What happened to evidence, written with what it tells, mostly by triggers: ids, hashes and times only."""
+"""Events of evidence, mostly written by triggers in the same transaction: ids, hashes and times only."""
 
 custody_seals = Table(
     "custody_seals",
@@ -411,7 +411,7 @@ waiver_revocations = Table(
     Column("revoked_by", Text, nullable=False),
     Column("revoked_at", _moment, nullable=False),
 )
-"""Waivers that were taken back before their end."""
+"""Waivers that were revoked before their end."""
 
 custody_epochs = Table(
     "custody_epochs",

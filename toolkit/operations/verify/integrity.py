@@ -23,7 +23,7 @@ EXAMPLES: Final = 5
 """Objects outside the layout that are named."""
 
 LATE_BY: Final = timedelta(minutes=15)
-"""How long after its credentials ran out a file may be written: an upload that began in time takes its time."""
+"""The time after the end of its credentials in which a file may be written by an upload that began before."""
 
 
 def integrity_findings(database: Database, clock: Clock) -> list[IntegrityFinding]:
@@ -37,7 +37,7 @@ def integrity_findings(database: Database, clock: Clock) -> list[IntegrityFindin
 
 
 def records_of_unknown_partners(database: Database) -> int:
-    """Return the number of records, not withdrawn, of which nobody noted for which partner they were requested.
+    """Count the records, not withdrawn, for which no partner was noted when they were requested.
 
     Another system stored them, or this one before it took note: somebody else may have requested them.
     """
@@ -60,7 +60,7 @@ def integrity_findings_at(connection: Connection, moment: datetime) -> list[Inte
 
 
 Look = Callable[..., Iterable[Row[Any]]]
-"""Gives the rows of a query, whose bound values are named."""
+"""Returns the rows of a query with named bound values."""
 
 
 def _rows(
@@ -152,7 +152,7 @@ _STANDING: Final = f"""
           WHERE withdrawals.evidence_id = record.evidence_id AND withdrawn_at <= :moment
       )
 """
-"""A record that is there and not withdrawn."""
+"""The condition that a record is there and not withdrawn."""
 
 _PUT_TOGETHER: Final = {
     "checked": """
@@ -231,7 +231,7 @@ _OVERWRITTEN: Final = f"""
     GROUP BY record.evidence_id, record.object_key, record.sale_id
     ORDER BY record.object_key
 """  # noqa: S608
-"""A file that was ever another one than the first that was seen, whatever lies there now."""
+"""Selects files that were replaced after they were first seen, whatever lies there now."""
 
 _REQUESTED_BY_OTHER: Final = f"""
     SELECT ARRAY[record.object_key] AS keys, ARRAY[record.evidence_id] AS evidence_ids,
@@ -242,7 +242,7 @@ _REQUESTED_BY_OTHER: Final = f"""
     WHERE asked.partner <> sale.partner AND {_STANDING} AND {_HELD.format("sale")}
     ORDER BY record.object_key
 """  # noqa: S608
-"""A record without a file, too: with its credentials one may still come."""
+"""Selects records without a file as well: with their credentials one may still be uploaded."""
 
 _UNKNOWN_PARTNERS: Final = """
     SELECT count(*)

@@ -1,4 +1,4 @@
-"""The account of a server's process: the caller's own; for root, which PostgreSQL refuses, a system account."""
+"""Choose the account of a server's process: the caller's; for root, which PostgreSQL refuses, a system account."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Account:
     """uid and gid to switch to; ``None`` where server and caller are the same."""
 
     def give(self, path: Path) -> None:
-        """Make ``path`` the server's own."""
+        """Make the server's account the owner of ``path``."""
         if self.ids is not None:
             os.chown(path, *self.ids, follow_symlinks=False)
 

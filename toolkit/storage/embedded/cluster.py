@@ -1,4 +1,4 @@
-"""PostgreSQL's data folder: made in one piece, open to its owner only, of the version that we bring."""
+"""Create PostgreSQL's data folder as a whole, for its owner only, and check its version."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _INITDB: Final = (
 
 
 def initialise(data: Path, programs: Path, owner: Account) -> None:
-    """Make the folder under another name, and give it its own when it is whole."""
+    """Create the folder under another name, and rename it when it is whole."""
     for remains in data.parent.glob(".new-*"):
         shutil.rmtree(remains)
     draft = Path(tempfile.mkdtemp(prefix=".new-", dir=data.parent))
@@ -61,7 +61,7 @@ def check_version(data: Path) -> None:
 
 
 def _let_in(data: Path, owner: Account) -> None:
-    """Only the accounts that share the server may connect; the kernel says who calls, so there is no password."""
+    """Let only the accounts that share the server connect; the kernel identifies them, so there is no password."""
     (data / "pg_hba.conf").write_text("local all all peer map=home\n", "utf-8")
     names = sorted({owner.name, owner.caller, "root"})
     (data / "pg_ident.conf").write_text("".join(f'home "{name}" {USER}\n' for name in names), "utf-8")

@@ -1,4 +1,4 @@
-"""The lock on a service's data directory; the server inherits it from the process that starts it.
+"""Lock a service's data directory; the server inherits the lock from the process that starts it.
 
 It is held as long as any process of the server lives, in whatever container, so that no second server is ever
 started on the same data: a pid file tells nothing about processes that cannot be seen from here.

@@ -1,4 +1,4 @@
-"""The folder of the embedded services: made, locked, and its troubles explained."""
+"""Make and lock the folder of the embedded services, and explain its errors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def private_folder(folder: Path, owner: Account) -> None:
 
 
 def adopt(path: Path) -> None:
-    """Give what root made to the owner of the folder around it, who could not use it otherwise."""
+    """Give a file that root made to the owner of its folder, who could not use it otherwise."""
     if os.geteuid() == 0:
         around = path.parent.stat()
         os.chown(path, around.st_uid, around.st_gid, follow_symlinks=False)
@@ -70,7 +70,7 @@ def alone(home: Path, service: str) -> Iterator[None]:
 
 @contextmanager
 def explained(home: Path) -> Iterator[None]:
-    """Turn what the operating system refuses in ``home`` into words that say what to do."""
+    """Turn errors of the operating system in ``home`` into texts that say what to do."""
     try:
         yield
     except OSError as error:

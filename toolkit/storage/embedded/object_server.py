@@ -100,7 +100,7 @@ def _listen(remembered: Path) -> socket.socket:
 
 
 def _configure(folder: Path, keys: dict[str, str], port: int) -> None:
-    """Set what ministack reads from the environment while it is imported."""
+    """Set the variables that ministack reads while it is imported."""
     os.environ.update(
         AUTH="true",
         AWS_ACCESS_KEY_ID=keys["access_key"],
@@ -162,7 +162,7 @@ class _Front:
             await self._application(scope, receive, send)
 
     async def _large(self, length: int, scope: Message, receive: Receive, send: Send) -> None:
-        """Take a large body only from whoever holds a key, and no more of it than is allowed."""
+        """Accept a large body only from a holder of a key, and only as much as is allowed."""
         authorization = dict(scope["headers"]).get(b"authorization")
         if authorization is not None:
             signed = _SIGNED.match(authorization)

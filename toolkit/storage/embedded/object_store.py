@@ -1,4 +1,4 @@
-"""The embedded S3 server: started when nobody else did, found by its pid file."""
+"""Start the embedded S3 server where it does not run, and find it by its pid file."""
 
 from __future__ import annotations
 

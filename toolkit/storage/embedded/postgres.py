@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL: made once, started when nobody else did, found by its ``postmaster.pid``."""
+"""Create the embedded PostgreSQL once, start it where it does not run, find it by its ``postmaster.pid``."""
 
 from __future__ import annotations
 

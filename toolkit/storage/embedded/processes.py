@@ -1,4 +1,4 @@
-"""Servers as processes: start one that outlives us, know it again, end it.
+"""Start servers that outlive this process, find them again, and end them.
 
 A process is known again by its command line, which holds the path of the folder that it serves. That tells it
 from a later process with the same number, and unlike a start time it does not move when the clock is set.
@@ -87,7 +87,7 @@ def found(matches: Callable[[psutil.Process], bool]) -> list[psutil.Process]:
 
 
 def end(process: psutil.Process, gently: int, *, within: float, firmly: int) -> bool:
-    """Ask ``process`` to end by signal ``gently``, after ``within`` seconds by ``firmly``; whether it did."""
+    """End ``process`` by signal ``gently``, after ``within`` seconds by ``firmly``; return whether it ended."""
     for number in (gently, firmly):
         with suppress(psutil.Error):
             process.send_signal(number)

@@ -1,4 +1,4 @@
-"""PostgreSQL's programs, as the wheel brings them, where the server's account can run them."""
+"""Provide PostgreSQL's programs, which a wheel installs, where the server's account can run them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NEEDED: Final = (
 
 
 def postgres_version() -> str | None:
-    """PostgreSQL's own version, which the package counts its builds behind; ``None`` where it is not installed."""
+    """Return PostgreSQL's version, without the package's build number; ``None`` where it is not installed."""
     try:
         return version(PACKAGE).rpartition(".")[0]
     except PackageNotFoundError:

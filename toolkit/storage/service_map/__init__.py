@@ -1,4 +1,4 @@
-"""The sales service's data as it is: one file describes it, and views in ``audit_service`` stand for it.
+"""Read a sales service's own tables: a mapping file describes them, and views in ``audit_service`` present them.
 
 ::
 

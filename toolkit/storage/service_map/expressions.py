@@ -1,4 +1,4 @@
-"""A column of the mapping as SQL, for reading: the types are the contract's, whatever the table has.
+"""Write a column of the mapping as SQL for reading, in the contract's type.
 
 Functions of schema ``audit_service`` take the types apart, so that an expression depends on the file alone. They
 are plain SQL, which PostgreSQL puts in place of the call.
@@ -122,7 +122,7 @@ def read(source: Source, column: sa.Column[object], timezone: str, lookups: Sequ
 
 
 _NEVER_NULL: Final = ("utility_group", "evidence_type")
-"""Where nothing stands there, the audit has to say that it is no known value."""
+"""Columns that are empty instead of null, so that the audit reports an unknown value."""
 
 _TYPES: Final[dict[type[object], str]] = {
     sa.Text: "text",

@@ -1,4 +1,4 @@
-"""A column of the mapping turned round: the SQL that gives the table's columns from a row of the contract's."""
+"""Invert a column of the mapping: SQL that gives the table's columns from a row of the contract's."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from toolkit.storage.service_map.expressions import literal, quoted
 from toolkit.storage.service_map.model import Source
 
 NOTHING_TO_WRITE: Final = ("absent", "value", "media_type_of")
-"""Forms that no column of the table stands behind."""
+"""Forms of a source without a column of the table."""
 
 Tables = Callable[[str], CatalogTable | None]
 """Finds a table by the name that the mapping gives it."""
 
 
 class NotInvertible(Exception):
-    """The column cannot be turned round; the text says why, as the end of a sentence."""
+    """The column cannot be inverted; the text says why, as the end of a sentence."""
 
 
 def assignments(source: Source, new: str, table: CatalogTable, timezone: str, tables: Tables) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Ids for new rows of the service: our own where its keys are UUIDs, its sequence's where they are numbers."""
+"""Make ids for new rows of the service: UUIDs, or numbers of the sequence where its keys are numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolkit.storage.tables import SERVICE
 
 
 def next_ids(database: Database, name: str, count: int) -> npt.NDArray[np.uint8]:
-    """``count`` ids for new rows of the relation, ascending, as a ``(count, 16)`` array of bytes."""
+    """Return ``count`` ids for new rows of the relation, ascending, as a ``(count, 16)`` array of bytes."""
     if not count or name not in numbered(database):
         return new_ids(count)
     with database.statement() as connection:

@@ -18,10 +18,10 @@ from toolkit.errors import SettingsError
 from toolkit.storage.tables import OWN_TABLES, service
 
 TODO: Final = "TODO"
-"""Stands in a draft where only a person knows; a mapping that holds it is refused."""
+"""Marks the places of a draft that a person has to fill in; a mapping that holds it is refused."""
 
 GENERATION: Final = 2
-"""Counts up when the same file gives other views, so that an upgrade of the toolkit makes them again."""
+"""A number that grows when the same file gives other views, so that an upgrade makes them again."""
 
 NEEDED: Final = {table.name: table for table in service.sorted_tables}
 """The contract's relations."""

@@ -26,7 +26,7 @@ _TRIED_KEYS: Final = 20
 
 @dataclass(frozen=True)
 class Deviation:
-    """Something about the data that the audit cannot work with; ``column`` is the contract's."""
+    """A property of the data that the audit cannot work with; ``column`` is the contract's."""
 
     relation: str
     column: str
@@ -43,7 +43,7 @@ class Deviation:
 
 @dataclass(frozen=True)
 class Proof:
-    """The outcome: how many rows each relation has, what deviates, and what else an operator should know."""
+    """The outcome: the rows of each relation, the deviations, and notes for the operator."""
 
     rows: dict[str, int]
     deviations: tuple[Deviation, ...]

@@ -1,4 +1,4 @@
-"""The views of schema ``audit_service``: made from a mapping, and made again when it changes.
+"""Make the views of schema ``audit_service`` from a mapping, and make them again when it changes.
 
 They are replaced in place, so that rights granted on them stay. The service's own tables are never altered.
 """
@@ -25,7 +25,7 @@ _HINT: Final = "Run: toolkit db upgrade"
 
 
 def make_views(connection: Connection, mapping: ServiceMap) -> None:
-    """Make the schema stand for the service's data as the mapping describes them.
+    """Make the schema present the service's data as the mapping describes them.
 
     Raises:
         SettingsError: the mapping names what the database does not have, or does not fit it; with the key.

@@ -164,7 +164,7 @@ def _sequence(mapping: ServiceMap, name: str, tables: Tables) -> str | None:
 def _given(
     mapping: ServiceMap, name: str, table: CatalogTable, tables: Tables
 ) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    """For each column of the table its value and the contract's column behind it; and what has no way back."""
+    """Return each table column's value with the contract's column behind it, and those that cannot be inverted."""
     given: dict[str, tuple[str, str]] = {}
     refused: dict[str, str] = {}
     for column, source in mapping.relations[name].columns.items():

@@ -42,7 +42,7 @@ class Draft:
 
 
 def draft_map(database: Database, zone: str, holds: Callable[[str], bool] | None = None) -> Draft:
-    """Look at the catalog and at some values, and write down how the service's data can be read.
+    """Draft a mapping from the catalog and from some values of each column.
 
     Args:
         database: its tables are only read.

@@ -81,7 +81,7 @@ MEANINGS: Final[dict[str, tuple[Callable[[str], str | None], Iterable[str]]]] = 
     "utility_group": (group, list(UtilityGroup)),
     "evidence_type": (evidence_type, list(EvidenceType)),
 }
-"""How a code of these columns is understood, and the values that need no code."""
+"""The function that reads a code of each column, and the values that need no code."""
 
 
 def decoded(column: str, values: Iterable[str], comment: str) -> tuple[dict[str, str], list[str]]:

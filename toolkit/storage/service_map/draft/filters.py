@@ -127,7 +127,7 @@ _CODE_LENGTH: Final = 24
 
 
 def values_for_new_rows(rest: Iterable[Column], zones: Zones) -> tuple[dict[str, str], dict[str, str]]:
-    """SQL for columns that must have a value and that nothing else fills: for a new row, and for a changed one."""
+    """Return SQL for columns that nothing else fills and that must have a value, in a new and in a changed row."""
     insert: dict[str, str] = {}
     update: dict[str, str] = {}
     for column in rest:

@@ -40,7 +40,7 @@ _WEIGHTS: Final = {
     "sales": {"utility_group": 2.0, "is_client_financial_responsible": 3.0, "completed_at": 1.0, "partner": 1.0},
     "evidences": {"evidence_type": 3.0, "object_key": 2.0, "file_name": 1.0, "type": 0.5, "requested_at": 0.5},
 }
-"""How much a column tells that a table is this relation's."""
+"""The weight of a column as evidence that a table belongs to this relation."""
 
 _SHARED: Final = (("file_format", "type"), ("file_name", "object_key"))
 """Columns that may come from one field."""
@@ -165,7 +165,7 @@ def score(relation: str, column: str, field: Field, samples: Samples) -> float:
 
 
 _SURE: Final = 0.8
-"""How sure values must be to be taken for a column whose name says nothing."""
+"""The certainty from which on values alone decide about a column whose name says nothing."""
 
 
 def _looks(column: str, field: Field, samples: Samples) -> float | None:

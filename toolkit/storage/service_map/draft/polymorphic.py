@@ -1,4 +1,4 @@
-"""Rows that name their owner by a kind and a key, as in ``model_type`` and ``model_id``."""
+"""Find rows that name their owner by a kind and a key, as in ``model_type`` and ``model_id``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times: in one column or two, with a zone or without, and then of which."""
+"""Find times, in one column or two, and the zone of those without one."""
 
 from __future__ import annotations
 
