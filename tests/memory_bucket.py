@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import md5
 
+from toolkit.domain.contents import GoneHow
 from toolkit.storage.bucket import Area, ObjectSeen
 
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
@@ -36,6 +37,9 @@ class MemoryBucket:
 
     def keeps_versions(self) -> bool:
         return False
+
+    def how_gone(self, key: str) -> GoneHow | None:
+        return None if key in self.contents else GoneHow.DELETED
 
     def read(self, key: str, start: int, length: int) -> bytes:
         return self.contents[key][start : start + length]

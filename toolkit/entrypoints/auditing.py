@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.masking import Unmasking
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.operations.observe.bucket_sync import Synced, sync_bucket
+from toolkit.operations.observe.delivered import (
+    Inventory,
+    Journal,
+    TakenOver,
+    find_inventory,
+    find_journal,
+    take_over,
+)
 from toolkit.operations.observe.disappearance import Tolerance
 from toolkit.operations.progress import Progress
 from toolkit.operations.prove.custody_log import record_and_seal_report, seal_events
@@ -83,6 +93,51 @@ def sync_now(
         tolerance=Tolerance(settings.disappearance_percent, confirmed),
         progress=progress,
     )
+
+
+def take_over_delivered(
+    application: ApplicationContext,
+    *,
+    inventory: str | None = None,
+    journal: str | None = None,
+    confirmed: bool = False,
+    progress: Progress | None = None,
+) -> TakenOver:
+    """Take over an S3 Inventory or a journal of S3 Metadata, which are at an address, instead of a listing.
+
+    ``inventory`` names a ``manifest.json``, or a folder or prefix in which the newest one is taken.
+
+    Raises:
+        UnreadableFile: a file is missing or is not the one that its manifest names.
+    """
+    settings = application.settings
+    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.TemporaryDirectory(dir=settings.home, prefix="delivered-") as scratch:
+        delivery: Inventory | Journal
+        if inventory is not None:
+            place, slash, name = inventory.rpartition("/")
+            manifest = None
+            if name == "manifest.json":
+                # Its files lie in a folder beside its own.
+                place, slash, folder = place.rpartition("/")
+                manifest = f"{folder}/{name}"
+                place = place if slash else "."
+            else:
+                place = inventory
+            delivery = find_inventory(application.file_store(place), manifest, Path(scratch))
+        else:
+            assert journal is not None
+            delivery = find_journal(application.file_store(journal), Path(scratch))
+        return take_over(
+            application.database,
+            application.bucket,
+            delivery,
+            Path(scratch),
+            clock=application.clock,
+            memory=settings.engine_memory,
+            tolerance=Tolerance(settings.disappearance_percent, confirmed),
+            progress=progress,
+        )
 
 
 def witnessed(application: ApplicationContext, files: Mapping[str, str]) -> str | None:

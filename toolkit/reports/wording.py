@@ -175,8 +175,17 @@ def notices(result: AuditResult, language: Language = ENGLISH, timezone: ZoneInf
         )
     if result.source.last_sync is None and result.sales:
         found.append(say("The bucket had never been read at this moment, so no file could count."))
-    since = result.source.picture_since
-    if since is not None and result.as_of - since > timedelta(days=1):
+    since, taken_from = result.source.picture_since, result.source.last_sync and result.source.last_sync.taken_from
+    if taken_from:
+        found.append(
+            say(
+                "The bucket was not read: files are as %(source)s tells, or as they were seen later. The oldest "
+                "part of the picture is of %(moment)s.",
+                source=taken_from,
+                moment=language.moment(since, timezone) if since else say("an unknown time"),
+            )
+        )
+    elif since is not None and result.as_of - since > timedelta(days=1):
         found.append(
             say(
                 "Files of completed sales are as they were last seen, some of them at %(moment)s; those of open "

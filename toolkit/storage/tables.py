@@ -278,7 +278,25 @@ bucket_syncs = Table(
     Column("read_to", Text),
     Column("asked", sa.BigInteger),
     Column("unreadable", sa.BigInteger),
+    Column("source", Text),
 )
+"""The readings of the bucket; ``source`` names an inventory or a journal that was taken over instead."""
+
+object_events = Table(
+    "object_events",
+    toolkit,
+    Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True),
+    Column("key", Text, nullable=False),
+    Column("sequence_number", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("happened_at", _moment, nullable=False),
+    Column("version_id", Text),
+    Column("requester", Text),
+    Column("source_address", Text),
+    Column("noted_at", _moment, nullable=False),
+    sa.UniqueConstraint("key", "sequence_number", name="object_events_key_sequence_number_key"),
+)
+"""Writes and deletions of objects as the journal of the bucket tells them: by whom, and from which address."""
 """Each finished reading of the bucket.
 
 Readings go round all keys in cycles: one read those after the ``read_to`` of the one before, up to its own, or to
@@ -430,6 +448,7 @@ APPEND_ONLY: Final = (
     evidence_requests,
     token_revocations,
     bucket_syncs,
+    object_events,
     adopted_buckets,
     audit_runs,
     evidence_openings,

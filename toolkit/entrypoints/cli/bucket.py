@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
-from toolkit.entrypoints.auditing import sync_now
+from toolkit.entrypoints.auditing import sync_now, take_over_delivered
 from toolkit.entrypoints.cli.audit_options import confirm_disappearance
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, counted, note, pass_context, print_json
-from toolkit.operations.observe.bucket_sync import adopt_bucket
+from toolkit.operations.observe.bucket_sync import Synced, adopt_bucket
+from toolkit.operations.observe.delivered import TakenOver
 from toolkit.operations.verify.contents import verify_contents
 
 
@@ -24,11 +25,21 @@ def bucket() -> None:
 
 @bucket.command(short_help="Take over new, overwritten and vanished objects.")
 @click.option("--full", is_flag=True, help="Read every key, not only those that can have changed.")
+@click.option("--inventory", metavar="ADDRESS", help="Take over an S3 Inventory instead of listing the bucket.")
+@click.option("--journal", metavar="ADDRESS", help="Take over a journal table of S3 Metadata, as Parquet files.")
 @click.option("--verify", is_flag=True, help="Then verify the contents of what was not verified yet.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @confirm_disappearance
 @pass_context
-def sync(ctx: Context, full: bool, verify: bool, as_json: bool, confirmed: bool) -> int:
+def sync(
+    ctx: Context,
+    full: bool,
+    inventory: str | None,
+    journal: str | None,
+    verify: bool,
+    as_json: bool,
+    confirmed: bool,
+) -> int:
     """Take over what lies in the bucket: new, overwritten and vanished objects.
 
     \b
@@ -37,17 +48,38 @@ def sync(ctx: Context, full: bool, verify: bool, as_json: bool, confirmed: bool)
     are looked at in turn, each within TOOLKIT_PICTURE_DAYS (7); --full looks at all of them.
 
     \b
+    A bucket of many millions of keys need not be listed. ADDRESS is a folder or
+    s3://bucket/prefix: for --inventory the manifest.json of an S3 Inventory (CSV, ORC or
+    Parquet), a folder with several of them, of which the newest is taken, or Parquet files of
+    a live inventory table; for --journal the Parquet files of a journal table, which also tell
+    who wrote or deleted what, from where. Both are older than now: what was observed later
+    stays, what contradicts is asked for one by one, and reports tell the age of the picture.
+
+    \b
     Examples:
       toolkit bucket sync
       toolkit bucket sync --full --json
       toolkit bucket sync --verify
+      toolkit bucket sync --inventory s3://lists/evidence/daily/2026-11-20T01-00Z/manifest.json
+      toolkit bucket sync --journal /srv/journal
 
     See also: toolkit evidence verify --help
 
     Exit status 3: some files cannot be read: they are archived, or a permission is missing.
     """
+    if (full, inventory is not None, journal is not None).count(True) > 1:
+        raise click.UsageError("--full, --inventory and --journal do not go together; name one.")
     space = ctx.application
-    synced = sync_now(space, full=full, confirmed=confirmed, progress=ctx.progress)
+    told: dict[str, object]
+    if inventory is not None or journal is not None:
+        taken = take_over_delivered(
+            space, inventory=inventory, journal=journal, confirmed=confirmed, progress=ctx.progress
+        )
+        synced, told = _as_synced(taken), _told(taken)
+        line = f"{taken.changes.listed:,} objects differ from what was known"
+    else:
+        synced, told = sync_now(space, full=full, confirmed=confirmed, progress=ctx.progress), {}
+        line = f"{synced.listed} objects{'' if synced.full else ' looked at'}"
     verified = None
     if verify:
         verified = verify_contents(space.database, space.bucket, clock=space.clock, progress=ctx.progress)
@@ -62,15 +94,19 @@ def sync(ctx: Context, full: bool, verify: bool, as_json: bool, confirmed: bool)
                 "examined": synced.examined,
                 "archived": len(synced.archived),
                 "unreadable": len(synced.unreadable) + len(synced.unstorable),
+                **told,
                 **({"verified": verified.verified, "unusable": verified.unusable} if verified else {}),
             }
         )
     else:
-        part = "" if synced.full else " looked at"
         click.echo(
-            f"{synced.listed} objects{part}: {synced.appeared} new, {synced.changed} overwritten, "
+            f"{line}: {synced.appeared} new, {synced.changed} overwritten, "
             f"{synced.vanished} vanished; {synced.examined} examined"
         )
+        if told:
+            click.echo(
+                f"as of {told['asOf']}; the oldest part of the picture is of {told['pictureSince'] or 'never'}"
+            )
         if verified:
             click.echo(
                 f"{counted(verified.verified, 'file')} verified: {verified.unusable} unusable, "
@@ -106,6 +142,31 @@ def adopt(ctx: Context) -> int:
     former, now = adopt_bucket(ctx.application.database, ctx.application.bucket, ctx.application.clock)
     click.echo(f"the database belongs to {now}" + (f"; before, to {former}" if former not in (None, now) else ""))
     return DONE
+
+
+def _as_synced(taken: TakenOver) -> Synced:
+    changes, looked = taken.changes, taken.examined
+    return Synced(
+        changes.listed,
+        changes.appeared,
+        changes.changed,
+        changes.vanished,
+        looked.examined,
+        taken.picture_since == taken.moment,
+        looked.archived,
+        looked.unreadable,
+        changes.unstorable,
+    )
+
+
+def _told(taken: TakenOver) -> dict[str, object]:
+    since = taken.picture_since
+    return {
+        "asOf": taken.moment.isoformat(timespec="seconds"),
+        "pictureSince": None if since is None else since.isoformat(timespec="seconds"),
+        "asked": taken.asked,
+        "events": taken.events,
+    }
 
 
 def _folder(key: str) -> str:

@@ -20,12 +20,10 @@ from ibis.expr import operations as ops
 from pyarrow import compute as pc
 
 from toolkit.errors import EngineUnavailable
+from toolkit.storage.duckdb_session import DEFAULT_MEMORY, duckdb_session
 
 _SPARK_PORT: Final = 15002
 _PATIENCE: Final = 10.0
-
-DEFAULT_MEMORY: Final = "2GB"
-"""The memory of DuckDB; what does not fit is spilled to the disk."""
 
 
 class Engine(Protocol):
@@ -43,25 +41,9 @@ class Engine(Protocol):
 
 @contextmanager
 def duckdb_engine(scratch: Path | None = None, memory: str = DEFAULT_MEMORY) -> Iterator[DuckdbEngine]:
-    """Start DuckDB with a memory limit (such as ``1GB``); it spills into ``scratch``, where one is given.
-
-    Raises:
-        EngineUnavailable: the memory does not suffice.
-    """
-    import duckdb
-
-    database = ":memory:" if scratch is None else str(scratch / "work.duckdb")
-    connection = ibis.duckdb.connect(
-        database, memory_limit=memory, temp_directory="" if scratch is None else str(scratch)
-    )
-    try:
-        yield DuckdbEngine(connection)
-    except duckdb.OutOfMemoryException:
-        raise EngineUnavailable(
-            f"DuckDB needs more than {memory} of memory; give it more by TOOLKIT_ENGINE_MEMORY, or use a cluster."
-        ) from None
-    finally:
-        connection.disconnect()
+    """DuckDB with a limit of memory, as in ``duckdb_session``, which tells what it raises."""
+    with duckdb_session(scratch, memory) as session:
+        yield DuckdbEngine(ibis.duckdb.from_connection(session))
 
 
 @contextmanager

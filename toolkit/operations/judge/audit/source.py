@@ -12,6 +12,8 @@ class LastSync:
 
     finished_at: datetime
     bucket: str
+    taken_from: str | None = None
+    """The inventory or journal that was taken over instead of reading it."""
 
 
 @dataclass(frozen=True, slots=True)

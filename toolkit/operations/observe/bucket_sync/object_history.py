@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
@@ -58,21 +58,38 @@ def observe_objects(
         unstorable: list[str] = []
         listed = _copy_listing(connection, pages, progress, unstorable)
         known = _known(bucket, scope)
-        connection.execute(sa.text(_CREATE_ENDED.format(known=known.text)), known.bound)
-        changed, vanished = connection.execute(sa.text(_COUNT_ENDED)).one()
+        find_ended(connection, known)
+        vanished = connection.execute(sa.text("SELECT count(*) FROM ended WHERE NOT changed")).scalar_one()
         if vanished > FEW:
             count = sa.text(f"SELECT count(*) FROM ({known.text}) AS known")  # noqa: S608  # made of constants
             tolerance.check(vanished, connection.execute(count, known.bound).scalar_one(), "objects")
         _ask_for_versions(connection, bucket)
-        now = stamp(connection, clock)
-        connection.execute(sa.text(_CLOSE), {"now": now})
-        appeared = connection.execute(sa.text(_INSERT), {"now": now}).rowcount - changed
-        unrecorded = bool(appeared and connection.scalar(sa.text(_UNRECORDED), {"now": now}))
+        return settle(connection, clock, listed, unstorable)
+
+
+def create_tables(connection: Connection) -> None:
+    """Make the temporary tables of a reading: ``listed`` objects, and what the bucket ``told`` of some keys."""
+    connection.execute(sa.text(_CREATE_LISTED))
+    connection.execute(sa.text("CREATE TEMPORARY TABLE told (key text, version text, how text) ON COMMIT DROP"))
+
+
+def find_ended(connection: Connection, known: Condition) -> None:
+    """Make the temporary table ``ended`` of the ``known`` observations that are not ``listed`` as they are."""
+    connection.execute(sa.text(_CREATE_ENDED.format(known=known.text)), known.bound)
+
+
+def settle(connection: Connection, clock: Clock, listed: int, unstorable: Sequence[str]) -> Changes:
+    """Close what ended, and insert what is listed and not known."""
+    changed, vanished = connection.execute(sa.text(_COUNT_ENDED)).one()
+    now = stamp(connection, clock)
+    connection.execute(sa.text(_CLOSE), {"now": now})
+    appeared = connection.execute(sa.text(_INSERT), {"now": now}).rowcount - changed
+    unrecorded = bool(appeared and connection.scalar(sa.text(_UNRECORDED), {"now": now}))
     return Changes(listed, appeared, changed, vanished, unrecorded, tuple(unstorable))
 
 
 def _copy_listing(connection: Connection, pages: Iterable[Page], progress: Progress, unstorable: list[str]) -> int:
-    connection.execute(sa.text(_CREATE_LISTED))
+    create_tables(connection)
     progress.begin("Listing the bucket", None, "objects")
     with raw(connection).cursor() as cursor, cursor.copy(_COPY_LISTED) as copy:
         for page in pages:
@@ -97,7 +114,6 @@ def _known(bucket: Bucket, scope: Scope) -> Condition:
 
 def _ask_for_versions(connection: Connection, bucket: Bucket) -> None:
     """Ask a bucket that keeps versions for that of each new object, and how each vanished one was deleted."""
-    connection.execute(sa.text("CREATE TEMPORARY TABLE told (key text, version text, how text) ON COMMIT DROP"))
     new = list(connection.scalars(sa.text(_NEW)))
     vanished = list(connection.scalars(sa.text("SELECT key FROM ended WHERE NOT changed")))
     if not (new or vanished) or not bucket.keeps_versions():
@@ -115,7 +131,8 @@ def _ask_for_versions(connection: Connection, bucket: Bucket) -> None:
 
 _CREATE_LISTED: Final = """
     CREATE TEMPORARY TABLE listed (
-        key text NOT NULL, size bigint NOT NULL, etag text NOT NULL, last_modified timestamptz NOT NULL
+        key text NOT NULL, size bigint NOT NULL, etag text NOT NULL, last_modified timestamptz NOT NULL,
+        version_id text
     ) ON COMMIT DROP
 """
 _COPY_LISTED: Final = "COPY listed (key, size, etag, last_modified) FROM STDIN"
@@ -158,7 +175,7 @@ _CLOSE: Final = """
 
 _INSERT: Final = """
     INSERT INTO audit.object_observations (key, size, etag, last_modified, version_id, seen_at)
-    SELECT key, size, etag, last_modified, version, :now
+    SELECT key, size, etag, last_modified, coalesce(version_id, version), :now
     FROM listed
     LEFT JOIN (SELECT key, max(version) AS version FROM told GROUP BY key) AS told USING (key)
     WHERE NOT EXISTS (

@@ -1,0 +1,281 @@
+"""Inventories and journals become observations as a listing does, and never undo what was observed later."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import SettableClock
+from tests.deliveries import row_of, write_inventory, write_journal
+from tests.integration.uploaded_sales import PDF, add_sale, rows
+from toolkit.entrypoints.cli import main
+from toolkit.errors import InvalidInput, MassDisappearance, UnreadableFile, WrongBucket
+from toolkit.operations.judge.audit import run_audit
+from toolkit.operations.observe.bucket_sync import picture_since, sync_bucket
+from toolkit.operations.observe.delivered import TakenOver, find_inventory, find_journal, take_over
+from toolkit.reports.wording import notices
+from toolkit.storage.bucket import Bucket
+from toolkit.storage.database import Database
+from toolkit.storage.file_store import FolderStore
+
+KEY = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/contract.pdf"
+ODD = 'evidences/2026/03/02/x/ação & "quote", %41+ b.pdf'
+KEYS = (KEY, ODD, "notes/other.txt")
+
+
+@pytest.fixture
+def put(bucket: Bucket, s3: Any) -> Any:
+    return lambda key, body=PDF: s3.put_object(Bucket=bucket.name, Key=key, Body=body)
+
+
+@pytest.fixture
+def clock() -> SettableClock:
+    """The clock begins now, as that of the bucket does, which dates the objects."""
+    return SettableClock(datetime.now(UTC).replace(microsecond=0))
+
+
+@pytest.fixture
+def sync(database: Database, bucket: Bucket, clock: Any) -> Any:
+    return lambda **options: sync_bucket(database, bucket, clock=clock, **options)
+
+
+@pytest.fixture
+def take(database: Database, bucket: Bucket, clock: Any, tmp_path: Path) -> Any:
+    """Take over the newest inventory, or the journal, in ``tmp_path``."""
+    numbers = iter(range(99))
+
+    def taken(what: str = "inventory", **options: Any) -> TakenOver:
+        scratch = tmp_path / f"scratch-{next(numbers)}"
+        scratch.mkdir()
+        store = FolderStore(tmp_path / what, what)
+        found = find_inventory(store, None, scratch) if what == "inventory" else find_journal(store, scratch)
+        return take_over(database, bucket, found, scratch, clock=clock, memory="200MB", **options)
+
+    return taken
+
+
+@pytest.fixture
+def deliver(bucket: Bucket, tmp_path: Path) -> Any:
+    """Write an inventory of what lies in the bucket now."""
+
+    def delivered(moment: datetime, *, leave_out: tuple[str, ...] = (), **options: Any) -> Path:
+        listed = [row_of(seen) for page in bucket.seen() for seen in page if seen.key not in leave_out]
+        return write_inventory(tmp_path / "inventory", bucket.name, listed, moment, **options)
+
+    return delivered
+
+
+def seen(database: Database) -> list[tuple[Any, ...]]:
+    return rows(
+        database,
+        "SELECT key, size, etag, last_modified, seen_at, gone_at FROM audit.object_observations ORDER BY id",
+    )
+
+
+@pytest.mark.parametrize("kind", ["Parquet", "ORC", "CSV"])
+def test_an_inventory_gives_the_observations_of_a_listing(
+    kind: str, put: Any, sync: Any, take: Any, deliver: Any, database: Database, clock: Any
+) -> None:
+    for key in KEYS:
+        put(key)
+    deliver(clock.now - timedelta(hours=9), kind=kind, files=2)
+    taken = take()
+    assert (taken.changes.appeared, taken.examined.examined, taken.asked) == (3, 2, 0)
+    assert sorted(row[0] for row in seen(database)) == sorted(KEYS)
+    before = seen(database)
+    assert sync().appeared == 0
+    assert seen(database) == before
+
+
+def test_the_picture_is_as_old_as_the_inventory(
+    put: Any, take: Any, deliver: Any, database: Database, clock: Any
+) -> None:
+    put(KEY)
+    moment = clock.now - timedelta(hours=30)
+    deliver(moment)
+    assert take().picture_since == moment
+    with database.transaction() as connection:
+        assert picture_since(connection) == moment
+    assert rows(database, "SELECT source LIKE '%manifest.json' FROM audit.bucket_syncs") == [(True,)]
+
+
+def test_an_older_inventory_undoes_nothing(
+    put: Any, s3: Any, sync: Any, take: Any, deliver: Any, database: Database, bucket: Bucket, clock: Any
+) -> None:
+    for key in KEYS:
+        put(key)
+    sync()
+    moment = clock.now + timedelta(minutes=1)
+    deliver(moment)
+    clock.now += timedelta(minutes=2)
+    put(KEY, b"a later version")
+    s3.delete_object(Bucket=bucket.name, Key=ODD)
+    put("notes/later.txt")
+    with database.transaction() as connection:
+        before = picture_since(connection)
+    assert sync(full=True).changed == 1
+    known = seen(database)
+    with pytest.raises(InvalidInput, match="every key was looked at since"):
+        take()
+    assert seen(database) == known
+    assert before is not None
+
+
+def test_what_an_inventory_lacks_is_asked_for_before_it_counts_as_gone(
+    put: Any, s3: Any, sync: Any, take: Any, deliver: Any, database: Database, bucket: Bucket, clock: Any
+) -> None:
+    for key in KEYS:
+        put(key)
+    sync()
+    s3.delete_object(Bucket=bucket.name, Key=KEY)
+    clock.now += timedelta(minutes=1)
+    deliver(clock.now, leave_out=(ODD,))
+    taken = take()
+    assert (taken.asked, taken.changes.vanished) == (2, 1)
+    assert [row[0] for row in seen(database) if row[5] is not None] == [KEY]
+
+
+def test_the_current_version_of_a_versioned_inventory_counts(
+    put: Any, take: Any, database: Database, bucket: Bucket, clock: Any, tmp_path: Path
+) -> None:
+    put(KEY)
+    (item,) = [item for page in bucket.seen() for item in page]
+    older = row_of(item, version_id="v1", is_latest=False, is_delete_marker=False, size=1)
+    newest = row_of(item, version_id="v2", is_latest=True, is_delete_marker=False)
+    marker = {"key": "notes/gone.txt", "version_id": "v3", "is_latest": True, "is_delete_marker": True}
+    write_inventory(tmp_path / "inventory", bucket.name, [older, newest, marker], clock.now)
+    take()
+    assert rows(database, "SELECT key, size, version_id FROM audit.object_observations") == [(KEY, len(PDF), "v2")]
+
+
+def test_a_report_says_how_old_an_inventory_was(
+    put: Any, take: Any, deliver: Any, database: Database, clock: Any
+) -> None:
+    add_sale(database)
+    put(KEY)
+    deliver(clock.now - timedelta(hours=30))
+    take()
+    notes = notices(run_audit(database, clock=clock))
+    assert any(
+        "files are as inventory/" in note and "The oldest part of the picture is of" in note for note in notes
+    )
+
+
+@pytest.mark.parametrize("what", ["missing", "changed", "manifest", "column", "none"])
+def test_a_delivery_that_is_not_whole_is_told_in_a_sentence(
+    what: str, put: Any, take: Any, deliver: Any, database: Database, clock: Any, tmp_path: Path
+) -> None:
+    put(KEY)
+    expected = {
+        "missing": "which the manifest names, is not in inventory",
+        "changed": "its size or its MD5 differs",
+        "manifest": "not the file that its manifest.checksum was made of",
+        "column": "lacks ETag. Add these fields to its configuration",
+        "none": "There is no manifest.json of an S3 Inventory",
+    }[what]
+    if what == "none":
+        (tmp_path / "inventory").mkdir()
+    else:
+        manifest = deliver(clock.now, without=("e_tag",) if what == "column" else ())
+        (data,) = (tmp_path / "inventory").rglob("*.parquet")
+        if what == "missing":
+            data.unlink()
+        elif what == "changed":
+            data.write_bytes(data.read_bytes()[::-1])
+        elif what == "manifest":
+            manifest.write_text(manifest.read_text() + " ")
+    with pytest.raises(UnreadableFile, match=expected):
+        take()
+    assert rows(database, "SELECT FROM audit.object_observations") == []
+
+
+def test_an_inventory_of_another_bucket_is_refused(
+    take: Any, tmp_path: Path, clock: Any, database: Database
+) -> None:
+    write_inventory(
+        tmp_path / "inventory",
+        "other",
+        [{"key": KEY, "size": 1, "e_tag": "x", "last_modified_date": clock.now}],
+        clock.now,
+    )
+    with pytest.raises(WrongBucket, match="tells of the bucket other"):
+        take()
+
+
+def test_an_inventory_that_lacks_most_objects_is_not_taken_over(
+    put: Any, sync: Any, take: Any, deliver: Any, database: Database, clock: Any
+) -> None:
+    keys = [f"notes/{number}" for number in range(12)]
+    for key in keys:
+        put(key)
+    sync()
+    clock.now += timedelta(minutes=1)
+    deliver(clock.now, leave_out=tuple(keys[1:]))
+    with pytest.raises(MassDisappearance):
+        take()
+    assert rows(database, "SELECT FROM audit.object_observations WHERE gone_at IS NOT NULL") == []
+
+
+def event(key: str, number: int, kind: str, at: datetime, **values: Any) -> dict[str, Any]:
+    return {
+        "key": key,
+        "sequence_number": f"{number:08x}",
+        "record_type": kind,
+        "record_timestamp": at,
+        "is_delete_marker": False,
+        "requester": "111122223333",
+        "source_ip_address": "192.0.2.7",
+        **values,
+    }
+
+
+def test_a_journal_tells_who_wrote_and_deleted_what_from_where(
+    put: Any, s3: Any, sync: Any, take: Any, database: Database, bucket: Bucket, clock: Any, tmp_path: Path
+) -> None:
+    put(KEY)
+    put("notes/other.txt")
+    sync()
+    s3.delete_object(Bucket=bucket.name, Key=KEY)
+    (other,) = [item for page in bucket.seen() for item in page]
+    at = clock.now + timedelta(minutes=1)
+    events = [
+        event("notes/other.txt", 1, "UPDATE_METADATA", clock.now - timedelta(hours=1)),
+        event(KEY, 2, "DELETE", at),
+    ]
+    write_journal(tmp_path / "journal", bucket.name, events)
+    clock.now += timedelta(minutes=2)
+    taken = take("journal")
+    assert (taken.changes.vanished, taken.events, taken.asked, taken.moment) == (1, 1, 0, at)
+    told = "SELECT key, kind, requester, source_address, happened_at FROM audit.object_events"
+    assert rows(database, told) == [(KEY, "DELETE", "111122223333", "192.0.2.7", at)]
+    assert take("journal").events == 0
+    assert other.key == "notes/other.txt"
+
+
+def test_a_journal_that_begins_too_late_does_not_make_the_picture_younger(
+    put: Any, sync: Any, take: Any, database: Database, bucket: Bucket, clock: Any, tmp_path: Path
+) -> None:
+    sync()
+    read_at = clock.now
+    put(KEY)
+    (item,) = [item for page in bucket.seen() for item in page]
+    clock.now += timedelta(minutes=2)
+    values = {"size": item.size, "e_tag": item.etag, "last_modified_date": item.last_modified}
+    write_journal(tmp_path / "journal", bucket.name, [event(KEY, 1, "CREATE", clock.now, **values)])
+    taken = take("journal")
+    assert (taken.changes.appeared, taken.picture_since) == (1, read_at)
+
+
+def test_the_command_takes_a_manifest_over(
+    put: Any, deliver: Any, embedded_environment: dict[str, str], capsys: Any
+) -> None:
+    put(KEY)
+    manifest = deliver(datetime.fromisoformat("2026-03-01T00:00:00+00:00"))
+    assert main(["bucket", "sync", "--inventory", str(manifest), "--json"], embedded_environment) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["appeared"], told["asOf"], told["pictureSince"]) == (1, *["2026-03-01T00:00:00+00:00"] * 2)
+    assert main(["bucket", "sync", "--inventory", "x", "--full"], embedded_environment) == 2
