@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import re
 import signal
 import stat
@@ -153,15 +154,34 @@ def test_values_are_checked_by_name_and_type_before_anything_starts(folder):
     assert checked_parameters(path, {"cpf": "001", "files": []}) == {"cpf": "001", "files": []}
 
 
-def test_a_signal_stops_the_run_with_its_kernel(tmp_path):
-    runs = []
+def test_no_executed_notebook_keeps_a_secret_of_its_environment(folder):
+    secrets = {"DATABASE_URL": "postgresql://ana:gehe%C3%AFm-1@db/x", "AWS_SECRET_ACCESS_KEY": 'geheim"2'}
+    path = write(folder, "import os; [print(os.environ[name]) for name in ('DATABASE_URL', 'AWS_SECRET_ACCESS_KEY')]")
+    run_notebook(path, out=folder / "out.ipynb", environ={**secrets, "MARK": "geheim"})
+    write(folder, "import os; print(os.environ['DATABASE_URL'], 'geheïm-1')", "1 / 0")
+    with pytest.raises(NotebookFailed):
+        run_notebook(path, out=folder / "broken.ipynb", environ=secrets)
+    for name, number in (("out.ipynb", 2), ("broken.failed.ipynb", 3)):
+        kept = nbformat.read(folder / name, 4)
+        assert str(kept).count("(a secret, left out)") == number
+        assert not re.search("gehe(im|ïm|%)", json.dumps([cell.get("outputs") for cell in kept.cells]))
+
+
+def test_a_signal_stops_the_run_with_its_kernel_and_keeps_apart_what_ran(tmp_path):
+    runs, environ = [], os.environ | {"TOOLKIT_JWT_SECRET": "geheim-jwt"}
     for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
         folder = tmp_path / number.name
         folder.mkdir()
-        path = write(folder, "import os, time; open('kernel', 'w').write(str(os.getpid())); time.sleep(600)")
+        asleep = "import os, time; open('kernel', 'w').write(str(os.getpid())); time.sleep(600)"
+        path = write(folder, "import os; print('before', os.environ['TOOLKIT_JWT_SECRET'])", asleep)
         command = [sys.executable, "-m", "toolkit", "run", str(path), "--out", "out.ipynb"]
         runs.append(
-            (folder, number, status, subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True))
+            (
+                folder,
+                number,
+                status,
+                subprocess.Popen(command, cwd=folder, env=environ, stderr=subprocess.PIPE, text=True),
+            )
         )
     for folder, number, status, process in runs:
         kernel = psutil.Process(int(written(folder / "kernel")))
@@ -169,7 +189,9 @@ def test_a_signal_stops_the_run_with_its_kernel(tmp_path):
         _, printed = process.communicate(timeout=PATIENCE)
         assert process.returncode == status
         assert "Traceback" not in printed
-        assert names(folder) == {"job.ipynb", "kernel"}
+        assert names(folder) == {"job.ipynb", "kernel", "out.failed.ipynb"}
+        [_, before, asleep] = nbformat.read(folder / "out.failed.ipynb", 4).cells[-3:]
+        assert (before.outputs[0].text, asleep.outputs) == ("before (a secret, left out)\n", [])
         assert not kernel.is_running()
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import unquote, urlsplit
 
 _SECRET_NAME: Final = re.compile(
     r"(?:^|[_-])(?:passwords?|passwd|senhas?|secrets?|tokens?|jwt|api[_-]?keys?|access[_-]?keys?|private[_-]?keys?)"
@@ -25,3 +27,20 @@ def looks_secret(name: str, value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(looks_secret(name, item) for item in value)
     return bool(_SECRET_NAME.search(name) or (isinstance(value, str) and _SECRET_VALUE.search(value)))
+
+
+_SHORTEST: Final = 6
+"""Characters of a secret; a shorter one stands in many texts by chance."""
+
+
+def secret_values(environ: Mapping[str, str]) -> list[str]:
+    """The secrets among the variables of an environment, and the passwords of their addresses; the longest first."""
+    found = set()
+    for name, value in environ.items():
+        if looks_secret(name, value) and not name.endswith(("_FILE", "_PUBLIC_KEY")):
+            try:
+                password = urlsplit(value).password or ""
+            except ValueError:  # no address
+                password = ""
+            found |= {value, password, unquote(password)}
+    return sorted((secret for secret in found if len(secret) >= _SHORTEST), key=len, reverse=True)

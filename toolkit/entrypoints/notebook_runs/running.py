@@ -1,12 +1,13 @@
 """Run a notebook for a scheduler: to its end, or with nothing under its output's name.
 
 The executed notebook appears under its name only when every cell ran; one that failed stands beside it as
-``<name>.failed.ipynb``, its error texts cut to what cannot quote data.
+``<name>.failed.ipynb``, its error texts cut to what cannot quote data; so does one that a signal stopped.
 """
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any
 
 import nbformat
 
+from toolkit.domain.secret_texts import secret_values
 from toolkit.entrypoints.notebook_results import results_of
 from toolkit.entrypoints.notebook_runs.executing import Watch, execute
 from toolkit.entrypoints.notebook_runs.failures import cut_errors
@@ -67,12 +69,15 @@ def run_notebook(
     try:
         executed = execute(notebook, partial, parameters, watch=watch, environ=environ, progress_bar=progress_bar)
         executed.metadata.papermill["output_path"] = str(out)
-        nbformat.write(executed, partial)
+        _write(executed, partial, environ)
         partial.replace(out)
         failed.unlink(missing_ok=True)
     except NotebookFailed as error:
-        kept = _keep_failed(partial, failed)
+        kept = _keep_failed(partial, failed, environ)
         raise type(error)(f"{notebook.name} {error}{kept}", cell_error=error.cell_error) from None
+    except (SystemExit, KeyboardInterrupt):  # a signal
+        _keep_failed(partial, failed, environ)
+        raise
     finally:
         partial.unlink(missing_ok=True)
     return NotebookRun(out, watch.seconds, results_of(executed))
@@ -117,11 +122,20 @@ def _target(notebook: Path, out: Path | None) -> Path:
     return out
 
 
-def _keep_failed(partial: Path, failed: Path) -> str:
-    if not partial.exists():
+def _keep_failed(partial: Path, failed: Path, environ: Mapping[str, str]) -> str:
+    try:
+        notebook = nbformat.read(partial, as_version=4)
+    except (FileNotFoundError, ValueError):  # nothing ran yet, or a second signal came while it was written
         return ""
-    notebook = nbformat.read(partial, as_version=4)
     cut_errors(notebook)
-    nbformat.write(notebook, partial)
+    _write(notebook, partial, environ)
     partial.replace(failed)
     return f"\nWhat ran until then is in {failed}"
+
+
+def _write(notebook: nbformat.NotebookNode, path: Path, environ: Mapping[str, str]) -> None:
+    """Write an executed notebook without the secrets of the environment, which a cell may have printed."""
+    text = nbformat.writes(notebook)
+    for secret in secret_values(environ):
+        text = text.replace(json.dumps(secret, ensure_ascii=False)[1:-1], "(a secret, left out)")
+    path.write_text(text, encoding="utf-8")
