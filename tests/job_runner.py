@@ -10,14 +10,13 @@ import os
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
-
-import sqlalchemy as sa
 
 from tests.waiting import wait_until
 from toolkit.domain.jobs.definitions import Job, read_jobs
@@ -32,7 +31,8 @@ from toolkit.entrypoints.jobs.notices.notice_settings import NoticeSettings
 from toolkit.entrypoints.jobs.running import JobRun
 from toolkit.entrypoints.jobs.steps import prepare
 from toolkit.entrypoints.jobs.telling import Tell
-from toolkit.operations.jobs.history import recent_runs, steps_of
+from toolkit.errors import DatabaseError, EmbeddedServiceError
+from toolkit.operations.jobs.history import RunRow, recent_runs, run_of_slot, steps_of
 from toolkit.storage.database import Database
 
 SLOT = datetime(2026, 3, 2, 5, 0, tzinfo=UTC)
@@ -79,8 +79,14 @@ class Marks:
                 (self.folder / "holds").touch()
                 wait_until(lambda held=held: not held.exists())  # type: ignore[misc]
         with (self.folder / "effects").open("a") as file:
-            file.write(f"{name}\n")
+            file.write(f"{log.slot} {name}\n")
         return {"marks": 2}
+
+
+def effects(folder: Path, slot: datetime = SLOT) -> list[str]:
+    """The steps that were done for a slot, each as often as it was."""
+    lines = (folder / "effects").read_text().splitlines()
+    return [line.rpartition(" ")[2] for line in lines if line.startswith(f"{slot} ")]
 
 
 def start(
@@ -102,13 +108,15 @@ def start(
     steps = prepare(job, slot, folder, job_folder.final(slot), commands)
     tell = Tell(NoticeSettings.from_environment(environ), ZONE)
     log = log or JobLog(clock, job=job.name, slot=slot)
+    rounds = Rounds({job.name: job}, JobSettings(folder, folder / "out", None), tell, clock, log)
     access = DatabaseAccess(environ)
     lease = timedelta(seconds=8)
     try:
+        with suppress(DatabaseError, EmbeddedServiceError):
+            access.once(rounds.look)
         run = JobRun(job, slot, steps, access, job_folder, commands, environ, clock, log, tell, lease=lease)
         ended = run.start(wait=120)
-        rounds = Rounds({job.name: job}, JobSettings(folder, folder / "out", None), tell, clock, log)
-        if ended.outcome is Outcome.DONE:
+        with suppress(DatabaseError, EmbeddedServiceError):
             access.once(rounds.finish)
         return ended.outcome
     finally:
@@ -120,38 +128,55 @@ _SERVER.set_forkserver_preload(["tests.job_runner"])  # loaded once, so that a s
 _STATUS = {Outcome.DONE: 0, Outcome.FAILED: 1, Outcome.DONE_BEFORE: 10}
 
 
-def start_process(folder: Path, environ: Mapping[str, str], notebook: Path | None = None) -> BaseProcess:
+def start_process(
+    folder: Path, environ: Mapping[str, str], notebook: Path | None = None, slot: datetime = SLOT
+) -> BaseProcess:
     """One start, in a process of its own that works in ``folder``; its exit status tells the outcome."""
-    process = _SERVER.Process(target=_start_and_exit, args=(folder, {**os.environ, **environ}, notebook))
+    arguments = (folder, {**os.environ, **environ}, notebook, slot)
+    process = _SERVER.Process(target=_start_and_exit, args=arguments)
     process.start()
     return process
 
 
-def _start_and_exit(folder: Path, environ: dict[str, str], notebook: Path | None) -> None:
+def _start_and_exit(folder: Path, environ: dict[str, str], notebook: Path | None, slot: datetime) -> None:
     os.chdir(folder)
-    sys.exit(_STATUS[start(folder, environ, job=victim_job(notebook))])
+    with Path("log").open("a") as log:
+        os.dup2(log.fileno(), sys.stderr.fileno())
+    sys.exit(_STATUS[start(folder, environ, job=victim_job(notebook), slot=slot)])
 
 
-def check_done_once(database: Database, folder: Path) -> None:
-    """The history and the folder tell of one run that is done, and of nothing else."""
-    [run] = recent_runs(database)
+def check_done_once(database: Database, folder: Path, slot: datetime = SLOT) -> RunRow:
+    """The history and the folder tell of one run of the slot that is done, and of nothing else."""
+    [run] = (run for run in recent_runs(database, limit=400) if run.slot == slot)
     assert (run.status, run.failure) == (RunStatus.DONE, None)
     assert [step.name for step in steps_of(database, run.id)] == list(STEPS)
+    check_not_half_published(database, folder, slot)
     place = JobFolder(folder / "out", "victim", ZONE)
-    final = place.final(SLOT)
-    assert holds_all(final, run.files)
-    assert {file["name"].partition("/")[0] for file in run.files} == set(STEPS)
-    assert sorted(path.name for path in final.iterdir()) == sorted(STEPS)
     assert not list(place.path.glob(".staged/*"))
-    assert (place.path / "latest").resolve() == final.resolve()
+    assert (place.path / "latest").resolve() == place.final(slot).resolve()
+    return run
 
 
-def holder(database: Database) -> int:
-    """The process that holds the run, as soon as there is one."""
+def check_not_half_published(database: Database, folder: Path, slot: datetime = SLOT) -> None:
+    """Under its final name is nothing of the run, or all that the history says, and that only after it says so."""
+    final = JobFolder(folder / "out", "victim", ZONE).final(slot)
+    if not final.exists():
+        return
+    run = run_of_slot(database, "victim", slot)
+    assert run is not None
+    assert run.status in {RunStatus.PUBLISHING, RunStatus.DONE}
+    assert holds_all(final, run.files)
+    assert {file["name"].partition("/")[0] for file in run.files} == {path.name for path in final.iterdir()}
+    assert {path.name for path in final.iterdir()} == set(STEPS)
 
-    def pid() -> int | None:
-        with database.transaction() as connection:
-            return connection.scalar(sa.text("SELECT (held_by ->> 'pid')::int FROM audit.job_runs"))
 
-    wait_until(pid)
-    return pid() or 0
+def holder(database: Database, slot: datetime = SLOT) -> int:
+    """The process that holds the run, as soon as there is one; 0 where it is done already."""
+    found: list[RunRow | None] = []
+
+    def seen() -> bool:
+        found.append(run_of_slot(database, "victim", slot))
+        return found[-1] is not None and (found[-1].held_by is not None or found[-1].status == RunStatus.DONE)
+
+    wait_until(seen)
+    return int(((found[-1] and found[-1].held_by) or {"pid": 0})["pid"])

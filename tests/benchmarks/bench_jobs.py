@@ -1,7 +1,8 @@
-"""Jobs: starts, kernels and the database killed at random moments; the cost of a job over its work; a year.
+"""Jobs: the cost of a job over its work; a year of nights; starts, kernels and databases killed at random moments.
 
-Two schedulers race for the slot each time, and one of three is killed: the process that runs the job, its kernel,
-or a process of the database server, which then restarts. After each kill there is one run, done, with all files.
+Two schedulers race for each slot, and one of three is killed: the process that runs the job, its kernel, or the
+database server (one of its processes, or all of it). On some nights nobody starts. Each slot must end as one run
+that is done, with every file and nothing half published, or as one that is missed and announced once.
 """
 
 from __future__ import annotations
@@ -12,9 +13,14 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import timedelta
+from itertools import count
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from threading import Lock, Thread
 
 import nbformat
 import psutil
@@ -22,149 +28,280 @@ import sqlalchemy as sa
 from nbclient import NotebookClient
 
 from tests.integration.test_job_retention import nights
-from tests.job_runner import SLOT, STEPS, check_done_once, holder, start, start_process, victim_job
+from tests.job_runner import (
+    SLOT,
+    STEPS,
+    check_done_once,
+    check_not_half_published,
+    effects,
+    holder,
+    start,
+    start_process,
+    victim_job,
+)
+from tests.unit.test_job_notices import Receiver
+from tests.waiting import wait_until
+from toolkit.domain.jobs.outcomes import RunStatus
 from toolkit.entrypoints.jobs.job_log import JobLog
 from toolkit.entrypoints.notebook_runs import run_notebook
 from toolkit.errors import DatabaseError
-from toolkit.operations.jobs.history import recent_runs, steps_of
+from toolkit.operations.jobs.history import recent_runs, run_of_slot, steps_of
 from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database
+from toolkit.storage.job_tables import job_notices
 
 _KILLS = 50
 _NIGHTS = 365
 _KEPT = 30
 _TRIALS = 5
+_LANES = 4
+"""Servers that are killed beside each other, because a night mostly waits."""
+_NOBODY = 0.1
+"""The share of nights on which nobody starts."""
 
 
 def main(scale: float) -> None:
-    """Kill, measure, and let a year pass."""
+    """Measure, let a year pass, and kill."""
+    with ExitStack() as stack:
+        servers = [stack.enter_context(_server()) for _ in range(_LANES)]
+        _overhead(*servers[0])
+        _year(*servers[0], max(_KEPT + 5, round(_NIGHTS * scale)))
+        for kind in ("runner", "kernel", "database"):
+            _kills(kind, max(1, round(_KILLS * scale)), servers)
+
+
+Server = tuple[Path, Database]
+
+
+@contextmanager
+def _server() -> Iterator[Server]:
+    """A home with a PostgreSQL of its own."""
     home = Path(tempfile.mkdtemp(prefix="bench-jobs-", dir="/tmp"))  # open to the account of PostgreSQL
     try:
-        url = embedded.database_url(home)
-        database = Database(url)
+        database = Database(embedded.database_url(home))
         schema.upgrade(database, service_tables=True)
-        bench = _Bench(home, database, {"TOOLKIT_HOME": str(home), "DATABASE_URL": url})
-        bench.overhead()
-        bench.year(max(_KEPT + 5, round(_NIGHTS * scale)))
-        for name, strike in (
-            ("runner", bench.kill_runner),
-            ("kernel", bench.kill_kernel),
-            ("database", bench.kill_server),
-        ):
-            bench.kills(name, strike, max(1, round(_KILLS * scale)))
+        yield home, database
         database.dispose()
     finally:
         embedded.stop(home)
         shutil.rmtree(home)
 
 
-class _Bench:
-    def __init__(self, home: Path, database: Database, environ: dict[str, str]) -> None:
-        self.home, self.database, self.environ = home, database, environ
-        self.random = random.Random(1)
-        self.notebook = home / "two.ipynb"
-        cell = nbformat.v4.new_code_cell("import time\ntime.sleep(0.5)")
-        kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-        nbformat.write(nbformat.v4.new_notebook(cells=[cell], metadata={"kernelspec": kernel}), self.notebook)
-
-    def fresh(self) -> Path:
-        """An empty history and an empty folder."""
-        with self.database.transaction() as connection:
-            connection.exec_driver_sql("DELETE FROM audit.job_steps; DELETE FROM audit.job_runs")
-        return Path(tempfile.mkdtemp(dir=self.home))
-
-    def overhead(self) -> None:
-        """The seconds of a job over the seconds of its steps, and of a notebook run over its kernel's."""
-        quiet = JobLog(lambda: SLOT, stream=io.StringIO())
-        start(self.fresh(), self.environ, seconds=0, log=quiet)  # loads what is loaded once
-        found = []
-        for _ in range(_TRIALS):
-            folder, began = self.fresh(), time.perf_counter()
-            start(folder, self.environ, seconds=0, log=quiet)
-            found.append((time.perf_counter() - began) / len(STEPS))
-        print(f"a step without a notebook: {min(found):.3f} s over its own work (limit 0.5)")
-        over = []
-        for _ in range(_TRIALS):
-            folder, began = self.fresh(), time.perf_counter()
-            NotebookClient(nbformat.read(self.notebook, 4), kernel_name="python3").execute()
-            bare = time.perf_counter() - began
-            began = time.perf_counter()
-            run_notebook(self.notebook, out=folder / "out.ipynb")
-            alone = time.perf_counter() - began
-            began = time.perf_counter()
-            start(folder, self.environ, seconds=0, log=quiet, job=victim_job(self.notebook))
-            over.append((alone - bare, time.perf_counter() - began - bare))
-        run, job = (sorted(each)[len(each) // 2] for each in zip(*over, strict=True))
-        print(f"over its kernel, by nbclient alone: a run {run:.2f} s, a job with it {job:.2f} s (limit 1.5)")
-
-    def year(self, number: int) -> None:
-        """Night after night."""
-        folder, began = self.fresh(), time.perf_counter()
-        nights(folder, self.environ, number, _KEPT)
-        kept = len(list((folder / "out" / "victim").glob("20*")))
-        megabytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
-        with self.database.transaction() as connection:
-            rows = connection.scalar(sa.text("SELECT count(*) FROM audit.job_runs"))
-            size = connection.scalar(sa.text("SELECT pg_total_relation_size('audit.job_runs') / 1e6"))
-        seconds = time.perf_counter() - began
-        print(
-            f"{number} nights in {seconds:.0f} s: {rows} entries ({size:.1f} MB), "
-            f"files of {kept} nights ({megabytes:.1f} MB)"
+def _fresh(home: Path, database: Database) -> Path:
+    """An empty folder, and an empty history."""
+    with database.transaction() as connection:
+        connection.exec_driver_sql(
+            "TRUNCATE audit.job_steps, audit.job_runs, audit.job_schedules, audit.job_notices"
         )
-        assert (rows, kept) == (number, _KEPT)
+    return Path(tempfile.mkdtemp(dir=home))
 
-    def kills(self, name: str, strike: Callable[[int], None], number: int) -> None:
-        """Two starts, one kill, and what came of it."""
-        ended: Counter[str] = Counter()
-        for _ in range(number):
-            folder = self.fresh()
-            notebook = self.notebook if strike == self.kill_kernel else None
-            starts = [start_process(folder, self.environ, notebook) for _ in range(2)]
-            strike(holder(self.database))
-            for process in starts:
-                process.join(300)
-            self._recover()
-            if recent_runs(self.database)[0].status != "done":  # the next scheduled start
-                last = start_process(folder, self.environ, notebook)
-                last.join(300)
-            check_done_once(self.database, folder)
-            [run] = recent_runs(self.database)
-            again = sum(step.tries - 1 for step in steps_of(self.database, run.id))
-            ended[f"{run.starts} starts took it, {again} steps tried again"] += 1
-        print(f"{name} killed {number} times: one run each, done, every file there")
-        for what, count in sorted(ended.items()):
-            print(f"  {count:>3} x {what}")
 
-    def kill_runner(self, pid: int) -> None:
-        """Kill the process that holds the run."""
-        time.sleep(self.random.uniform(0, 0.7))
-        with suppress(psutil.NoSuchProcess):
-            psutil.Process(pid).kill()
+def _notebook(home: Path) -> Path:
+    path = home / "two.ipynb"
+    cell = nbformat.v4.new_code_cell("import time\ntime.sleep(0.5)")
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell], metadata={"kernelspec": kernel}), path)
+    return path
 
-    def kill_kernel(self, pid: int) -> None:
-        """Kill the kernel that the holder started, at some moment of its life."""
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            with suppress(psutil.NoSuchProcess):
-                kernels = [
-                    each for each in psutil.Process(pid).children() if "ipykernel" in " ".join(each.cmdline())
-                ]
-                if kernels:
-                    time.sleep(self.random.uniform(0, 2))
-                    kernels[0].kill()
-                    return
-            time.sleep(0.02)
 
-    def kill_server(self, pid: int) -> None:
-        """Kill a process of the database server: all its sessions end, and it recovers."""
-        time.sleep(self.random.uniform(0, 0.7))
+def _overhead(home: Path, database: Database) -> None:
+    """The seconds of a job over the seconds of its steps, and of a notebook run over its kernel's."""
+    quiet, notebook = JobLog(lambda: SLOT, stream=io.StringIO()), _notebook(home)
+    environ = {"TOOLKIT_HOME": str(home)}
+    slots = (SLOT + timedelta(days=days) for days in count())
+
+    def seconds(work: Callable[[], object]) -> float:
+        began = time.perf_counter()
+        work()
+        return time.perf_counter() - began
+
+    def job(notebook: Path | None = None) -> float:
+        made = victim_job(notebook)
+        return seconds(lambda: start(folder, environ, slot=next(slots), seconds=0, log=quiet, job=made))
+
+    folder = _fresh(home, database)
+    job(notebook)  # loads what is loaded once
+    step = sorted(job() for _ in range(_TRIALS))[_TRIALS // 2] / len(STEPS)
+    print(f"a step without a notebook: {step:.3f} s over its own work (limit 0.5)")
+    runs, jobs = [], []
+    for _ in range(_TRIALS):
+        bare = seconds(lambda: NotebookClient(nbformat.read(notebook, 4), kernel_name="python3").execute())
+        runs.append(seconds(lambda: run_notebook(notebook, out=folder / "out.ipynb")) - bare)
+        jobs.append(job(notebook) - bare)
+    run, with_job = (sorted(each)[_TRIALS // 2] for each in (runs, jobs))
+    print(f"over its kernel, by nbclient alone: a run {run:.2f} s, a job with it {with_job:.2f} s (limit 1.5)")
+    assert step < 0.5
+    assert max(run, with_job) < 1.5
+
+
+def _year(home: Path, database: Database, number: int) -> None:
+    """Night after night."""
+    folder, began = _fresh(home, database), time.perf_counter()
+    nights(folder, {"TOOLKIT_HOME": str(home)}, number, _KEPT)
+    kept = len(list((folder / "out" / "victim").glob("20*")))
+    megabytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+    with database.transaction() as connection:
+        rows = connection.scalar(sa.text("SELECT count(*) FROM audit.job_runs"))
+        size = connection.scalar(sa.text("SELECT pg_total_relation_size('audit.job_runs') / 1e6"))
+    seconds = time.perf_counter() - began
+    print(
+        f"{number} nights in {seconds:.0f} s: {rows} entries ({size:.1f} MB), "
+        f"files of {kept} nights ({megabytes:.1f} MB)"
+    )
+    assert (rows, kept) == (number, _KEPT)
+
+
+def _kills(kind: str, number: int, servers: Sequence[Server]) -> None:
+    """Nights with a kill each, in several lanes, until so many kills hit."""
+    began, left, lock = time.perf_counter(), [number], Lock()
+    totals: Counter[str] = Counter()
+
+    def more() -> bool:
+        with lock:
+            left[0] -= 1
+            return left[0] >= 0
+
+    def lane(seed: int) -> Counter[str]:
+        with Receiver(200) as receiver:
+            Thread(target=receiver.serve_forever, daemon=True).start()
+            nights = _Nights(kind, *servers[seed], receiver, random.Random(f"{kind} {seed}"))
+            while more():
+                nights.kill_once()
+            nights.end()
+            receiver.shutdown()
+            return nights.ended
+
+    with ThreadPoolExecutor(_LANES) as pool:
+        for ended in pool.map(lane, range(min(_LANES, number))):
+            totals += ended
+    print(f"{kind} killed {number} times in {time.perf_counter() - began:.0f} s: nothing half published")
+    for what, times in sorted(totals.items()):
+        print(f"  {times:>3} x {what}")
+
+
+class _Nights:
+    """One night after another on one server, with a webhook for the notices."""
+
+    def __init__(
+        self, kind: str, home: Path, database: Database, receiver: Receiver, chance: random.Random
+    ) -> None:
+        self.kind, self.home, self.database, self.chance = kind, home, database, chance
+        self.folder = _fresh(home, database)
+        self.notebook = _notebook(home) if kind == "kernel" else None
+        self.environ = {
+            "TOOLKIT_HOME": str(home),
+            "TOOLKIT_WEBHOOK_URL": f"http://127.0.0.1:{receiver.server_port}/",
+            "TOOLKIT_WEBHOOK_SECRET": "shared",
+        }
+        self.slot = SLOT
+        self.skipped: list[str] = []
+        self.ended: Counter[str] = Counter()
+        self._undisturbed()  # the job is watched from here on
+
+    def kill_once(self) -> None:
+        """Let nights pass until a kill hit."""
+        hit = False
+        while not hit:
+            self.slot += timedelta(days=1)
+            if self.chance.random() < _NOBODY:
+                self.skipped.append(self.slot.isoformat())
+            else:
+                hit = self._race()
+
+    def end(self) -> None:
+        """One more night, after which every slot must be accounted for, and each missed one announced once."""
+        self.slot += timedelta(days=1)
+        self._undisturbed()
+        runs = recent_runs(self.database, limit=1000)
+        assert len(runs) == (self.slot - SLOT).days + 1
+        missed = sorted(run.slot.isoformat() for run in runs if run.status == RunStatus.MISSED)
+        assert missed == self.skipped
+        assert {run.status for run in runs} <= {RunStatus.MISSED, RunStatus.DONE}
+        with self.database.transaction() as connection:
+            notices = connection.execute(sa.select(job_notices)).all()
+        announced = [slot for notice in notices if notice.kind == "missed" for slot in notice.content["slots"]]
+        assert sorted(announced) == self.skipped
+        assert all(notice.delivered_at for notice in notices)
+        self.ended["slots missed, each announced once"] += len(missed)
+
+    def _undisturbed(self) -> None:
+        self._start().join()
+        check_done_once(self.database, self.folder, self.slot)
+
+    def _start(self) -> BaseProcess:
+        return start_process(self.folder, self.environ, self.notebook, self.slot)
+
+    def _race(self) -> bool:
+        """Two starts, one kill, and further starts until the run is done; whether the kill hit it."""
+        starts = [self._start() for _ in range(2)]
+        hit = self._strike(holder(self.database, self.slot))
+        for process in starts:
+            process.join(300)
+        self._recover()
+        check_not_half_published(self.database, self.folder, self.slot)
+        further = 0
+        while (run := run_of_slot(self.database, "victim", self.slot)) is None or run.status != RunStatus.DONE:
+            further += 1
+            assert further < 5
+            self._start().join(300)
+        run = check_done_once(self.database, self.folder, self.slot)
+        done, marks = Counter(effects(self.folder, self.slot)), set(STEPS)
+        if self.notebook is not None:
+            marks.remove(self.notebook.stem)
+        assert set(done) == marks
+        again = sum(step.tries - 1 for step in steps_of(self.database, run.id))
+        # Only a step that was cut off between its effect and its note is done again.
+        assert done.total() <= len(marks) + run.starts - 1 + again
+        if hit:
+            later = f", {further} of them later" if further else ""
+            self.ended[f"done by {run.starts} starts{later}; {again} steps tried again"] += 1
+        return hit
+
+    def _strike(self, pid: int) -> bool:
+        if self.kind == "kernel":
+            return self._kill_kernel(pid)
+        time.sleep(self.chance.uniform(0, 0.8))
+        if self.kind == "runner":
+            return _kill(pid)
+        if self.chance.random() < 0.5:
+            return _kill(next(each.pid for each in embedded.statuses(self.home) if each.pid))
         with suppress(DatabaseError), self.database.transaction() as connection:
-            backend = connection.scalar(sa.text("SELECT pg_backend_pid()"))
-            psutil.Process(int(backend or 0)).kill()
+            return _kill(connection.scalar(sa.text("SELECT pg_backend_pid()")) or 0)
+        return True
+
+    def _kill_kernel(self, pid: int) -> bool:
+        """Kill the kernel that the holder started, at some moment of its life."""
+        kernels: list[psutil.Process] = []
+
+        def looked() -> bool:
+            kernels.clear()
+            try:
+                children = psutil.Process(pid).children()
+                kernels.extend(each for each in children if "ipykernel" in " ".join(each.cmdline()))
+            except psutil.NoSuchProcess:
+                return True
+            return bool(kernels)
+
+        wait_until(looked)
+        time.sleep(self.chance.uniform(0, 1.5))
+        return _kill(kernels[0].pid) if kernels else False
 
     def _recover(self) -> None:
-        for _ in range(600):
-            with suppress(DatabaseError), self.database.transaction():
-                return
-            time.sleep(0.1)
-        raise AssertionError("The database did not recover")
+        def answers() -> bool:
+            with suppress(DatabaseError):
+                embedded.database_url(self.home)
+                with self.database.transaction():
+                    return True
+            return False
+
+        wait_until(answers, step=0.1)
+
+
+def _kill(pid: int) -> bool:
+    try:
+        process = psutil.Process(pid)
+        alive = process.status() != psutil.STATUS_ZOMBIE
+        process.kill()
+    except psutil.NoSuchProcess:
+        return False
+    return alive

@@ -14,7 +14,7 @@ import nbformat
 import psutil
 import pytest
 
-from tests.job_runner import SLOT, STEPS, ZONE, check_done_once, hold, holder, start_process
+from tests.job_runner import SLOT, STEPS, ZONE, check_done_once, effects, hold, holder, start_process
 from tests.waiting import PATIENCE, wait_until
 from toolkit.domain.jobs.outcomes import FailureCode, RunStatus
 from toolkit.entrypoints.jobs.folders import JobFolder
@@ -39,7 +39,7 @@ def test_of_two_starts_at_once_one_does_the_steps(
 ) -> None:
     starts = [start_process(tmp_path, environ) for _ in range(2)]
     assert sorted(ended(start) or 0 for start in starts) == [0, 10]
-    assert (tmp_path / "effects").read_text().split() == list(STEPS)
+    assert effects(tmp_path) == list(STEPS)
     check_done_once(database, tmp_path)
 
 
@@ -56,8 +56,8 @@ def test_a_start_that_is_killed_is_gone_on_with_by_the_one_that_waits(
     for start in starts:
         assert ended(start) == (-signal.SIGKILL if start.pid == killed else 0)
     check_done_once(database, tmp_path)
-    effects = (tmp_path / "effects").read_text().split()
-    assert len(effects) <= len(STEPS) + 1  # only a step that was cut off before it was noted is done again
+    # Only a step that was cut off before it was noted is done again.
+    assert len(effects(tmp_path)) <= len(STEPS) + 1
 
 
 def test_a_signal_ends_a_run_with_its_code_and_the_next_start_goes_on(
@@ -74,7 +74,7 @@ def test_a_signal_ends_a_run_with_its_code_and_the_next_start_goes_on(
     assert not JobFolder(tmp_path / "out", "victim", ZONE).final(SLOT).exists()
     assert ended(start_process(tmp_path, environ)) == 0
     check_done_once(database, tmp_path)
-    assert (tmp_path / "effects").read_text().split().count("one") == 1
+    assert effects(tmp_path).count("one") == 1
 
 
 def test_a_kernel_does_not_outlive_the_process_that_runs_the_job(

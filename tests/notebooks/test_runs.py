@@ -156,7 +156,9 @@ def test_values_are_checked_by_name_and_type_before_anything_starts(folder):
 
 def test_no_executed_notebook_keeps_a_secret_of_its_environment(folder):
     secrets = {"DATABASE_URL": "postgresql://ana:gehe%C3%AFm-1@db/x", "AWS_SECRET_ACCESS_KEY": 'geheim"2'}
-    path = write(folder, "import os; [print(os.environ[name]) for name in ('DATABASE_URL', 'AWS_SECRET_ACCESS_KEY')]")
+    path = write(
+        folder, "import os; [print(os.environ[name]) for name in ('DATABASE_URL', 'AWS_SECRET_ACCESS_KEY')]"
+    )
     run_notebook(path, out=folder / "out.ipynb", environ={**secrets, "MARK": "geheim"})
     write(folder, "import os; print(os.environ['DATABASE_URL'], 'geheïm-1')", "1 / 0")
     with pytest.raises(NotebookFailed):
