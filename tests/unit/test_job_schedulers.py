@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import re
 import shutil
 import subprocess
@@ -31,23 +30,20 @@ def job(expression: str) -> Job:
     return read_jobs({"jobs": {"nightly": table}}, ZoneInfo(SAO_PAULO))["nightly"]
 
 
-def made(expression: str = "0 2 * * *") -> Installation:
-    place = Path("/opt/a b/toolkit")
-    return Installation({"nightly": job(expression)}, str(place / "bin/toolkit"), place, place, place, SAO_PAULO)
+def made(expression: str = "0 2 * * *", program: str = "/opt/a b/toolkit") -> Installation:
+    settings = {"TOOLKIT_JOBS": "/opt/a b/100%.toml", "TOOLKIT_TIMEZONE": SAO_PAULO}
+    return Installation({"nightly": job(expression)}, program, settings)
 
 
 @needs_systemd
 def test_systemd_takes_the_units(tmp_path: Path) -> None:
-    installation = made()
     program = tmp_path / "tool kit"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    installation = Installation(
-        installation.jobs, str(program), installation.file, installation.home, installation.out, SAO_PAULO
-    )
-    for name, text in SCHEDULERS["systemd"](installation).items():
+    for name, text in SCHEDULERS["systemd"](made(program=str(program))).items():
         (tmp_path / name).write_text(text)
     units = sorted(str(path) for path in tmp_path.glob("toolkit-*"))
+    assert len(units) == 4
     verified = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True)
     assert (verified.returncode, verified.stderr) == (0, "")
 
@@ -92,41 +88,37 @@ def test_what_systemd_cannot_say_is_refused() -> None:
             on_calendar(job(expression))
 
 
-def test_a_crontab_holds_each_job_and_the_look_for_missed_slots() -> None:
-    [text] = SCHEDULERS["cron"](made()).values()
+def test_a_crontab_holds_each_job_and_the_look_for_missed_slots(tmp_path: Path) -> None:
+    program = tmp_path / "tool%kit"
+    program.write_text('#!/bin/sh\necho "$TOOLKIT_JOBS" "$@"\n')
+    program.chmod(0o755)
+    [text] = SCHEDULERS["cron"](made(program=str(program))).values()
     lines = [line for line in text.splitlines() if re.match(r"[0-9*]", line)]
     assert [line.split(" set -a")[0] for line in lines] == ["0 2 * * *", "23 * * * *"]
-    assert "'/opt/a b/toolkit/bin/toolkit' job run nightly --wait 21600" in lines[0]
-    assert f"CRON_TZ={SAO_PAULO}" in text
+    settings = dict(line.split("=", 1) for line in text.splitlines() if re.match(r"[A-Z_]+=", line))
+    assert settings["CRON_TZ"] == settings["TOOLKIT_TIMEZONE"] == SAO_PAULO
+    for line, told in zip(lines, ["job run nightly --wait 21600 --log json", "job missed"], strict=True):
+        command = line.split(" ", 5)[5].replace("\\%", "%")  # as cron reads it
+        ran = subprocess.run(["sh", "-c", command], env=settings, capture_output=True, text=True, check=True)
+        assert ran.stdout == f"/opt/a b/100%.toml {told}\n"
 
 
 def test_a_runner_gets_a_workflow() -> None:
     [text] = SCHEDULERS["github"](made()).values()
     steps = yaml.safe_load(text)["jobs"]["run"]["steps"]
-    assert [step["name"] for step in steps] == ["nightly", "missed"]
-
-
-def test_airflow_gets_a_dag_for_each_job(tmp_path: Path) -> None:
-    [text] = SCHEDULERS["airflow"](made()).values()
-    calls = [
-        each.func.id
-        for each in ast.walk(ast.parse(text))
-        if isinstance(each, ast.Call) and hasattr(each.func, "id")
+    assert [step["run"] for step in steps] == [
+        "toolkit job run nightly --wait 21600 --log json",
+        "toolkit job missed",
     ]
-    assert {"DAG", "BashOperator", "PapermillOperator", "CronTriggerTimetable"} <= set(calls)
-    assert '" --slot {{ (dag_run.logical_date or dag_run.run_after).isoformat() }}"' in text
+
+
+def test_airflow_gets_a_dag_for_each_job() -> None:
+    [text] = SCHEDULERS["airflow"](made()).values()
+    calls = [each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.Call)]
+    dags = [each.keywords[0].value.value for each in calls if getattr(each.func, "id", "") == "DAG"]
+    assert dags == ["toolkit-nightly", "toolkit-missed", "toolkit_notebook"]
+    assert "--slot {{ (dag_run.logical_date or dag_run.run_after).isoformat() }}" in text
     assert 'report-{{ ts_nodash }}.ipynb"' in text
-
-
-@pytest.mark.skipif(importlib.util.find_spec("airflow") is None, reason="Airflow is not installed")
-def test_airflow_takes_the_dags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "airflow"))
-    for name, text in SCHEDULERS["airflow"](made()).items():
-        (tmp_path / name).write_text(text)
-    monkeypatch.setenv("AIRFLOW__CORE__LOAD_EXAMPLES", "False")
-    bag = importlib.import_module("airflow.dag_processing.dagbag").DagBag(dag_folder=str(tmp_path))
-    assert bag.import_errors == {}
-    assert set(bag.dags) == {"toolkit_nightly", "toolkit_notebook"}
 
 
 def test_the_command_prints_or_writes_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,3 +128,7 @@ def test_the_command_prints_or_writes_them(tmp_path: Path, capsys: pytest.Captur
     assert main(["job", "install", "--systemd", "--out", str(tmp_path / "units")], environ) == 0
     assert len(list((tmp_path / "units").glob("toolkit-*.timer"))) == 3
     assert main(["job", "install"], environ) == 2
+    jobs = tmp_path / "jobs.toml"
+    jobs.write_text('[jobs.missed]\nschedule = "0 2 * * *"\nsteps = [{ name = "audit", command = "audit" }]\n')
+    assert main(["job", "install", "--cron"], {**environ, "TOOLKIT_JOBS": str(jobs)}) == 2
+    assert "give the job another one" in capsys.readouterr().err

@@ -34,7 +34,7 @@ _SHORTEST: Final = 6
 
 
 def secret_values(environ: Mapping[str, str]) -> list[str]:
-    """The secrets among the variables of an environment, and the passwords of their addresses; the longest first."""
+    """Return the secrets of an environment, and the passwords of the addresses in it; the longest first."""
     found = set()
     for name, value in environ.items():
         if looks_secret(name, value) and not name.endswith(("_FILE", "_PUBLIC_KEY")):

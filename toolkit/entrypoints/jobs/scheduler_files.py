@@ -19,6 +19,8 @@ from toolkit.settings import Settings
 
 _DAYS: Final = ("Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat")
 _ENVIRONMENT: Final = "/etc/toolkit/environment"
+_MISSED: Final = "missed"
+_HOURLY: Final = "23 * * * *"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,38 +29,66 @@ class Installation:
 
     jobs: Mapping[str, Job]
     program: str
-    file: Path
-    home: Path
-    out: Path
-    zone: str
+    environment: Mapping[str, str]
+    """The settings that the files name; those of the machine's own file win over them."""
 
     @classmethod
     def of(cls, jobs: Mapping[str, Job], job_settings: JobSettings, settings: Settings) -> Installation:
-        """Return the installation that this process belongs to."""
+        """Return the installation that this process belongs to.
+
+        Raises:
+            SettingsError: a job has the name of what looks for missed slots.
+        """
+        if _MISSED in jobs:
+            raise SettingsError(
+                f"job {_MISSED}: the files of a scheduler use this name; give the job another one."
+            )
+        named = {
+            "TOOLKIT_JOBS": job_settings.file,
+            "TOOLKIT_HOME": settings.home,
+            "TOOLKIT_JOBS_OUT": job_settings.out,
+            "TOOLKIT_TIMEZONE": settings.timezone.key,
+        }
         program = Path(sys.executable).with_name("toolkit")
-        return cls(jobs, str(program), job_settings.file, settings.home, job_settings.out, settings.timezone.key)
+        return cls(jobs, str(program), {name: str(value) for name, value in named.items()})
+
+    @property
+    def zone(self) -> str:
+        """The zone of the schedules."""
+        return self.environment["TOOLKIT_TIMEZONE"]
 
     def command(self, job: Job) -> list[str]:
         """Return the command of a slot; of two schedulers the second waits, and takes over if the first dies."""
         wait = str(int(job.timeout.total_seconds()))
-        return [self.program, "job", "run", job.name, "--wait", wait]
+        return [self.program, "job", "run", job.name, "--wait", wait, "--log", "json"]
+
+    @property
+    def missed(self) -> list[str]:
+        """The command that looks for missed slots."""
+        return [self.program, "job", "missed"]
+
+
+def _limit(job: Job) -> int:
+    """Seconds that a start may take: it may wait for another one, and then do the work itself."""
+    return int(job.timeout.total_seconds() * 2 + 300)
+
+
+def _in_shell(command: list[str]) -> str:
+    return f"set -a; [ ! -r {_ENVIRONMENT} ] || . {_ENVIRONMENT}; {shlex.join(command)}"
 
 
 def cron(made: Installation) -> dict[str, str]:
     """Return one crontab."""
     lines = [
-        "# Jobs of the evidence toolkit. The settings are in the file that is read first.",
+        "# Jobs of the evidence toolkit. The settings are in the file that each line reads first.",
         f"# Debian's cron ignores CRON_TZ: set the zone of the machine to {made.zone} there.",
         f"CRON_TZ={made.zone}",
-        f"TOOLKIT_JOBS={made.file}",
+        *(f"{name}={value}" for name, value in made.environment.items()),
         "",
     ]
-    read = f"set -a; [ ! -r {_ENVIRONMENT} ] || . {_ENVIRONMENT};"
-    for job in made.jobs.values():
-        command = f"{read} {shlex.join(made.command(job))} --log json"
-        lines.append(f"{job.schedule.expression} {command.replace('%', chr(92) + '%')}")
-    missed = f"{read} {shlex.join([made.program, 'job', 'missed'])}"
-    lines.append(f"23 * * * * {missed.replace('%', chr(92) + '%')}")
+    commands = [(job.schedule.expression, made.command(job)) for job in made.jobs.values()]
+    for times, command in [*commands, (_HOURLY, made.missed)]:
+        lines.append(f"{times} {_in_shell(command)}".replace("%", "\\%"))
     return {"crontab": "\n".join(lines) + "\n"}
 
 
@@ -68,19 +98,21 @@ def systemd(made: Installation) -> dict[str, str]:
     for job in made.jobs.values():
         name = f"toolkit-{job.name}"
         about = job.about or f"Job {job.name} of the evidence toolkit"
-        files[f"{name}.service"] = _service(made, about, made.command(job), job.timeout.total_seconds() * 2 + 300)
+        files[f"{name}.service"] = _service(made, about, made.command(job), _limit(job))
         # Persistent: a slot that came while the machine was off is started when it is on again; the toolkit
         # decides whether that is still within its window.
         files[f"{name}.timer"] = _timer(about, on_calendar(job), persistent=True)
     about = "Look for jobs of the evidence toolkit that were not started"
-    files["toolkit-missed.service"] = _service(
-        made, about, [made.program, "job", "missed"], 600, extra="SuccessExitStatus=3\n"
-    )
-    files["toolkit-missed.timer"] = _timer(about, ["*-*-* *:23:00"], persistent=False)
+    service = _service(made, about, made.missed, 600, extra="SuccessExitStatus=3\n")
+    files[f"toolkit-{_MISSED}.service"] = service
+    files[f"toolkit-{_MISSED}.timer"] = _timer(about, ["*-*-* *:23:00"], persistent=False)
     return files
 
 
-def _service(made: Installation, about: str, command: list[str], seconds: float, extra: str = "") -> str:
+def _service(made: Installation, about: str, command: list[str], seconds: int, extra: str = "") -> str:
+    settings = "\n".join(
+        f"Environment={_unit_text(f'{name}={value}')}" for name, value in made.environment.items()
+    )
     return f"""\
 [Unit]
 Description={about.replace("%", "%%")}
@@ -90,10 +122,9 @@ After=network-online.target
 [Service]
 Type=oneshot
 EnvironmentFile=-{_ENVIRONMENT}
-Environment={_unit_text(f"TOOLKIT_JOBS={made.file}")} {_unit_text(f"TOOLKIT_HOME={made.home}")}
-Environment=TOOLKIT_TIMEZONE={made.zone}
+{settings}
 ExecStart={" ".join(_unit_text(word) for word in command)}
-TimeoutStartSec={seconds:.0f}
+TimeoutStartSec={seconds}
 TimeoutStopSec=90
 KillMode=mixed
 {extra}"""
@@ -151,29 +182,16 @@ def _numbers(numbers: Iterable[int], all_of_them: int) -> str:
 
 def airflow(made: Installation) -> dict[str, str]:
     """Return a DAG for each job: Airflow schedules, the toolkit sees to it that a slot is done once."""
-    dags = "".join(
-        f"""
-with DAG(
-    dag_id="toolkit_{job.name.replace("-", "_")}",
-    description={job.about!r},
-    schedule=CronTriggerTimetable({job.schedule.expression!r}, timezone={made.zone!r}),
-    start_date=pendulum.datetime(2026, 1, 1, tz={made.zone!r}),
-    catchup=False,
-    max_active_runs=1,
-):
-    BashOperator(
-        task_id="run",
-        # A trigger timetable runs at the logical date, which is the slot.
-        bash_command={shlex.join(made.command(job))!r}
-        " --slot {{{{ (dag_run.logical_date or dag_run.run_after).isoformat() }}}}",
-        env={{"TOOLKIT_JOBS": {str(made.file)!r}, "TOOLKIT_TIMEZONE": {made.zone!r}}},
-        append_env=True,
-        retries=2,
-        execution_timeout=timedelta(seconds={int(job.timeout.total_seconds() * 2 + 300)}),
-    )
-"""
+    # A trigger timetable runs at the logical date, which is the slot.
+    slot = " --slot {{ (dag_run.logical_date or dag_run.run_after).isoformat() }}"
+    dags = [
+        _dag(
+            made, job.name, job.about, job.schedule.expression, _in_shell(made.command(job)) + slot, 2, _limit(job)
+        )
         for job in made.jobs.values()
-    )
+    ]
+    about = "Look for jobs that were not started; the task fails where there are some."
+    dags.append(_dag(made, _MISSED, about, _HOURLY, _in_shell(made.missed), 0, 600))
     return {
         "toolkit_jobs.py": f'''"""Jobs of the evidence toolkit, and a notebook of it run by papermill alone."""
 
@@ -184,8 +202,9 @@ from airflow import DAG
 from airflow.providers.papermill.operators.papermill import PapermillOperator
 from airflow.providers.standard.operators.bash import BashOperator
 from airflow.timetables.trigger import CronTriggerTimetable
-{dags}
 
+SETTINGS = {made.environment!r}
+{"".join(dags)}
 with DAG(
     dag_id="toolkit_notebook",
     description="One notebook by papermill, for a look; `toolkit notebooks copy DIR` hands it out.",
@@ -202,13 +221,34 @@ with DAG(
     }
 
 
+def _dag(made: Installation, name: str, about: str, times: str, command: str, retries: int, seconds: int) -> str:
+    return f"""
+with DAG(
+    dag_id="toolkit-{name}",
+    description={about!r},
+    schedule=CronTriggerTimetable({times!r}, timezone={made.zone!r}),
+    start_date=pendulum.datetime(2026, 1, 1, tz={made.zone!r}),
+    catchup=False,
+    max_active_runs=1,
+):
+    BashOperator(
+        task_id="run",
+        bash_command={command!r},
+        env=SETTINGS,
+        append_env=True,
+        retries={retries},
+        execution_timeout=timedelta(seconds={seconds}),
+    )
+"""
+
+
 def github(made: Installation) -> dict[str, str]:
     """Return a workflow; such runners know UTC only, so it starts often and the toolkit decides what is due."""
     steps = "".join(
         f"""\
       - name: {job.name}
         if: ${{{{ !cancelled() }}}}
-        run: toolkit job run {job.name} --wait {int(job.timeout.total_seconds())} --log json
+        run: {shlex.join(["toolkit", *made.command(job)[1:]])}
 """
         for job in made.jobs.values()
     )
