@@ -20,6 +20,7 @@
     │   └── ServiceUnavailable    it does not answer; trying again later may help
     ├── DatabaseError             the database refused or failed
     │   ├── DatabaseUnavailable   nobody answers at the address; trying again later may help
+    │   ├── WrongService          the toolkit's data in it are about another service's tables
     │   ├── SchemaMismatch        the schema is older or newer than this version, or not ours
     │   └── WriteRefused          the service's tables cannot be written as the mapping describes them
     ├── MassDisappearance         most of the objects, sales or records are gone at once; nothing was written
@@ -153,6 +154,10 @@ class DatabaseError(ToolkitError):
 
 class DatabaseUnavailable(DatabaseError):
     """The database does not answer."""
+
+
+class WrongService(DatabaseError):
+    """The toolkit's data in this database are about another service's tables."""
 
 
 class SchemaMismatch(DatabaseError):

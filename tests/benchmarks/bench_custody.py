@@ -31,7 +31,7 @@ from tests import gateway
 from toolkit.domain.evidence import object_key
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.observe.bucket_sync.listing import listed_pages
-from toolkit.operations.observe.bucket_sync.scope import Scope, address
+from toolkit.operations.observe.bucket_sync.scope import Scope
 from toolkit.operations.upload import upload_files
 from toolkit.settings import Settings
 from toolkit.storage import embedded, schema
@@ -239,7 +239,7 @@ def _know_older(database: Database, bucket: Bucket, older: int) -> None:
                 (started_at, finished_at, bucket, full_listing, listed, appeared, vanished)
             VALUES (%(then)s, %(then)s, %(bucket)s, true, 0, 0, 0)
             """,
-            {"then": _NOW - timedelta(days=1), "bucket": address(bucket)},
+            {"then": _NOW - timedelta(days=1), "bucket": bucket.address},
         )
     with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(sa.text("VACUUM ANALYZE audit.object_observations, audit.content_checks"))

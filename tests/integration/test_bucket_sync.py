@@ -21,7 +21,8 @@ from toolkit.domain.evidence import EvidenceType
 from toolkit.entrypoints.cli import main
 from toolkit.errors import BucketUnavailable, MassDisappearance, WrongBucket
 from toolkit.operations.judge.audit import run_audit
-from toolkit.operations.observe.bucket_sync import Synced, adopt_bucket, picture_since, scope, sync_bucket
+from toolkit.operations.observe.belonging import adopt_bucket
+from toolkit.operations.observe.bucket_sync import Synced, picture_since, scope, sync_bucket
 from toolkit.operations.observe.disappearance import Tolerance
 from toolkit.storage import listing
 from toolkit.storage.bucket import Area, Bucket

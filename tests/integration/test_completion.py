@@ -151,7 +151,7 @@ class Interrupted:
 
     def __init__(self, bucket: Bucket, meanwhile: Callable[[], object]) -> None:
         self._bucket, self._meanwhile = bucket, [meanwhile]
-        self.name, self.endpoint = bucket.name, bucket.endpoint
+        self.address = bucket.address
 
     def head(self, key: str) -> Any:
         while self._meanwhile:

@@ -110,6 +110,21 @@ def test_the_operator_may_write_every_table_of_the_toolkit(cluster: Cluster, gra
     assert cluster.value(granted, without) is None
 
 
+def test_a_reader_without_temporary_tables_asks_about_the_past(
+    cluster: Cluster, granted: str, bucket_environment: dict[str, str], tmp_path: Path
+) -> None:
+    night = environment(cluster, granted, "night", bucket_environment, tmp_path)
+    assert main(["-q", "audit"], night) == 3
+    moment = datetime.now(UTC).isoformat()
+    cluster.execute(granted, f"REVOKE TEMPORARY ON DATABASE {granted} FROM PUBLIC")
+    reader = environment(cluster, granted, "reader", bucket_environment, tmp_path)
+    for environ, folder in ((night, "night"), (reader, "reader")):
+        out = str(tmp_path / folder)
+        assert main(["-q", "report", "--as-of", moment, "--out", out, "--format", "csv"], environ) == 0
+    reports = {(tmp_path / folder / "missing-evidence.csv").read_bytes() for folder in ("night", "reader")}
+    assert len(reports) == 1
+
+
 def test_the_owner_needs_no_more_once_the_schema_is_there(cluster: Cluster, granted: str) -> None:
     cluster.execute(granted, f"REVOKE CREATE ON DATABASE {granted} FROM toolkit_owner")
     owner = Database(cluster.url(granted, "toolkit_owner"))

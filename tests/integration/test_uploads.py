@@ -364,21 +364,39 @@ def test_files_go_to_the_host_of_the_bucket_or_to_one_that_somebody_allows(
     assert keys(bucket) == {line["fields"]["key"]}
 
 
+_OWN = {"EVIDENCE_BUCKET": "b", "AWS_ENDPOINT_URL": "https://s3.example:8443"}
+
+
 @pytest.mark.parametrize(
-    ("settings", "host", "allowed"),
+    ("settings", "url", "allowed"),
     [
-        ({}, "127.0.0.1", True),
-        ({}, "files.example", False),
-        ({"EVIDENCE_BUCKET": "b"}, "b.s3.sa-east-1.amazonaws.com", True),
-        ({"EVIDENCE_BUCKET": "b"}, "amazonaws.com.example", False),
-        ({"EVIDENCE_BUCKET": "b"}, "127.0.0.1", False),
-        ({"EVIDENCE_BUCKET": "b", "AWS_ENDPOINT_URL": "https://s3.example:8443"}, "S3.example", True),
-        ({"EVIDENCE_BUCKET": "b", "AWS_ENDPOINT_URL": "https://s3.example:8443"}, "b.s3.example", True),
-        ({"EVIDENCE_BUCKET": "b", "AWS_ENDPOINT_URL": "https://s3.example:8443"}, "a.s3.example", False),
+        ({}, "http://127.0.0.1:9000/evidence", True),
+        ({}, "https://files.example/evidence", False),
+        ({"EVIDENCE_BUCKET": "b"}, "https://b.s3.sa-east-1.amazonaws.com/", True),
+        ({"EVIDENCE_BUCKET": "b"}, "https://b.s3.amazonaws.com", True),
+        ({"EVIDENCE_BUCKET": "b"}, "https://s3.sa-east-1.amazonaws.com:443/b", True),
+        ({"EVIDENCE_BUCKET": "b"}, "http://b.s3.sa-east-1.amazonaws.com/", False),
+        ({"EVIDENCE_BUCKET": "b"}, "https://a.s3.amazonaws.com/", False),
+        ({"EVIDENCE_BUCKET": "b"}, "https://b.a.s3.amazonaws.com/", False),
+        ({"EVIDENCE_BUCKET": "b"}, "https://b.s3.sa-east-1.s3.amazonaws.com/", False),
+        ({"EVIDENCE_BUCKET": "b"}, "https://s3.amazonaws.com/b2", False),
+        ({"EVIDENCE_BUCKET": "b"}, "https://b.ec2.amazonaws.com/", False),
+        ({"EVIDENCE_BUCKET": "b"}, "https://amazonaws.com.example/b", False),
+        ({"EVIDENCE_BUCKET": "b"}, "http://127.0.0.1/b", False),
+        (_OWN, "https://S3.example:8443/b", True),
+        (_OWN, "https://b.s3.example:8443/", True),
+        (_OWN, "https://u:p@s3.example:8443/b", True),
+        (_OWN, "https://s3.example/b", False),
+        (_OWN, "http://s3.example:8443/b", False),
+        (_OWN, "https://s3.example:8443/a", False),
+        (_OWN, "https://s3.example:8443@files.example/b", False),
+        (_OWN, "https://a.s3.example:8443/b", False),
     ],
 )
-def test_the_hosts_of_a_bucket(settings: dict[str, str], host: str, allowed: bool) -> None:
-    assert Destinations.of(Settings.from_environment(settings)).allow(host) is allowed
+def test_files_go_to_the_bucket_that_is_set_and_to_no_other_of_the_same_server(
+    settings: dict[str, str], url: str, allowed: bool
+) -> None:
+    assert Destinations.of(Settings.from_environment(settings)).allow(url) is allowed
 
 
 def test_without_an_evidence_type_only_documents_and_recordings_are_sent(

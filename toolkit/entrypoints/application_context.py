@@ -12,6 +12,7 @@ from toolkit.domain.clock import Clock, wall_clock
 from toolkit.domain.log_keys import LogKeys
 from toolkit.entrypoints.log_keys import log_keys
 from toolkit.errors import ToolkitError
+from toolkit.operations.observe.belonging import check_service
 from toolkit.settings import Settings
 from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database
@@ -42,7 +43,18 @@ class ApplicationContext:
 
     @cached_property
     def database(self) -> Database:
-        """The database, with a schema that fits this toolkit."""
+        """The database, with a schema that fits this toolkit, of the service that its data are about.
+
+        Raises:
+            WrongService: they are about another one.
+        """
+        with self.any_service.transaction() as connection:
+            check_service(connection, mapped=self.any_service.mapped)
+        return self.any_service
+
+    @cached_property
+    def any_service(self) -> Database:
+        """The same, whatever service it belongs to: to look at, and to confirm that it moved."""
         shared = self.settings.database_url
         url = embedded.database_url(self.settings.home) if shared is None else shared
         described = self.service_map
@@ -98,8 +110,8 @@ class ApplicationContext:
 
     def close(self) -> None:
         """Close what was opened; embedded services keep running for the others."""
-        if "database" in self.__dict__:
-            self.database.dispose()
+        if (database := self.__dict__.get("any_service")) is not None:
+            database.dispose()
         if (replica := self.__dict__.get("replica")) is not None:
             replica.dispose()
         if any(self.credentials_folder.glob("*.jsonl")):

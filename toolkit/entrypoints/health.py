@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
 from toolkit.errors import (
@@ -15,7 +16,10 @@ from toolkit.errors import (
     NotInstalled,
     SchemaMismatch,
     SettingsError,
+    WrongService,
 )
+from toolkit.operations.observe.belonging import check_service
+from toolkit.operations.prove.custody_log import newest_epoch
 from toolkit.settings import Settings
 from toolkit.storage import embedded, schema
 from toolkit.storage.bucket import Bucket
@@ -49,6 +53,9 @@ class ServiceHealth:
     """The version of the toolkit's schema in the database, where there is one."""
     newest_schema: str | None = None
     """The version that this toolkit needs; ``None`` for a bucket."""
+    epoch: int | None = None
+    """The epoch of the custody log in the database; above 1 it was restored in another cluster."""
+    epoch_since: datetime | None = None
 
 
 def service_health(settings: Settings) -> Sequence[ServiceHealth]:
@@ -101,11 +108,11 @@ def _embedded_database(status: ServiceStatus, settings: Settings) -> ServiceHeal
     health = replace(_embedded("database", status, settings.home), newest_schema=schema.newest_revision())
     if status.url is None:
         return health
-    return _asked(health, Database(status.url, embedded=True), settings)
+    return _asked(health, Database(status.url, embedded=True, mapped=settings.service_map is not None), settings)
 
 
 def _shared_database(url: str, settings: Settings) -> ServiceHealth:
-    database = Database(url)
+    database = Database(url, mapped=settings.service_map is not None)
     health = ServiceHealth(
         service="database",
         embedded=False,
@@ -125,7 +132,11 @@ def _asked(health: ServiceHealth, database: Database, settings: Settings) -> Ser
             found = schema.revision(connection)
             server = connection.dialect.server_version_info or ()
         schema.check(database, None if settings.service_map is None else load_map(settings.service_map))
-    except (SchemaMismatch, SettingsError) as error:
+        with database.transaction() as connection:
+            epoch = newest_epoch(connection)
+            health = replace(health, epoch=epoch.number, epoch_since=epoch.opened_at)
+            check_service(connection, mapped=database.mapped)
+    except (SchemaMismatch, SettingsError, WrongService) as error:
         health = replace(health, problem=str(error))
     except DatabaseError as error:
         return replace(health, answers=False, problem=str(error))

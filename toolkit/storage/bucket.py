@@ -101,6 +101,11 @@ class Bucket:
         name = embedded_services.bucket_access(settings.home).bucket
         return cls(name, access_settings(settings), embedded=True, area=area, clock=clock)
 
+    @property
+    def address(self) -> str:
+        """The bucket as it is told apart from others of the same name."""
+        return f"{self.name} ({self.endpoint})"
+
     def presign_post(self, key: str, *, max_bytes: int, expires_at: datetime) -> UploadForm:
         """Return a form that uploads one file of 1 to ``max_bytes`` bytes to ``key``, and nothing else.
 

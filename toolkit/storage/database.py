@@ -116,8 +116,14 @@ def raw(connection: Connection) -> psycopg.Connection[tuple[object, ...]]:
 
 
 def writes_nothing(connection: Connection) -> bool:
-    """Tell whether the session is read-only, as on a replica."""
-    return bool(connection.scalar(sa.text("SHOW transaction_read_only")) == "on")
+    """Tell whether the session may only read: on a replica, or as a role that may not move the clock."""
+    return bool(connection.scalar(sa.text(_WRITES_NOTHING)))
+
+
+_WRITES_NOTHING: Final = """
+    SELECT current_setting('transaction_read_only')::boolean
+        OR NOT has_table_privilege('audit.observation_clock', 'UPDATE')
+"""
 
 
 class _OwnTablesCursor(psycopg.Cursor[Any]):

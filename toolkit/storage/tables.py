@@ -312,6 +312,18 @@ adopted_buckets = Table(
 )
 """The bucket that this database belongs to is the last one here."""
 
+adopted_services = Table(
+    "adopted_services",
+    toolkit,
+    Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True),
+    Column("cluster", sa.BigInteger),
+    Column("database", sa.BigInteger, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("relations", JSONB, nullable=False),
+    Column("adopted_at", _moment, nullable=False),
+)
+"""The service that this database belongs to is the last one here; see ``toolkit.storage.service_identity``."""
+
 observation_clock = Table(
     "observation_clock",
     toolkit,
@@ -450,6 +462,7 @@ APPEND_ONLY: Final = (
     bucket_syncs,
     object_events,
     adopted_buckets,
+    adopted_services,
     audit_runs,
     evidence_openings,
     waivers,

@@ -7,7 +7,8 @@ import click
 from toolkit.entrypoints.auditing import sync_now, take_over_delivered
 from toolkit.entrypoints.cli.audit_options import confirm_disappearance
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, counted, note, pass_context, print_json
-from toolkit.operations.observe.bucket_sync import Synced, adopt_bucket
+from toolkit.operations.observe.belonging import adopt_bucket
+from toolkit.operations.observe.bucket_sync import Synced
 from toolkit.operations.observe.delivered import TakenOver
 from toolkit.operations.verify.contents import verify_contents
 

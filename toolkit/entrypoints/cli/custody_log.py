@@ -17,6 +17,7 @@ from toolkit.entrypoints.cli.context import (
     show,
 )
 from toolkit.operations.prove.custody_log import export_log, verify_live, verify_log
+from toolkit.reports.times import iso
 
 
 @click.command()
@@ -58,16 +59,16 @@ def verify_custody_log(path: Path, kept_seal: str | None) -> int:
         show(f"changed     {path}: {found.misfit}")
         return NEEDS_ATTENTION
     show(f"as sealed   {path}: {found.events} events under {found.seals} seals")
-    if found.newest is not None:
-        show(f"newest seal {found.newest}")
+    show(f"newest seal {found.newest}")
     if kept_seal is None:
-        note("toolkit: without --seal, a log that was forged as a whole or cut off at a seal looks the same")
+        show("not known   whether it was cut off at a seal or forged as a whole: compare a kept seal, --seal HASH")
+        return NEEDS_ATTENTION
     return DONE
 
 
-def verify_tables(ctx: Context) -> int:
+def verify_tables(ctx: Context, kept_seal: str | None) -> int:
     """Compare the tables with the log in the same database, and name each difference."""
-    found = verify_live(ctx.application.database, ctx.application.log_keys)
+    found = verify_live(ctx.application.any_service, ctx.application.log_keys, kept_seal)
     for difference in found.differences:
         show(f"{difference.what:<11} {difference.id}: {difference.how}")
     if found.seals == 0:
@@ -75,5 +76,9 @@ def verify_tables(ctx: Context) -> int:
         return NEEDS_ATTENTION
     if not found.differences:
         show(f"as sealed   the tables hold what {found.events} events under {found.seals} seals tell of")
-    note("toolkit: the log cannot tell whether it was cut at a seal; compare a seal that was kept elsewhere")
+    since = iso(found.epoch.opened_at, ctx.settings.timezone)
+    if found.epoch.number > 1:
+        show(f"epoch       {found.epoch.number}, since {since}: the database was restored from another cluster")
+    if kept_seal is None:
+        note("toolkit: it is not known whether the log was cut off at a seal; compare a kept seal: --seal HASH")
     return NEEDS_ATTENTION if found.differences else DONE

@@ -21,6 +21,7 @@ from toolkit.entrypoints.cli.context import (
 )
 from toolkit.entrypoints.cli.grants import grants_command
 from toolkit.errors import BucketError, InvalidInput
+from toolkit.operations.observe.belonging import adopt_service
 from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database
 from toolkit.storage.service_map.draft import draft_map
@@ -142,6 +143,28 @@ def check(ctx: Context, as_json: bool) -> int:
         for text in proof.notes:
             note(f"note: {text}")
     return NEEDS_ATTENTION if proof.deviations else DONE
+
+
+@db.command(short_help="Let the toolkit's data belong to the service that is set now.")
+@pass_context
+def adopt(ctx: Context) -> int:
+    """Let the toolkit's data belong to the service that is set now, because it has moved.
+
+    \b
+    What the toolkit keeps is about one service: a cluster of PostgreSQL, a database in it, and
+    the tables that sales and evidence records are read from. After a restore in another place,
+    or with a mapping to other tables, every command refuses to write until this confirms it.
+    The custody log tells of the change; after a restore it goes on in a new epoch.
+
+    \b
+    Example:
+      toolkit status
+      toolkit db adopt
+    """
+    former, now = adopt_service(ctx.application.any_service, ctx.application.clock)
+    before = "" if former in (None, now) else f"; before, to {former}"
+    show(f"the toolkit's data belong to {now}{before}")
+    return DONE
 
 
 db.add_command(grants_command)

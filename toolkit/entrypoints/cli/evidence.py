@@ -21,6 +21,7 @@ from toolkit.entrypoints.cli.context import (
 from toolkit.entrypoints.cli.custody_log import log
 from toolkit.entrypoints.cli.evidence_checks import findings, verify
 from toolkit.entrypoints.cli.evidence_records import link, list_records, withdraw
+from toolkit.operations.observe.belonging import check_bucket
 from toolkit.operations.request import UploadLimits
 from toolkit.operations.upload import Destinations, FailedUpload, Renewal, upload_files
 from toolkit.operations.upload.sending import CONCURRENCY
@@ -85,9 +86,10 @@ def upload(
     Each file is checked first: it exists, its size is within the form's range, and by its
     bytes it is of the kind that its evidenceType demands. One that fails does not stop the
     others. What was sent is noted in CREDENTIALS.done, so the same command goes on after an
-    interruption. Neither the database nor the bucket's own credentials are needed, except
-    for --renew. Files go to the bucket that EVIDENCE_BUCKET and AWS_ENDPOINT_URL name (to this
-    machine where they name none), and to no other host unless --allow-host names it.
+    interruption. The bucket's own credentials are needed for --renew only. Files go to the
+    bucket that EVIDENCE_BUCKET and AWS_ENDPOINT_URL name (to this machine where they name
+    none), and to no other unless --allow-host names its host. Where DATABASE_URL is set, that
+    bucket must be the one that the database belongs to; without it no database is needed.
 
     \b
     Example:
@@ -97,6 +99,9 @@ def upload(
 
     Exit status 3: some files were not uploaded; each is named with the reason.
     """
+    if ctx.settings.database_url is not None and not allowed_hosts:
+        with ctx.application.database.transaction() as connection:
+            check_bucket(connection, ctx.application.bucket)
     renewal = _renewal(ctx) if renew else None
     uploaded = upload_files(
         credentials,

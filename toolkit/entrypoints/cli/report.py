@@ -146,7 +146,8 @@ def verify(ctx: Context, folder: Path | None, live: bool, seal: str | None) -> i
 
     \b
     Of a custody log (toolkit evidence log) the chain of hashes is followed, and the first
-    line that does not fit is named.
+    line that does not fit is named. Without --seal it cannot be known whether the log was
+    cut off at a seal or forged as a whole; the command says so and ends with 3.
 
     \b
     With --live the records, contents, withdrawals and completions in the database are
@@ -156,14 +157,14 @@ def verify(ctx: Context, folder: Path | None, live: bool, seal: str | None) -> i
     Examples:
       toolkit verify reports
       toolkit verify custody.jsonl --seal HASH
-      toolkit verify --live
+      toolkit verify --live --seal HASH
 
     Exit status 3: something is not as it was written. 1: there is no report in DIR.
     """
     if (folder is None) is not live:
         raise click.UsageError("Name a report or a log, or compare the database: --live")
     if folder is None:
-        return verify_tables(ctx)
+        return verify_tables(ctx, seal)
     if folder.is_file():
         return verify_custody_log(folder, seal)
     found = verify_files(folder)

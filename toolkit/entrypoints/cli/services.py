@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import click
 
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context, print_json
 from toolkit.entrypoints.health import ServiceHealth, service_health
+from toolkit.reports.times import iso
 from toolkit.storage import embedded
 
 _INDENT = 10
@@ -76,7 +78,7 @@ def _show(ctx: Context, found: Sequence[ServiceHealth]) -> None:
     _line("home", str(ctx.settings.home))
     for health in found:
         _line(health.service, _summary(health))
-        for label, value in _details(health):
+        for label, value in _details(health, ctx.settings.timezone):
             _line("", f"{label:<8}{value}")
 
 
@@ -99,7 +101,7 @@ def _state(health: ServiceHealth) -> str:
     return f"process {health.pid}, {answer}"
 
 
-def _details(health: ServiceHealth) -> list[tuple[str, str]]:
+def _details(health: ServiceHealth, zone: ZoneInfo) -> list[tuple[str, str]]:
     details = [("at", health.address)] if health.address else []
     if health.data is not None and health.data_bytes:
         details.append(("data", f"{health.data} ({_size(health.data_bytes)})"))
@@ -108,6 +110,9 @@ def _details(health: ServiceHealth) -> list[tuple[str, str]]:
     if health.schema is not None:
         fits = "the newest" if health.schema == health.newest_schema else f"needed: {health.newest_schema}"
         details.append(("schema", f"{health.schema} ({fits})"))
+    if health.epoch_since is not None:
+        restored = f", since {iso(health.epoch_since, zone)}: restored from another cluster"
+        details.append(("epoch", f"{health.epoch}{restored if health.epoch != 1 else ''}"))
     if health.problem is not None:
         details.append(("problem", health.problem))
     return details
@@ -122,5 +127,5 @@ def _size(count: float) -> str:
 
 
 def _as_json(health: ServiceHealth) -> dict[str, Any]:
-    names = {"data_bytes": "dataBytes", "newest_schema": "newestSchema"}
+    names = {"data_bytes": "dataBytes", "newest_schema": "newestSchema", "epoch_since": "epochSince"}
     return {names.get(name, name): value for name, value in asdict(health).items() if name != "service"}

@@ -24,7 +24,14 @@ from toolkit.entrypoints.http_api.quotas import SharedQuotas
 from toolkit.entrypoints.http_api.revocations import Revocations
 from toolkit.entrypoints.http_api.workers import Busy, Workers
 from toolkit.entrypoints.tokens import TokenChecks
-from toolkit.errors import BucketUnavailable, DatabaseUnavailable, InvalidFields, SaleNotFound, TooManyForms
+from toolkit.errors import (
+    BucketUnavailable,
+    DatabaseUnavailable,
+    InvalidFields,
+    SaleNotFound,
+    TooManyForms,
+    WrongBucket,
+)
 
 THREADS: Final = 8
 """Operations at the same time, each with a connection of the database pool."""
@@ -98,6 +105,7 @@ _HANDLERS: Final[dict[Any, Handler]] = {
     TooManyForms: _too_many_forms,
     DatabaseUnavailable: _unavailable,
     BucketUnavailable: _unavailable,
+    WrongBucket: _unavailable,
     Busy: _unavailable,
     HTTPException: _refused,
 }

@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Final, Generic, TypeVar
 
 from toolkit.entrypoints.application_context import ApplicationContext
-from toolkit.errors import BucketUnavailable, DatabaseUnavailable, SchemaMismatch, ToolkitError
+from toolkit.errors import BucketUnavailable, DatabaseError, DatabaseUnavailable, SchemaMismatch, ToolkitError
+from toolkit.operations.observe.belonging import check_bucket, check_service
 from toolkit.storage import embedded, schema
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
@@ -40,7 +42,7 @@ class Backend:
         """Open both, and return the errors of those that do not answer.
 
         Raises:
-            ToolkitError: waiting would not help, such as a schema of another version.
+            ToolkitError: waiting would not help, such as a schema of another version or a wrong bucket.
         """
         away: list[ToolkitError] = []
         for opened in (self._database, self._bucket):
@@ -48,6 +50,8 @@ class Backend:
                 opened.get()
             except (DatabaseUnavailable, BucketUnavailable) as error:
                 away.append(error)
+        if not away:
+            self._check_belonging()
         return away
 
     @property
@@ -76,8 +80,11 @@ class Backend:
         return {"database": self._database_look.outcome(), "bucket": self._bucket_look.outcome()}
 
     def _ask_database(self) -> None:
-        if not schema.is_current(self._database.get()):
+        database = self._database.get()
+        if not schema.is_current(database):
             raise SchemaMismatch
+        with database.transaction() as connection:
+            check_service(connection, mapped=database.mapped)
 
     def _ask_bucket(self) -> None:
         bucket = self._bucket.get()
@@ -89,6 +96,12 @@ class Backend:
             if bucket.embedded and self._embedded_bucket_runs():
                 self._bucket.forget()
             raise
+        with suppress(DatabaseError):  # which the look at the database tells
+            self._check_belonging()
+
+    def _check_belonging(self) -> None:
+        with self._database.get().transaction() as connection:
+            check_bucket(connection, self._bucket.get())
 
     def _embedded_bucket_runs(self) -> bool:
         _, objects = embedded.statuses(self.settings.home)

@@ -17,7 +17,7 @@ from toolkit.domain.sales import is_possible_sale_id
 from toolkit.errors import BucketError, BucketUnavailable, SaleNotFound
 from toolkit.operations import Clock
 from toolkit.operations.judge.evidence_records import seen_before
-from toolkit.operations.observe.bucket_sync.belonging import check_belonging
+from toolkit.operations.observe.belonging import check_bucket
 from toolkit.operations.observe.service_history import observe_sales
 from toolkit.operations.prove.custody_log import record_completion
 from toolkit.operations.verify.contents.fetching import fetch_and_inspect
@@ -96,7 +96,7 @@ def complete_sale(
             return complete_sale(database, bucket, sale_id, clock, one)
     for _ in range(ATTEMPTS):
         with database.transaction() as connection:
-            check_belonging(connection, bucket)
+            check_bucket(connection, bucket)
             known = _read(connection, sale_id)
         if known.sale.completed_at is not None:
             return Completion(sale_id, known.sale.completed_at, True, None)

@@ -13,6 +13,7 @@ from toolkit.domain.fields import TRIMMED, UNSTORABLE
 from toolkit.domain.people import person
 from toolkit.errors import EvidenceNotFound, InvalidInput
 from toolkit.operations import Clock
+from toolkit.operations.observe.belonging import check_bucket
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_id
@@ -47,6 +48,7 @@ def open_evidence(
     Raises:
         InvalidInput: the reason or the name is missing, or the life is too long.
         EvidenceNotFound: no evidence record has this id, or no file lies under its key.
+        WrongBucket: the database belongs to another bucket.
         BucketError: the bucket could not be asked.
     """
     reason, opened_by = reason.strip(TRIMMED), opened_by.strip(TRIMMED)
@@ -57,6 +59,7 @@ def open_evidence(
     if not 1 <= seconds <= LONGEST_SECONDS:
         raise InvalidInput(f"A link lives for 1 to {LONGEST_SECONDS} seconds.")
     with database.transaction() as connection:
+        check_bucket(connection, bucket)
         query = sa.select(evidences.c.sale_id, evidences.c.object_key).where(evidences.c.id == evidence_id)
         record = connection.execute(query).one_or_none()
     if record is None:

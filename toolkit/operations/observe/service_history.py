@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.operations import Clock
+from toolkit.operations.observe.belonging import belong_to_service
 from toolkit.operations.observe.disappearance import FEW, Tolerance
 from toolkit.storage.database import Database
 from toolkit.storage.observation_clock import stamp
@@ -65,11 +66,13 @@ def observe_service(
     """Note what changed in the sales and in the evidence records since they were observed last.
 
     Raises:
+        WrongService: the database belongs to another service; nothing was written.
         MassDisappearance: most of them are gone; nothing was written.
     """
     tolerance = tolerance or Tolerance()
     with database.transaction() as connection:
         now = stamp(connection, clock)
+        belong_to_service(connection, now, mapped=database.mapped)
         found = _observe(connection, _SALES, now), _observe(connection, _RECORDS, now)
         for observed, history, what in zip(found, (_SALES, _RECORDS), ("sales", "evidence records"), strict=True):
             if observed.vanished > FEW:

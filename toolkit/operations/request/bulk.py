@@ -17,6 +17,7 @@ from toolkit.domain.evidence import EvidenceType, object_key
 from toolkit.errors import InvalidField, InvalidInput
 from toolkit.operations import Clock
 from toolkit.operations.atomic_file import atomic_file
+from toolkit.operations.observe.belonging import check_bucket
 from toolkit.operations.progress import Progress, Quiet
 from toolkit.operations.prove.custody_log import record_issued, record_reissued
 from toolkit.operations.request.existing_records import KnownRecord, known_records, stage, without_sale
@@ -86,6 +87,7 @@ def request_manifest(
     Raises:
         UnreadableFile: the manifest cannot be read, or lacks a column.
         InvalidInput: ``out`` cannot be written, or is the manifest.
+        WrongBucket: the database belongs to another bucket.
         BucketError: forms cannot be signed. In all these cases nothing was stored or written.
     """
     keep_apart(path, out)
@@ -129,6 +131,7 @@ def issue(
     wanted, rows = manifest.wanted, len(manifest.wanted) + len(manifest.rejected)
     # The database commits before the file appears: there is no form without a record.
     with atomic_file(out) as draft, database.transaction() as connection:
+        check_bucket(connection, bucket)
         take(connection, Lock.CREDENTIALS)
         stage(connection, wanted)
         unknown = [RejectedRow(wanted[position].line, _NO_SALE) for position in without_sale(connection)]

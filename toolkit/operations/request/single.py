@@ -18,6 +18,7 @@ from toolkit.domain.sales import is_possible_sale_id
 from toolkit.errors import InvalidField, InvalidFields, SaleNotFound, TooManyForms
 from toolkit.operations import Clock
 from toolkit.operations.access.own_sales import OWN_SALE, own_sale_parameters
+from toolkit.operations.observe.belonging import BUCKET_OF_DATABASE, check_bucket
 from toolkit.operations.prove.custody_log import RECORD_ISSUED
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
@@ -72,6 +73,7 @@ def request_upload(
     Raises:
         InvalidFields: every invalid field of the body at once, whether the sale is known or not.
         SaleNotFound: no sale has this id, whatever it looks like, or it is not the partner's.
+        WrongBucket: the database belongs to another bucket.
         TooManyForms: the sale has as many valid credentials for this type as ``access`` allows.
         BucketError: the form cannot be signed. In all these cases nothing was stored.
     """
@@ -97,21 +99,23 @@ def request_upload(
         "expires_at": form.expires_at,
         "account": account or requested_by,
     }
-    _store(database, record | asked, None if access is None else access.open_forms)
+    _store(database, bucket, record | asked, None if access is None else access.open_forms)
     return IssuedCredentials(evidence_id, sale_id, request.file_name, form.url, form.fields, form.expires_at)
 
 
-def _store(database: Database, record: Mapping[str, Any], open_forms: int | None) -> None:
-    """Store the record if its sale is the requester's own and may have one more form.
+def _store(database: Database, bucket: Bucket, record: Mapping[str, Any], open_forms: int | None) -> None:
+    """Store the record where the bucket is the database's, and the sale the requester's own with room for a form.
 
     Far below the limit nobody waits for anybody. Near it the requests for a sale come one after the other, so
     that those that come at once do not pass it together.
     """
+    record = {**record, "bucket": bucket.address}
     with database.statement() as connection:
         far_below = None if open_forms is None else open_forms // 2
         if connection.execute(_ISSUE, {**record, "open_forms": far_below}).first() is not None:
             return
     with database.transaction() as connection:
+        check_bucket(connection, bucket)
         take_for(connection, Lock.OPEN_FORMS, record["sale_id"])
         if connection.execute(_ISSUE, {**record, "open_forms": open_forms}).first() is not None:
             return
@@ -135,8 +139,11 @@ _ISSUE: Final = sa.text(
         INSERT INTO {evidences} ({", ".join(_COLUMNS)})
         SELECT {", ".join(f":{name}" for name in _COLUMNS)}
         FROM own_sale
-        WHERE CAST(:open_forms AS bigint) IS NULL
-           OR (SELECT count(*) FROM ({_OPEN_FORMS} LIMIT :open_forms) AS open) < :open_forms
+        WHERE coalesce({BUCKET_OF_DATABASE} = :bucket, TRUE)
+          AND (
+              CAST(:open_forms AS bigint) IS NULL
+              OR (SELECT count(*) FROM ({_OPEN_FORMS} LIMIT :open_forms) AS open) < :open_forms
+          )
         RETURNING *
     ),
     asked AS (

@@ -13,6 +13,7 @@ from sqlalchemy import Row
 from toolkit.domain.requests import parse
 from toolkit.errors import CredentialsExpired
 from toolkit.operations import Clock
+from toolkit.operations.observe.belonging import check_bucket
 from toolkit.operations.prove.custody_log import record_reissued
 from toolkit.operations.request import UploadLimits, request_upload
 from toolkit.operations.request.existing_records import known_records, stage
@@ -52,6 +53,7 @@ class Renewal:
             "evidenceType": record.evidence_type,
         }
         with self.database.transaction() as connection:
+            check_bucket(connection, self.bucket)
             stage(connection, [Wanted(line.line, parse(ManifestRow, {**body, "saleId": record.sale_id}))])
             now = self.clock()
             known = known_records(connection, self.bucket, now).get(0)

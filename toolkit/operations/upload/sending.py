@@ -80,15 +80,17 @@ def upload_files(
 
     Raises:
         UnreadableFile: the credentials file, with the line at fault; nothing was sent.
-        InvalidInput: there is no such folder, another upload of this file is under way, or a line names a host
-            that files may not be sent to; nothing was sent.
+        InvalidInput: there is no such folder, another upload of this file is under way, or a line names an
+            address that files may not be sent to; nothing was sent.
     """
     progress = progress or Quiet()
     if not folder.is_dir():
         raise InvalidInput(f"There is no folder {folder}.")
-    addresses: dict[str, str] = {}
-    files = LocalFiles(folder, _noting(read_credentials(credentials), addresses))
-    _check_hosts(credentials, set(addresses.values()), destinations)
+    addresses: dict[str, None] = {}
+    strange: set[str] = set()
+    files = LocalFiles(folder, _noting(read_credentials(credentials), destinations, addresses, strange))
+    if strange:
+        raise InvalidInput(_strange_hosts(credentials, sorted(strange)))
     if announce is not None:
         announce(list(addresses))
     with Journal(credentials) as journal, _Sender(files, concurrency, renewal) as sender:
@@ -105,20 +107,25 @@ def upload_files(
     return Uploaded(len(files), tried - len(failures), len(files) - tried, tuple(failures))
 
 
-def _noting(lines: Iterator[CredentialsLine], addresses: dict[str, str]) -> Iterator[CredentialsLine]:
+def _noting(
+    lines: Iterator[CredentialsLine],
+    destinations: Destinations | None,
+    addresses: dict[str, None],
+    strange: set[str],
+) -> Iterator[CredentialsLine]:
     for line in lines:
-        addresses[line.address] = line.host
+        addresses[line.address] = None
+        if destinations is not None and not destinations.allow(line.url):
+            strange.add(line.host)
         yield line
 
 
-def _check_hosts(credentials: Path, hosts: set[str], destinations: Destinations | None) -> None:
-    strange = sorted(host for host in hosts if destinations is not None and not destinations.allow(host))
-    if strange:
-        named = ", ".join(strange[:3]) + (f" and {len(strange) - 3} more" if len(strange) > 3 else "")
-        raise InvalidInput(
-            f"{credentials.name} sends files to {named}, not to the bucket that is set; nothing was sent. "
-            f"If they are meant to go there: --allow-host {strange[0]}"
-        )
+def _strange_hosts(credentials: Path, hosts: Sequence[str]) -> str:
+    named = ", ".join(hosts[:3]) + (f" and {len(hosts) - 3} more" if len(hosts) > 3 else "")
+    return (
+        f"{credentials.name} sends files to {named}, not to the bucket that is set; nothing was sent. "
+        f"If they are meant to go there: --allow-host {hosts[0]}"
+    )
 
 
 class _Stopped(Exception):

@@ -3,12 +3,12 @@
 Records without an object are the audit's. Withdrawn records are left out: withdrawing is how a finding is mended.
 Files are compared by the SHA-256 of their bytes, so reuse is found among those that were verified.
 """
+# ruff: noqa: S608  # statements are made of constants
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row
 
 from toolkit.domain.integrity import LAYOUT, IntegrityFinding, IntegrityProblem, same_type
 from toolkit.operations import Clock
-from toolkit.storage.database import Database, writes_nothing
+from toolkit.storage.database import Database
 from toolkit.storage.observation_clock import final_moment
 
 EXAMPLES: Final = 5
@@ -47,202 +47,175 @@ def records_of_unknown_partners(database: Database) -> int:
 
 
 def integrity_findings_at(connection: Connection, moment: datetime) -> list[IntegrityFinding]:
-    """Return the same as of a moment, as this connection sees the database, once in its transaction.
-
-    Where the session may write, the files are put together once for all who look; else by each that does.
-    """
-    look = partial(_rows, connection, moment, put_together=writes_nothing(connection))
-    if not writes_nothing(connection):
-        for name, query in _PUT_TOGETHER.items():
-            bound = {"moment": moment}
-            connection.execute(sa.text(f"CREATE TEMPORARY TABLE {name} ON COMMIT DROP AS {query}"), bound)
-    return [finding for find in _FINDERS for finding in find(look)]
+    """Return the same as of a moment, as this connection sees the database; it need not write anything."""
+    bound = {"moment": moment, "layout": f"^{LAYOUT.pattern}$", "examples": EXAMPLES, "late_by": LATE_BY}
+    return list(_findings(connection.execute(sa.text(_FINDINGS), bound)))
 
 
-Look = Callable[..., Iterable[Row[Any]]]
-"""Returns the rows of a query with named bound values."""
+def _findings(rows: Iterable[Row[Any]]) -> Iterator[IntegrityFinding]:
+    for row in rows:
+        problem = IntegrityProblem(row.problem)
+        detail = _DETAILS[problem](row.detail) if problem in _DETAILS else row.detail
+        if detail is not None:
+            ids, sale_ids = tuple(row.evidence_ids or ()), tuple(row.sale_ids or ())
+            yield IntegrityFinding(problem, tuple(row.keys), ids, sale_ids, detail)
 
 
-def _rows(
-    connection: Connection, moment: datetime, query: str, *, put_together: bool, **bound: object
-) -> Iterable[Row[Any]]:
-    if put_together:
-        tables = ", ".join(f"{name} AS MATERIALIZED ({each})" for name, each in _PUT_TOGETHER.items())
-        query = f"WITH {tables} SELECT * FROM ({query}) AS found"  # noqa: S608  # made of constants
-    return connection.execute(sa.text(query), {"moment": moment, **bound})
+def _late(seconds: str) -> str:
+    return f"late by {timedelta(seconds=int(seconds))}"
 
 
-def _reused(look: Look) -> Iterator[IntegrityFinding]:
-    for row in look(_REUSED):
-        yield _finding(IntegrityProblem.CONTENT_REUSED, row, f"SHA-256 {row.sha256}")
+def _other_type(types: str) -> str | None:
+    declared, actual = types.split("\n")
+    return None if same_type(declared, actual) else f"declared {declared}, is {actual}"
 
 
-def _alike(look: Look) -> Iterator[IntegrityFinding]:
-    for row in look(_ALIKE):
-        yield _finding(IntegrityProblem.CONTENT_ALIKE, row, f"SHA-256 of the content {row.normal_form}")
+def _objects(count: str) -> str:
+    few = "" if int(count) <= EXAMPLES else f", of which the first {EXAMPLES} are named"
+    return f"{int(count):,} objects{few}" if int(count) > 1 else ""
 
 
-def _overwritten(look: Look) -> Iterator[IntegrityFinding]:
-    for row in look(_OVERWRITTEN):
-        yield _finding(IntegrityProblem.OVERWRITTEN, row, f"replaced at {row.replaced_at:%Y-%m-%d %H:%M} UTC")
-
-
-def _requested_by_other(look: Look) -> Iterator[IntegrityFinding]:
-    for row in look(_REQUESTED_BY_OTHER):
-        yield _finding(IntegrityProblem.REQUESTED_BY_OTHER, row, f"requested for {row.partner}")
-
-
-def _written_late(look: Look) -> Iterator[IntegrityFinding]:
-    for row in look(_WRITTEN_LATE, late_by=LATE_BY):
-        yield _finding(IntegrityProblem.WRITTEN_LATE, row, f"late by {str(row.late).partition('.')[0]}")
-
-
-def _repeated(look: Look) -> Iterator[IntegrityFinding]:
-    for row in look(_REPEATED):
-        yield _finding(IntegrityProblem.CONTENT_REPEATED, row, " and ".join(row.evidence_types))
-
-
-def _type_differs(look: Look) -> Iterator[IntegrityFinding]:
-    for row in look(_DECLARED_OTHERWISE):
-        if not same_type(row.declared, row.media_type):
-            yield _finding(IntegrityProblem.TYPE_DIFFERS, row, f"declared {row.declared}, is {row.media_type}")
-
-
-def _without_record(look: Look) -> Iterator[IntegrityFinding]:
-    for row in look(_WITHOUT_RECORD, layout=_LAYOUT):
-        yield IntegrityFinding(IntegrityProblem.OBJECT_WITHOUT_RECORD, (row.key,))
-
-
-def _outside_layout(look: Look) -> Iterator[IntegrityFinding]:
-    """Yield one finding for all of them: a bucket that others use too may hold any number."""
-    for row in look(_OUTSIDE_LAYOUT, layout=_LAYOUT, examples=EXAMPLES):
-        if not row.objects:
-            return
-        detail = f"{row.objects:,} objects" if row.objects > 1 else ""
-        detail += f", of which the first {EXAMPLES} are named" if row.objects > EXAMPLES else ""
-        yield IntegrityFinding(IntegrityProblem.KEY_OUTSIDE_LAYOUT, tuple(row.keys), detail=detail)
-
-
-def _finding(problem: IntegrityProblem, row: Row[Any], detail: str) -> IntegrityFinding:
-    return IntegrityFinding(problem, tuple(row.keys), tuple(row.evidence_ids), tuple(row.sale_ids), detail)
-
-
-_FINDERS: Final[tuple[Callable[[Look], Iterator[IntegrityFinding]], ...]] = (
-    _reused,
-    _alike,
-    _overwritten,
-    _requested_by_other,
-    _written_late,
-    _repeated,
-    _type_differs,
-    _without_record,
-    _outside_layout,
-)
-
-_LAYOUT: Final = f"^{LAYOUT.pattern}$"
+_DETAILS: Final[Mapping[IntegrityProblem, Callable[[str], str | None]]] = {
+    IntegrityProblem.WRITTEN_LATE: _late,
+    IntegrityProblem.TYPE_DIFFERS: _other_type,
+    IntegrityProblem.KEY_OUTSIDE_LAYOUT: _objects,
+}
+"""Details that are not told as the statement gives them; ``None`` where there is no finding after all."""
 
 _HELD: Final = "{0}.seen_at <= :moment AND ({0}.gone_at IS NULL OR {0}.gone_at > :moment)"
 
-_SEEN: Final = _HELD.format("seen")
-
 _STANDING: Final = f"""
     {_HELD.format("record")}
-      AND NOT EXISTS (
-          SELECT FROM audit.withdrawals
-          WHERE withdrawals.evidence_id = record.evidence_id AND withdrawn_at <= :moment
-      )
+    AND NOT EXISTS (
+        SELECT FROM audit.withdrawals
+        WHERE withdrawals.evidence_id = record.evidence_id AND withdrawn_at <= :moment
+    )
 """
 """The condition that a record is there and not withdrawn."""
 
-_PUT_TOGETHER: Final = {
-    "checked": """
+_OF_FILES: Final = """
+    array_agg(key ORDER BY key) AS keys,
+    array_agg(id ORDER BY id) AS evidence_ids,
+    array_agg(DISTINCT sale_id ORDER BY sale_id) AS sale_ids
+"""
+
+_OF_FILE: Final = "ARRAY[key] AS keys, ARRAY[id] AS evidence_ids, ARRAY[sale_id] AS sale_ids"
+
+_OF_RECORD: Final = """
+    ARRAY[record.object_key] AS keys, ARRAY[record.evidence_id] AS evidence_ids, ARRAY[record.sale_id] AS sale_ids
+"""
+
+_FINDERS: Final = {
+    IntegrityProblem.CONTENT_REUSED: f"""
+        SELECT {_OF_FILES}, 'SHA-256 ' || sha256 AS detail
+        FROM stored
+        WHERE sha256 IS NOT NULL AND size > 0
+        GROUP BY sha256
+        HAVING count(DISTINCT sale_id) > 1
+    """,
+    IntegrityProblem.CONTENT_ALIKE: f"""
+        SELECT {_OF_FILES}, 'SHA-256 of the content ' || normal_form
+        FROM stored
+        WHERE normal_form IS NOT NULL
+        GROUP BY normal_form
+        HAVING count(DISTINCT sale_id) > 1 AND count(DISTINCT sha256) > 1
+    """,
+    # A file that was ever another one than the first that was seen, whatever lies there now.
+    IntegrityProblem.OVERWRITTEN: f"""
+        SELECT {_OF_RECORD},
+               to_char(min(later.seen_at) AT TIME ZONE 'UTC', '"replaced at "YYYY-MM-DD HH24:MI" UTC"')
+        FROM audit.evidence_observations AS record
+        JOIN first ON first.key = record.object_key
+        JOIN versions AS later ON later.key = first.key AND later.id > first.id
+        WHERE coalesce(later.sha256 <> first.sha256, (later.size, later.etag) <> (first.size, first.etag))
+          AND {_STANDING}
+        GROUP BY record.evidence_id, record.object_key, record.sale_id
+    """,
+    # A record without a file, too: with its credentials one may still come.
+    IntegrityProblem.REQUESTED_BY_OTHER: f"""
+        SELECT {_OF_RECORD}, 'requested for ' || asked.partner
+        FROM audit.evidence_requests AS asked
+        JOIN audit.evidence_observations AS record ON record.evidence_id = asked.evidence_id
+        JOIN audit.sale_observations AS sale ON sale.sale_id = record.sale_id
+        WHERE asked.partner <> sale.partner AND {_STANDING} AND {_HELD.format("sale")}
+    """,
+    IntegrityProblem.WRITTEN_LATE: f"""
+        SELECT {_OF_FILE}, trunc(extract(epoch FROM written_at - expires_at))::text
+        FROM stored
+        WHERE written_at > expires_at + :late_by
+    """,
+    IntegrityProblem.CONTENT_REPEATED: f"""
+        SELECT {_OF_FILES}, string_agg(DISTINCT evidence_type, ' and ' ORDER BY evidence_type)
+        FROM stored
+        WHERE sha256 IS NOT NULL AND size > 0
+        GROUP BY sale_id, sha256
+        HAVING count(DISTINCT evidence_type) > 1
+    """,
+    IntegrityProblem.TYPE_DIFFERS: f"""
+        SELECT {_OF_FILE}, declared || E'\n' || media_type
+        FROM stored
+        WHERE split_part(lower(declared), '/', 1) = split_part(media_type, '/', 1)
+          AND lower(declared) <> media_type
+    """,
+    IntegrityProblem.OBJECT_WITHOUT_RECORD: """
+        SELECT ARRAY[key], NULL::uuid[], NULL::text[], '' FROM without_record WHERE key ~ :layout
+    """,
+    # One for all of them: a bucket that others use too may hold any number.
+    IntegrityProblem.KEY_OUTSIDE_LAYOUT: """
+        SELECT (array_agg(key ORDER BY key))[1:CAST(:examples AS integer)], NULL::uuid[], NULL::text[],
+               count(*)::text
+        FROM without_record
+        WHERE key !~ :layout
+        HAVING count(*) > 0
+    """,
+}
+"""Each gives keys, ids of records and of sales, and a detail."""
+
+_FINDINGS: Final = f"""
+    WITH checked AS MATERIALIZED (
         SELECT DISTINCT ON (observation_id) observation_id, sha256, normal_form, media_type
         FROM audit.content_checks
         WHERE media_type IS NOT NULL AND checked_at <= :moment
         ORDER BY observation_id, id DESC
-    """,
-    "stored": f"""
+    ),
+    stored AS MATERIALIZED (
         SELECT seen.key, seen.size, least(seen.last_modified, seen.seen_at) AS written_at,
                record.evidence_id AS id, record.sale_id, record.evidence_type, record.type AS declared,
                record.expires_at, checked.sha256, checked.normal_form, checked.media_type
         FROM audit.object_observations AS seen
         JOIN audit.evidence_observations AS record ON record.object_key = seen.key
         LEFT JOIN checked ON checked.observation_id = seen.id
-        WHERE {_SEEN} AND {_STANDING}
-    """,  # noqa: S608  # made of constants, as are those below
-}
-"""The contents as they were looked at last, and the files that count. What was seen had been written by then."""
-
-_REUSED: Final = """
-    SELECT sha256,
-           array_agg(key ORDER BY key) AS keys,
-           array_agg(id ORDER BY id) AS evidence_ids,
-           array_agg(DISTINCT sale_id ORDER BY sale_id) AS sale_ids
-    FROM stored
-    WHERE sha256 IS NOT NULL AND size > 0
-    GROUP BY sha256
-    HAVING count(DISTINCT sale_id) > 1
-    ORDER BY sha256
-"""
-
-_ALIKE: Final = """
-    SELECT normal_form,
-           array_agg(key ORDER BY key) AS keys,
-           array_agg(id ORDER BY id) AS evidence_ids,
-           array_agg(DISTINCT sale_id ORDER BY sale_id) AS sale_ids
-    FROM stored
-    WHERE normal_form IS NOT NULL
-    GROUP BY normal_form
-    HAVING count(DISTINCT sale_id) > 1 AND count(DISTINCT sha256) > 1
-    ORDER BY normal_form
-"""
-
-_REPEATED: Final = """
-    SELECT array_agg(key ORDER BY key) AS keys,
-           array_agg(id ORDER BY id) AS evidence_ids,
-           ARRAY[sale_id] AS sale_ids,
-           array_agg(DISTINCT evidence_type ORDER BY evidence_type) AS evidence_types
-    FROM stored
-    WHERE sha256 IS NOT NULL AND size > 0
-    GROUP BY sale_id, sha256
-    HAVING count(DISTINCT evidence_type) > 1
-    ORDER BY sale_id, sha256
-"""
-
-_OVERWRITTEN: Final = f"""
-    WITH replaced AS (
-        SELECT DISTINCT key FROM audit.object_observations WHERE gone_at <= :moment
+        WHERE {_HELD.format("seen")} AND {_STANDING}
     ),
-    seen AS (
+    versions AS MATERIALIZED (
         SELECT observed.id, observed.key, observed.size, observed.etag, observed.seen_at, checked.sha256
-        FROM replaced
+        FROM (SELECT DISTINCT key FROM audit.object_observations WHERE gone_at <= :moment) AS replaced
         JOIN audit.object_observations AS observed USING (key)
         LEFT JOIN checked ON checked.observation_id = observed.id
         WHERE observed.seen_at <= :moment
     ),
-    first AS (SELECT DISTINCT ON (key) * FROM seen ORDER BY key, id)
-    SELECT ARRAY[record.object_key] AS keys, ARRAY[record.evidence_id] AS evidence_ids,
-           ARRAY[record.sale_id] AS sale_ids, min(later.seen_at) AT TIME ZONE 'UTC' AS replaced_at
-    FROM audit.evidence_observations AS record
-    JOIN first ON first.key = record.object_key
-    JOIN seen AS later ON later.key = first.key AND later.id > first.id
-    WHERE coalesce(later.sha256 <> first.sha256, (later.size, later.etag) <> (first.size, first.etag))
-      AND {_STANDING}
-    GROUP BY record.evidence_id, record.object_key, record.sale_id
-    ORDER BY record.object_key
-"""  # noqa: S608
-"""Selects files that were replaced after they were first seen, whatever lies there now."""
-
-_REQUESTED_BY_OTHER: Final = f"""
-    SELECT ARRAY[record.object_key] AS keys, ARRAY[record.evidence_id] AS evidence_ids,
-           ARRAY[record.sale_id] AS sale_ids, asked.partner
-    FROM audit.evidence_requests AS asked
-    JOIN audit.evidence_observations AS record ON record.evidence_id = asked.evidence_id
-    JOIN audit.sale_observations AS sale ON sale.sale_id = record.sale_id
-    WHERE asked.partner <> sale.partner AND {_STANDING} AND {_HELD.format("sale")}
-    ORDER BY record.object_key
-"""  # noqa: S608
-"""Selects records without a file as well: with their credentials one may still be uploaded."""
+    first AS (SELECT DISTINCT ON (key) * FROM versions ORDER BY key, id),
+    without_record AS MATERIALIZED (
+        SELECT key
+        FROM audit.object_observations AS seen
+        WHERE {_HELD.format("seen")}
+          AND NOT EXISTS (
+              SELECT FROM audit.evidence_observations AS record
+              WHERE record.object_key = seen.key AND {_HELD.format("record")}
+          )
+    )
+    SELECT *
+    FROM (
+        {
+    " UNION ALL ".join(
+        f"SELECT {place} AS place, '{problem}' AS problem, found.* FROM ({query}) AS found"
+        for place, (problem, query) in enumerate(_FINDERS.items())
+    )
+}
+    ) AS findings (place, problem, keys, evidence_ids, sale_ids, detail)
+    ORDER BY place, keys
+"""  # made of constants
+"""One statement, which makes no table: sessions that may only read have none."""
 
 _UNKNOWN_PARTNERS: Final = """
     SELECT count(*)
@@ -250,36 +223,3 @@ _UNKNOWN_PARTNERS: Final = """
     WHERE NOT EXISTS (SELECT FROM audit.evidence_requests WHERE evidence_id = record.id)
       AND NOT EXISTS (SELECT FROM audit.withdrawals WHERE evidence_id = record.id)
 """
-
-_WRITTEN_LATE: Final = """
-    SELECT ARRAY[key] AS keys, ARRAY[id] AS evidence_ids, ARRAY[sale_id] AS sale_ids,
-           written_at - expires_at AS late
-    FROM stored
-    WHERE written_at > expires_at + :late_by
-    ORDER BY key
-"""
-
-_DECLARED_OTHERWISE: Final = """
-    SELECT ARRAY[key] AS keys, ARRAY[id] AS evidence_ids, ARRAY[sale_id] AS sale_ids, declared, media_type
-    FROM stored
-    WHERE split_part(lower(declared), '/', 1) = split_part(media_type, '/', 1)
-      AND lower(declared) <> media_type
-    ORDER BY key
-"""
-
-_UNRECORDED: Final = f"""
-    FROM audit.object_observations AS seen
-    WHERE {_SEEN}
-      AND NOT EXISTS (
-          SELECT FROM audit.evidence_observations AS record
-          WHERE record.object_key = seen.key AND {_HELD.format("record")}
-      )
-"""
-
-_WITHOUT_RECORD: Final = f"SELECT key {_UNRECORDED} AND key ~ :layout ORDER BY key"
-
-_OUTSIDE_LAYOUT: Final = f"""
-    WITH outside AS (SELECT key {_UNRECORDED} AND key !~ :layout)
-    SELECT (SELECT count(*) FROM outside) AS objects,
-           ARRAY(SELECT key FROM outside ORDER BY key LIMIT :examples) AS keys
-"""  # noqa: S608

@@ -28,6 +28,7 @@ from toolkit.operations.judge.audit.result import AuditResult
 from toolkit.operations.judge.audit.rows import told_rows
 from toolkit.operations.judge.audit.source import LastSync, Source
 from toolkit.operations.judge.findings.history import note_findings
+from toolkit.operations.observe.belonging import check_replica
 from toolkit.operations.observe.bucket_sync import picture_since
 from toolkit.operations.prove.custody_log import record_unmasking
 from toolkit.operations.verify.contents import Verified
@@ -78,10 +79,13 @@ def run_audit(
 
     Raises:
         NothingEvaluated: there is no sale now.
+        WrongService: the replica is one of another database.
         InvalidInput: ``as_of`` lies in the future or carries no offset.
         DatabaseError: the database could not be asked.
     """
     now = clock()
+    if replica is not None:
+        check_replica(database, replica)
     moment = final_moment(database if as_of is None else replica or database, clock, _checked(as_of, now))
     behind = None if replica is None else wait_for(replica, moment)
     if unmasking is not None:

@@ -2,7 +2,6 @@
 
 ::
 
-    belonging         the one bucket that the database belongs to
     scope             the keys that a reading looks at, so that the picture is known to be no older than stated
     listing           the objects under those keys, several parts of the bucket side by side
     object_history    they become ``audit.object_observations``, in one transaction
@@ -20,10 +19,10 @@ from datetime import timedelta
 import sqlalchemy as sa
 
 from toolkit.operations import Clock
-from toolkit.operations.observe.bucket_sync.belonging import adopt_bucket, check_belonging
+from toolkit.operations.observe.belonging import check_bucket
 from toolkit.operations.observe.bucket_sync.listing import pages_of
 from toolkit.operations.observe.bucket_sync.object_history import observe_objects
-from toolkit.operations.observe.bucket_sync.scope import EVERY_KEY_WITHIN, address, next_scope, picture_since
+from toolkit.operations.observe.bucket_sync.scope import EVERY_KEY_WITHIN, next_scope, picture_since
 from toolkit.operations.observe.bucket_sync.type_detection import examine
 from toolkit.operations.observe.disappearance import Tolerance
 from toolkit.operations.observe.service_history import observe_service
@@ -33,7 +32,7 @@ from toolkit.storage.database import Database
 from toolkit.storage.observation_clock import stamp
 from toolkit.storage.tables import bucket_syncs
 
-__all__ = ["Synced", "adopt_bucket", "picture_since", "sync_bucket"]
+__all__ = ["Synced", "picture_since", "sync_bucket"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +73,14 @@ def sync_bucket(
 
     Raises:
         WrongBucket: the database belongs to another bucket; nothing was read.
+        WrongService: it belongs to another service; nothing was read.
         MassDisappearance: most sales, records or objects are gone at once; nothing of them was taken over.
         BucketUnavailable: nothing was taken over, or the examination stopped half-way; run it again.
     """
     progress, tolerance = progress or Quiet(), tolerance or Tolerance()
     started_at = clock()
     with database.transaction() as connection:
-        check_belonging(connection, bucket)
+        check_bucket(connection, bucket)
     observe_service(database, clock, tolerance)
     with database.transaction() as connection:
         scope = next_scope(connection, bucket, started_at, full=full, within=every_key_within)
@@ -95,7 +95,7 @@ def sync_bucket(
             {
                 "started_at": started_at,
                 "finished_at": stamp(connection, clock),
-                "bucket": address(bucket),
+                "bucket": bucket.address,
                 "full_listing": scope.full,
                 "listed": changes.listed,
                 "appeared": changes.appeared,

@@ -90,7 +90,7 @@ def next_scope(
     if full or last is None or last.cycle is None or known <= SMALL:
         return everything
     oldest = picture_since(connection)
-    if last.bucket != address(bucket) or oldest is None or now - oldest >= within:
+    if last.bucket != bucket.address or oldest is None or now - oldest >= within:
         return everything
     days = _days(last.started_at - LONGEST_FORM - CLOCKS_APART, now + CLOCKS_APART)
     turn = _next_part(connection, last.read_to or "", known, (now - last.started_at) / within)
@@ -121,11 +121,6 @@ def picture_since(connection: Connection, moment: datetime | None = None) -> dat
         later = sa.or_(syncs.c.read_to.is_(None), sa.collate(syncs.c.read_to, "C") > last.read_to)
         found = connection.scalar(first.where(syncs.c.cycle == last.cycle - 1, later))
     return found
-
-
-def address(bucket: Bucket) -> str:
-    """Return the bucket as it is told apart from others of the same name."""
-    return f"{bucket.name} ({bucket.endpoint})"
 
 
 def day_prefix(day: date) -> str:

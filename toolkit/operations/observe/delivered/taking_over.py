@@ -17,9 +17,9 @@ from sqlalchemy import Connection
 from toolkit.domain.evidence import KEY_PREFIX
 from toolkit.errors import InvalidInput, WrongBucket
 from toolkit.operations import Clock
-from toolkit.operations.observe.bucket_sync.belonging import check_belonging
+from toolkit.operations.observe.belonging import check_bucket
 from toolkit.operations.observe.bucket_sync.object_history import Changes, create_tables, find_ended, settle
-from toolkit.operations.observe.bucket_sync.scope import Condition, Scope, address, picture_since
+from toolkit.operations.observe.bucket_sync.scope import Condition, Scope, picture_since
 from toolkit.operations.observe.bucket_sync.type_detection import Examined, examine
 from toolkit.operations.observe.delivered import differences
 from toolkit.operations.observe.delivered.inventory import Inventory
@@ -82,7 +82,7 @@ def take_over(
         else:
             began, moment = delivery.tell(work)
         with database.transaction() as connection:
-            check_belonging(connection, bucket)
+            check_bucket(connection, bucket)
             _check_bucket(work, delivery, bucket)
             before = picture_since(connection)
         if began is None and before is not None and before >= moment:
@@ -191,7 +191,7 @@ def _note(
         values
         | {
             "finished_at": stamp(connection, clock),
-            "bucket": address(bucket),
+            "bucket": bucket.address,
             "listed": changes.listed,
             "appeared": changes.appeared,
             "vanished": changes.vanished,

@@ -19,16 +19,18 @@ from toolkit.operations.prove.custody_log.events import (
     record_unmasking,
 )
 from toolkit.operations.prove.custody_log.export import export_log
-from toolkit.operations.prove.custody_log.live import Difference, LiveVerdict, verify_live
+from toolkit.operations.prove.custody_log.live import Difference, Epoch, LiveVerdict, newest_epoch, verify_live
 from toolkit.operations.prove.custody_log.sealing import newest_seal, record_and_seal_report, seal_events
 from toolkit.operations.prove.custody_log.verification import LogVerdict, verify_log
 
 __all__ = [
     "RECORD_ISSUED",
     "Difference",
+    "Epoch",
     "LiveVerdict",
     "LogVerdict",
     "export_log",
+    "newest_epoch",
     "newest_seal",
     "record_and_seal_report",
     "record_completion",

@@ -8,6 +8,7 @@ the service's; of them the log holds their completion.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 import sqlalchemy as sa
@@ -19,6 +20,7 @@ from toolkit.domain.log_keys import LogKeys
 from toolkit.operations.prove.custody_log.export import sealed_lines
 from toolkit.operations.prove.custody_log.sealing import NO_KEYS
 from toolkit.storage.database import Database
+from toolkit.storage.tables import custody_epochs, custody_seals
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +33,28 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
+class Epoch:
+    """The cluster that the log is written in, counted from 1: one more after each restore into another one."""
+
+    number: int
+    opened_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class LiveVerdict:
-    """The numbers of events and seals, and every difference."""
+    """The numbers of events and seals, the epoch of the newest, and every difference."""
 
     events: int
     seals: int
+    epoch: Epoch
     differences: tuple[Difference, ...]
 
 
-def verify_live(database: Database, keys: LogKeys = NO_KEYS) -> LiveVerdict:
+def verify_live(database: Database, keys: LogKeys = NO_KEYS, kept_seal: str | None = None) -> LiveVerdict:
     """Follow the chain in the database, and compare each event with what it tells of.
+
+    ``kept_seal`` is the hash of a seal that was kept elsewhere: without it a log that was cut off at a seal
+    cannot be told from a whole one.
 
     Raises:
         InvalidInput: a key that the log was sealed with is not here.
@@ -52,7 +66,23 @@ def verify_live(database: Database, keys: LogKeys = NO_KEYS) -> LiveVerdict:
             for what, how, query in _COMPARED
             for row in connection.execute(sa.text(query))
         ]
-    return LiveVerdict(events, seals, (*misfits, *found))
+        epoch = newest_epoch(connection)
+        if kept_seal is not None and not _has_seal(connection, kept_seal.strip().lower()):
+            misfits.append(Difference("seal", kept_seal, "is not here: the log was forged as a whole, or cut off"))
+    return LiveVerdict(events, seals, epoch, (*misfits, *found))
+
+
+def _has_seal(connection: Connection, kept_seal: str) -> bool:
+    query = sa.select(sa.select(custody_seals.c.number).where(custody_seals.c.hash == kept_seal).exists())
+    return bool(connection.scalar(query))
+
+
+def newest_epoch(connection: Connection) -> Epoch:
+    """Return the epoch that the log is in."""
+    known = custody_epochs.c
+    return Epoch(
+        *connection.execute(sa.select(known.number, known.opened_at).order_by(known.number.desc()).limit(1)).one()
+    )
 
 
 def _chain(connection: Connection, keys: LogKeys) -> tuple[int, int, list[Difference]]:

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from toolkit.domain.contents import ContentProblem
 from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived, ObjectDenied
 from toolkit.operations import Clock
-from toolkit.operations.observe.bucket_sync.belonging import check_belonging
+from toolkit.operations.observe.belonging import check_bucket
 from toolkit.operations.progress import Progress, Quiet
 from toolkit.operations.verify.contents.fetching import fetch_and_inspect
 from toolkit.operations.verify.contents.inspection import Inspected
@@ -103,7 +103,7 @@ def verify_contents(
     """
     progress = progress or Quiet()
     with database.transaction() as connection:
-        check_belonging(connection, bucket)
+        check_bucket(connection, bucket)
     problems, reasons = Counter[ContentProblem](), Counter[Failure]()
     verified = wrong_kind = unreadable = 0
     ids = waiting(database)

@@ -1,0 +1,226 @@
+"""A database belongs to one bucket and to one service: others are refused before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from tests.conftest import SettableClock
+from tests.integration.evidence_bytes import pdf
+from tests.integration.uploaded_sales import add_record, add_sale, credentials_line, rows, write_credentials
+from toolkit.entrypoints.cli import main
+from toolkit.errors import WrongBucket, WrongService
+from toolkit.operations.observe.belonging import adopt_service, check_replica, check_service
+from toolkit.operations.observe.bucket_sync import sync_bucket
+from toolkit.operations.observe.service_history import observe_service
+from toolkit.operations.request import UploadLimits, request_upload
+from toolkit.settings import Settings
+from toolkit.storage.bucket import Bucket
+from toolkit.storage.database import Database
+from toolkit.storage.service_identity import ServiceIdentity
+
+MANIFEST = "saleId,fileName,fileFormat,type,evidenceType\nsale-1,a.pdf,application/pdf,application/pdf,KYC\n"
+
+
+def counted(database: Database) -> dict[str, int]:
+    """How many rows each table of the toolkit and of the service has."""
+    tables = [table for (table,) in rows(database, "SELECT relid::regclass::text FROM pg_stat_user_tables")]
+    return {table: rows(database, f"SELECT count(*) FROM {table}")[0][0] for table in tables}
+
+
+@pytest.fixture
+def used(
+    database: Database, bucket: Bucket, s3: Any, clock: SettableClock, embedded_environment: dict[str, str]
+) -> dict[str, str]:
+    """The environment of a database that was read with its bucket, which holds one file."""
+    clock.now = datetime.now(UTC)
+    add_sale(database)
+    _, key = add_record(database)
+    s3.put_object(Bucket=bucket.name, Key=key, Body=pdf())
+    sync_bucket(database, bucket, clock=clock)
+    return embedded_environment
+
+
+@pytest.fixture
+def other_bucket(used: dict[str, str], s3: Any) -> dict[str, str]:
+    """The same environment, with another bucket of the same server."""
+    name = f"{used['EVIDENCE_BUCKET']}-other"
+    s3.create_bucket(Bucket=name)
+    return used | {"EVIDENCE_BUCKET": name}
+
+
+@pytest.fixture
+def restored(server: sa.Engine, database: Database, used: dict[str, str]) -> Iterator[dict[str, str]]:
+    """The environment of a copy of the database under another name."""
+    database.dispose()
+    name = database.engine.url.database
+    with server.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name}_copy TEMPLATE {name} STRATEGY FILE_COPY")
+    yield used | {"DATABASE_URL": used["DATABASE_URL"].replace(f"/{name}", f"/{name}_copy")}
+    with server.connect() as connection:
+        connection.exec_driver_sql(f"DROP DATABASE {name}_copy WITH (FORCE)")
+
+
+def test_no_command_works_with_another_bucket(
+    other_bucket: dict[str, str],
+    database: Database,
+    s3: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVIDENCE_BUCKET", other_bucket["EVIDENCE_BUCKET"])
+    (tmp_path / "manifest.csv").write_text(MANIFEST)
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "a.pdf").write_bytes(pdf())
+    line = credentials_line(Bucket.open(Settings.from_environment(other_bucket)), "sale-1", "a.pdf")
+    write_credentials(tmp_path / "lines.jsonl", [line])
+    before = counted(database)
+    ((evidence,),) = rows(database, "SELECT id::text FROM evidences")
+    for command in (
+        ["bucket", "sync"],
+        ["audit"],
+        ["credentials", "request", "manifest.csv", "--out", "out.jsonl"],
+        ["evidence", "upload", "lines.jsonl", "--from", "files"],
+        ["evidence", "upload", "lines.jsonl", "--from", "files", "--renew"],
+        ["evidence", "verify"],
+        ["evidence", "link", evidence, "--reason", "asked for"],
+        ["sales", "complete", "sale-1"],
+    ):
+        assert main(command, other_bucket) == 1, command
+        assert "This database belongs to the bucket" in capsys.readouterr().err, command
+    assert counted(database) == before
+    assert "Contents" not in s3.list_objects_v2(Bucket=other_bucket["EVIDENCE_BUCKET"])
+
+
+def test_credentials_are_issued_for_the_bucket_of_the_database_only(
+    other_bucket: dict[str, str], database: Database, bucket: Bucket, clock: SettableClock
+) -> None:
+    def ask(wanted: Bucket) -> None:
+        body = {"fileName": "a.pdf", "fileFormat": "application/pdf", "type": "application/pdf"}
+        request_upload(
+            database,
+            wanted,
+            "sale-1",
+            body | {"evidenceType": "KYC"},
+            requested_by="ana",
+            limits=UploadLimits(3600, 1000),
+            clock=clock,
+        )
+
+    with pytest.raises(WrongBucket):
+        ask(Bucket.open(Settings.from_environment(other_bucket)))
+    assert rows(database, "SELECT count(*) FROM evidences") == [(1,)]
+    ask(bucket)
+    assert rows(database, "SELECT count(*) FROM evidences") == [(2,)]
+
+
+def test_a_restored_database_is_refused_until_somebody_confirms_it(
+    restored: dict[str, str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    copy = Database(restored["DATABASE_URL"])
+    before = counted(copy)
+    (tmp_path / "clients.csv").write_text("cpf\n")
+    for command in (
+        ["audit"],
+        ["audit", "--no-sync"],
+        ["bucket", "sync"],
+        ["clients", "load", str(tmp_path / "clients.csv")],
+        ["waiver", "list"],
+    ):
+        assert main(command, restored) == 1
+        assert "if the database was restored" in capsys.readouterr().err
+    assert main(["status"], restored) == 3
+    assert "run: toolkit db adopt" in capsys.readouterr().out
+    assert main(["verify", "--live"], restored) == 3  # nothing is sealed yet
+    assert counted(copy) == before
+    assert main(["db", "adopt"], restored) == 0
+    assert "; before, to " in capsys.readouterr().out
+    assert main(["audit"], restored) == 3
+    told = rows(copy, "SELECT kind FROM audit.custody_events ORDER BY id")
+    assert told.count(("SERVICE_ADOPTED",)) == 1
+    copy.dispose()
+
+
+def test_a_dump_in_another_cluster_is_confirmed_and_its_epoch_named(
+    database: Database, used: dict[str, str], clock: SettableClock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a dump of another cluster holds: its number, and transactions that this one has not reached."""
+    for table in ("adopted_services", "custody_epochs"):
+        with database.transaction() as connection:
+            connection.execute(sa.text(f"ALTER TABLE audit.{table} DISABLE TRIGGER USER"))
+            connection.execute(sa.text(f"UPDATE audit.{table} SET cluster = 1"))
+            connection.execute(sa.text(f"ALTER TABLE audit.{table} ENABLE TRIGGER USER"))
+    with pytest.raises(WrongService, match="in cluster 1, tables"):
+        observe_service(database, clock)
+    assert main(["db", "adopt"], used) == 0
+    assert main(["-q", "audit"], used) == 3
+    capsys.readouterr()
+    assert main(["status"], used) == 0
+    assert "2, since " in capsys.readouterr().out
+    assert main(["verify", "--live"], used) == 0
+    assert "epoch       2, since " in capsys.readouterr().out
+
+
+def test_another_database_is_no_replica(database: Database, restored: dict[str, str]) -> None:
+    other = Database(restored["DATABASE_URL"])
+    check_replica(database, database)
+    with pytest.raises(WrongService, match="is no replica of the one at"):
+        check_replica(database, other)
+    other.dispose()
+
+
+SERVICE = ServiceIdentity(7, 16384, "sales", {"sales": ["erp.sale"], "evidences": ["erp.file"]})
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        (ServiceIdentity(7, 16384, "renamed", SERVICE.relations), True),
+        (ServiceIdentity(8, 16384, "sales", SERVICE.relations), False),
+        (ServiceIdentity(7, 16385, "sales", SERVICE.relations), False),
+        (ServiceIdentity(None, 16384, "sales", SERVICE.relations), True),
+        (ServiceIdentity(None, 16384, "copy", SERVICE.relations), False),
+        (
+            ServiceIdentity(7, 16384, "sales", {"sales": ["erp.groups", "erp.sale"], "evidences": ["erp.file"]}),
+            True,
+        ),
+        (ServiceIdentity(7, 16384, "sales", {"sales": ["old.sale"], "evidences": ["erp.file"]}), False),
+        (ServiceIdentity(7, 16384, "sales", {"sales": ["erp.sale"], "evidences": ["old.file"]}), False),
+    ],
+)
+def test_a_service_is_its_cluster_its_database_and_its_tables(other: ServiceIdentity, same: bool) -> None:
+    assert SERVICE.is_same(other) is other.is_same(SERVICE) is same
+
+
+def test_views_on_other_tables_are_another_service(database: Database, clock: SettableClock) -> None:
+    for schema in ("erp", "old"):
+        with database.transaction() as connection:
+            connection.execute(sa.text(f"CREATE SCHEMA {schema}"))
+            for table in ("sales", "evidences"):
+                connection.execute(sa.text(f"CREATE TABLE {schema}.{table} (LIKE public.{table})"))
+    through = Database(database.engine.url.render_as_string(hide_password=False), mapped=True)
+    with through.transaction() as connection:
+        connection.execute(sa.text("CREATE SCHEMA audit_service"))
+        _views(connection, "erp")
+    observe_service(through, clock)
+    with through.transaction() as connection:
+        _views(connection, "old")
+        with pytest.raises(WrongService, match=r"tables erp.evidences, erp.sales, and this is .* old.evidences"):
+            check_service(connection, mapped=True)
+    adopt_service(through, clock)
+    observe_service(through, clock)
+    through.dispose()
+
+
+def _views(connection: sa.Connection, schema: str) -> None:
+    for table in ("sales", "evidences"):
+        connection.execute(
+            sa.text(f"CREATE OR REPLACE VIEW audit_service.{table} AS SELECT * FROM {schema}.{table}")
+        )
