@@ -266,6 +266,25 @@ def test_a_check_counts_and_names_what_deviates(empty_database: Database) -> Non
     assert any("ST_VENDA must have a value" in text for text in proof.notes)
 
 
+def test_a_sale_that_does_not_say_who_pays_is_a_conflict_and_stops_no_audit(
+    empty_database: Database, bucket_environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    load(empty_database, "cadastro")
+    environ = environment(empty_database, bucket_environment, "cadastro")
+    with empty_database.transaction() as connection:
+        for flag, sale in (("NULL", "S-1"), ("'X'", "S-2")):
+            connection.exec_driver_sql(
+                f"""ALTER TABLE "TB_VENDA" ALTER "FL_CLIENTE_RESPONSAVEL_FINANCEIRO" DROP NOT NULL;
+                UPDATE "TB_VENDA" SET "FL_CLIENTE_RESPONSAVEL_FINANCEIRO" = {flag} WHERE "NR_VENDA" = '{sale}'"""
+            )
+    assert main(["db", "upgrade"], environ) == 0
+    assert main(["-q", "report", "--out", str(tmp_path), "--format", "csv,json,xlsx,html"], environ) == 0
+    found = reported(tmp_path / "missing-evidence.csv")
+    assert found["S-1"] == ("A", "conflict", "", "PAYER_UNKNOWN")
+    assert found["S-2"] == ("B", "conflict", "", "PAYER_UNKNOWN")
+    assert found["S-7"] == ("C", "incomplete", "POV|DOC_CONTRATANTE", "")
+
+
 def test_a_value_that_cannot_be_read_is_found_without_being_shown(empty_database: Database) -> None:
     with upgraded(empty_database, "documents") as database:
         with empty_database.transaction() as connection:

@@ -129,7 +129,7 @@ records = st.builds(
 sales = st.builds(
     Sale,
     utility_group=st.sampled_from([*UtilityGroup, *UtilityGroup, "E", "a", ""]),
-    is_client_financial_responsible=st.booleans(),
+    is_client_financial_responsible=st.sampled_from([True, False, None]),
     completed=st.booleans(),
 )
 cases = st.lists(st.builds(Case, sales, st.lists(records, max_size=6)), min_size=30, max_size=60)

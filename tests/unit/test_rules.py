@@ -34,7 +34,7 @@ def evidences(text: str) -> list[Evidence]:
     return found
 
 
-def verdict(text: str, *, same_payer: bool, group: str = "A", completed: bool = False) -> str:
+def verdict(text: str, *, same_payer: bool | None, group: str = "A", completed: bool = False) -> str:
     found = evaluate(Sale(group, same_payer, completed), evidences(text))
     shorts = {kind: name for name, kind in SHORT.items()}
     missing = [f"{shorts.get(p.evidence_type, p.evidence_type)}:{p.reason}" for p in found.missing]
@@ -105,6 +105,13 @@ def test_a_group_without_a_rule_is_a_conflict(group: str) -> None:
     assert verdict("KYC POV", same_payer=True, group=group) == "conflict GROUP_UNKNOWN KYC_NOT_ALONE"
 
 
+def test_a_sale_that_nobody_is_known_to_pay_is_a_conflict_until_a_kyc_is_there() -> None:
+    everything = "POV DC AUT DR"
+    assert verdict(everything, same_payer=None) == "conflict PAYER_UNKNOWN"
+    assert verdict("", same_payer=None, completed=True) == "conflict COMPLETED_WITHOUT_EVIDENCE PAYER_UNKNOWN"
+    assert verdict("KYC", same_payer=None) == "compliant"
+
+
 def test_a_completed_sale_that_is_not_compliant_is_the_gravest_finding() -> None:
     assert verdict("POV", same_payer=True, completed=True) == (
         "incomplete DC:NEVER_REQUESTED COMPLETED_WITHOUT_EVIDENCE"
@@ -148,7 +155,7 @@ def test_a_file_that_was_seen_and_is_gone_has_vanished(expired: bool) -> None:
 evidence_sets = st.lists(
     st.builds(Evidence, st.sampled_from(EvidenceType), st.sampled_from(EvidenceState)), max_size=6
 )
-sales = st.builds(Sale, st.sampled_from([*UtilityGroup, "E"]), st.booleans(), st.booleans())
+sales = st.builds(Sale, st.sampled_from([*UtilityGroup, "E"]), st.sampled_from([True, False, None]), st.booleans())
 
 
 @given(sales, evidence_sets)

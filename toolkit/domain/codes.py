@@ -132,6 +132,14 @@ _ALL: Final[tuple[Code, ...]] = (
         "Correct the utility group in the system that the sale belongs to; withdrawing a record cannot mend it.",
     ),
     Code(
+        Problem.PAYER_UNKNOWN, Subject.SALE, Severity.ERROR, Owner.OPERATIONS, 2,
+        "unknown payer",
+        "Nothing says whether the contracting party pays, so that nobody can tell what the sale needs.",
+        MINIMUM,
+        "Correct who pays in the system that the sale belongs to, or its code in the mapping; withdrawing a "
+        "record cannot mend it.",
+    ),
+    Code(
         Problem.KYC_NOT_ALONE, Subject.SALE, Severity.ERROR, Owner.COMPLIANCE, 3,
         "KYC beside other evidence",
         "A KYC file replaces all other evidence and must not be sent together with any.",

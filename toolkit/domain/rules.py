@@ -95,7 +95,8 @@ class Sale:
     """A sale, reduced to what the rules look at."""
 
     utility_group: str
-    is_client_financial_responsible: bool
+    is_client_financial_responsible: bool | None
+    """``None`` where the service does not say it."""
     completed: bool = False
 
 
@@ -152,6 +153,8 @@ def _conflicts(sale: Sale, counted: list[EvidenceType]) -> list[Problem]:
     kyc = counted.count(REPLACES_ALL)
     if sale.utility_group not in set(UtilityGroup):
         found.append(Problem.GROUP_UNKNOWN)
+    if sale.is_client_financial_responsible is None and not kyc:
+        found.append(Problem.PAYER_UNKNOWN)
     if kyc and kyc < len(counted):
         found.append(Problem.KYC_NOT_ALONE)
     if kyc > 1:

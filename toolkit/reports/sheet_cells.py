@@ -43,8 +43,9 @@ def plain(rows: pd.DataFrame, report: Report, name: str) -> Cells:
     column = rows[name]
     if name in MOMENTS:
         return _times(column, report)
-    if pd.api.types.is_bool_dtype(column):
-        return Cells(pa.array(column.astype(int).astype(str).tolist(), pa.string()), Form.BOOLEAN, Style.BOLD)
+    if pd.api.types.infer_dtype(column, skipna=True) == "boolean":
+        cells = pa.array(column.astype(object).map({True: "1", False: "0"}), pa.string(), from_pandas=True)
+        return Cells(cells, Form.BOOLEAN, Style.BOLD)
     if pd.api.types.is_numeric_dtype(column):
         return Cells(pa.Array.from_pandas(column).cast(pa.string()), Form.NUMBER, Style.NUMBER)
     return Cells(texts(column), style=Style.WRAPPED)

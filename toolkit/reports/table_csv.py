@@ -35,5 +35,5 @@ def _cells(column: pd.Series[Any], report: Report) -> list[Any]:
     if column.name in _FREE_TEXTS:
         return [harmless(text) for text in column.fillna("")]
     if column.name == "isClientFinancialResponsible":
-        return ["true" if value else "false" for value in column]
+        return column.astype(object).map({True: "true", False: "false"}).fillna("").tolist()
     return column.astype(object).where(column.notna(), "").tolist()

@@ -53,8 +53,8 @@ def _json(value: Any) -> bytes:
 def _column(column: pd.Series[Any], timezone: ZoneInfo) -> dict[str, Any]:
     if pd.api.types.is_datetime64_any_dtype(column):
         return _times(column, timezone)
-    if pd.api.types.is_bool_dtype(column):
-        column = column.map({True: "true", False: "false"})
+    if pd.api.types.infer_dtype(column, skipna=True) == "boolean":
+        column = column.astype(object).map({True: "true", False: "false"})
     if pd.api.types.is_numeric_dtype(column):
         return {"kind": "number", "cells": pa.Array.from_pandas(column).to_pylist()}
     cells = pa.array(column.astype(object).where(column.notna(), None).tolist(), pa.string())

@@ -121,7 +121,7 @@ sale_observations = Table(
     Column("sale_id", Text, nullable=False),
     Column("client_id", Uuid),
     Column("utility_group", Text, nullable=False),
-    Column("is_client_financial_responsible", sa.Boolean, nullable=False),
+    Column("is_client_financial_responsible", sa.Boolean),
     Column("partner", Text),
     Column("created_at", _moment, nullable=False),
     Column("completed_at", _moment),

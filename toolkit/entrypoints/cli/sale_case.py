@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -60,9 +60,12 @@ def show_sale(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json
     return DONE
 
 
+_PAYERS: Final = {True: "the contracting party pays", False: "somebody else pays", None: "unknown who pays"}
+
+
 def _show(case: SaleCase, ctx: Context) -> None:
     zone = ctx.settings.timezone
-    whose = "the contracting party pays" if case.is_client_financial_responsible else "somebody else pays"
+    whose = _PAYERS[case.is_client_financial_responsible]
     show(f"{case.sale_id}: {case.verdict.status}")
     show(f"  group {case.utility_group}, {whose}, partner {case.partner or '-'}, client {case.client_id or '-'}")
     completed = readable(case.completed_at, zone) if case.completed_at else "not completed"

@@ -30,6 +30,9 @@ from toolkit.operations.judge.findings.waivers import waivers_at
 from toolkit.storage.database import Database
 from toolkit.storage.tables import sales
 
+_OF_THE_SERVICE: Final = (Problem.GROUP_UNKNOWN, Problem.PAYER_UNKNOWN)
+"""Problems that no evidence record can mend."""
+
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
@@ -50,7 +53,7 @@ class SaleCase:
 
     sale_id: str
     utility_group: str
-    is_client_financial_responsible: bool
+    is_client_financial_responsible: bool | None
     partner: str | None
     client_id: str | None
     created_at: datetime
@@ -70,7 +73,7 @@ class SaleCase:
     def next_steps(self) -> list[NextStep]:
         """Each code that keeps the sale from being compliant, with its remedy."""
         steps = [
-            NextStep(problem, CODES[problem].remedy, in_records=problem is not Problem.GROUP_UNKNOWN)
+            NextStep(problem, CODES[problem].remedy, in_records=problem not in _OF_THE_SERVICE)
             for problem in self.verdict.problems
         ]
         for piece in self.verdict.missing:

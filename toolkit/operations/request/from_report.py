@@ -38,6 +38,7 @@ class LeftOutReason(StrEnum):
 
     CONFLICT = "CONFLICT"
     GROUP_UNKNOWN = "GROUP_UNKNOWN"
+    PAYER_UNKNOWN = "PAYER_UNKNOWN"
     KYC_PENDING = "KYC_PENDING"
 
 
@@ -47,8 +48,15 @@ LEFT_OUT_TEXTS: Final = {
         "The utility group is unknown, so no rule says what the sale needs: it has to be corrected in the system "
         "that the sale belongs to."
     ),
+    LeftOutReason.PAYER_UNKNOWN: (
+        "Nothing says who pays, so nobody can tell what the sale needs: it has to be corrected in the system that "
+        "the sale belongs to."
+    ),
     LeftOutReason.KYC_PENDING: "A KYC was requested, which would replace all that is missing.",
 }
+
+
+_UNKNOWN: Final = (Problem.GROUP_UNKNOWN, Problem.PAYER_UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +142,9 @@ def _left_out(database: Database, bucket: Bucket, sales: list[_ReportedSale], no
         pending = sales_with_kyc(connection, bucket, [sale.sale_id for sale in sales], now)
     found = []
     for sale in sales:
-        if Problem.GROUP_UNKNOWN in sale.problems:
-            found.append(LeftOut(sale.line, sale.sale_id, LeftOutReason.GROUP_UNKNOWN))
+        unknown = next((each for each in _UNKNOWN if each in sale.problems), None)
+        if unknown is not None:
+            found.append(LeftOut(sale.line, sale.sale_id, LeftOutReason(unknown)))
         elif sale.status == Status.CONFLICT:
             found.append(LeftOut(sale.line, sale.sale_id, LeftOutReason.CONFLICT))
         elif sale.missing and sale.sale_id in pending:

@@ -149,7 +149,7 @@ class SaleWriter {
     if (column instanceof TimeColumn) return column.text(row, 16).replace("T", " ") && `${column.text(row, 16).replace("T", " ")} (UTC${column.offsets.cell(row)})`;
     const cell = column.cell(row);
     if (typeof cell === "number") return this.number(cell);
-    if (name === "isClientFinancialResponsible") return cell === "true" ? this.page.words.page.yes : this.page.words.page.no;
+    if (name === "isClientFinancialResponsible") return { true: this.page.words.page.yes, false: this.page.words.page.no }[cell] ?? "";
     return cell;
   }
 }

@@ -36,13 +36,16 @@ SALES: Final = ibis.schema(
         "id": "!string",
         "client_id": "string",
         "utility_group": "!string",
-        "is_client_financial_responsible": "!boolean",
+        "is_client_financial_responsible": "boolean",
         "partner": "string",
         "created_at": "!timestamp('UTC')",
         "completed_at": "timestamp('UTC')",
     }
 )
-"""One row a sale. ``client_id`` may be of another type (PostgreSQL's is ``uuid``): it is handed on as it is."""
+"""One row a sale. The flag is null where the service does not say who pays.
+
+``client_id`` may be of another type (PostgreSQL's is ``uuid``): it is handed on as it is.
+"""
 
 EVIDENCES: Final = ibis.schema(
     {
@@ -88,7 +91,7 @@ _ORDER: Final = (EvidenceState.COUNTED, *REASON_OF)
 _COUNTED: Final = _ORDER.index(EvidenceState.COUNTED)
 _NEVER_REQUESTED: Final = len(_ORDER)
 _REASONS: Final = [(rank, REASON_OF[state]) for rank, state in enumerate(_ORDER) if state in REASON_OF]
-_CONFLICTS: Final = (Problem.GROUP_UNKNOWN, Problem.KYC_NOT_ALONE, Problem.KYC_REPEATED)
+_CONFLICTS: Final = (Problem.GROUP_UNKNOWN, Problem.PAYER_UNKNOWN, Problem.KYC_NOT_ALONE, Problem.KYC_REPEATED)
 
 
 def missing_evidence(sales: Table, evidences: Table, objects: Table, as_of: datetime) -> Table:
@@ -157,6 +160,7 @@ def _with_status(sales: Table) -> Table:
     others = _any(found for each, found in there.items() if each is not REPLACES_ALL)
     conflicts = {
         Problem.GROUP_UNKNOWN: ~sales.utility_group.isin(list(UtilityGroup)),
+        Problem.PAYER_UNKNOWN: sales.is_client_financial_responsible.isnull() & ~there[REPLACES_ALL],
         Problem.KYC_NOT_ALONE: there[REPLACES_ALL] & others,
         Problem.KYC_REPEATED: sales.replacing > 1,
     }
