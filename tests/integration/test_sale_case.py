@@ -70,6 +70,7 @@ def test_a_sale_shows_its_rule_files_faults_and_next_steps(
     assert "fileName" not in pov
     assert [each["code"] for each in case["nextSteps"]] == ["MISSING_POV", "WITHOUT_CLIENT"]
     assert {"MISSING_POV", "WITHOUT_CLIENT"} <= {each["code"] for each in case["findings"]}
+    assert {event["evidenceId"] for event in case["timeline"]} == {each["id"] for each in case["records"]}
     kinds = [event["kind"] for event in case["timeline"]]
     assert {"UPLOADED", "VERIFIED", "WITHDRAWN"} <= set(kinds)
 

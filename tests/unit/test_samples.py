@@ -17,9 +17,10 @@ from toolkit.domain.rules import EvidenceState
 from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.cli.samples import _toolkit as typed
 from toolkit.errors import InvalidInput
-from toolkit.samples import evidence_files, make_samples, write_samples
+from toolkit.operations.verify.contents.inspection import inspect_file
+from toolkit.samples import evidence_files, make_samples, write_sales, write_samples
 from toolkit.samples.client_files import DEFECTS
-from toolkit.samples.scenarios import SCENARIOS, Fate
+from toolkit.samples.scenarios import SCENARIOS, Content, Fate
 
 UNTOLD = ("VANISHED", "EXPIRY_UNKNOWN")
 """What no sample sale tells: nobody deletes its files, and its service says how long credentials are valid."""
@@ -111,15 +112,55 @@ def test_sales_and_manifest_fit_together(folder, samples):
         parse(EvidenceRequest, row)
     absent = [row for row in manifest if not (folder / "files" / row["saleId"] / row["fileName"]).exists()]
     waiting = [file for sale in samples.sales for file in sale.files if file.fate is Fate.WAITING]
-    assert len(absent) == len(waiting) == 5
+    assert len(absent) == len(waiting) == 6
 
 
-def test_no_two_files_have_the_same_content_but_the_recording_used_twice(samples):
+def test_no_two_files_have_the_same_content_but_the_recordings_used_twice(samples):
     files = [file for sale in samples.sales for file in sale.files]
     by_content: dict[bytes, list[str]] = {}
     for file in files:
         by_content.setdefault(file.content, []).append(file.name)
-    assert [names for names in by_content.values() if len(names) > 1] == [["confirmacao-de-voz.mp3"] * 2]
+    assert sorted(names for names in by_content.values() if len(names) > 1) == [
+        ["confirmacao-de-voz.mp3", "autorizacao-do-pagador.mp3"],
+        ["confirmacao-de-voz.mp3", "confirmacao-de-voz.mp3"],
+    ]
+
+
+def test_a_file_that_is_not_sound_is_found_to_be_what_the_story_calls_it(samples, tmp_path):
+    found = {}
+    for attempt, file in (
+        (a, f) for s in samples.sales for a, f in zip(s.scenario.attempts, s.files, strict=True)
+    ):
+        path = tmp_path / "file"
+        path.write_bytes(file.content)
+        if attempt.fate is Fate.UNUSABLE:
+            looked = inspect_file(path)
+            found[attempt.content, looked.media_type] = looked.problem
+    assert found == {
+        (Content.WEB_PAGE, "text/html"): None,
+        (Content.PHOTO, "image/png"): None,
+        (Content.SILENT, "audio/mpeg"): "SILENT",
+        (Content.SHORT, "audio/mpeg"): "TOO_SHORT",
+        (Content.CUT, "audio/mpeg"): "DAMAGED",
+        (Content.CUT, "application/pdf"): "DAMAGED",
+        (Content.LOCKED, "application/pdf"): "ENCRYPTED",
+    }
+
+
+def test_sales_are_as_they_were_on_a_day(samples, tmp_path):
+    def on(day: int) -> dict[str, dict[str, str]]:
+        clients = {person.external_id: "known" for person in (*samples.csv_clients, *samples.xlsx_clients)}
+        write_sales(samples.sales, tmp_path / "sales.csv", clients, day=day)
+        return {row["saleId"]: row for row in rows(tmp_path / "sales.csv")}
+
+    ids = {sale.scenario.name: sale.id for sale in samples.sales}
+    put_right, named = ids["utility group put right"], ids["client named after a month"]
+    marked = ids["completed elsewhere without a recording"]
+    assert put_right not in on(84)
+    assert (on(42)[put_right]["utilityGroup"], on(28)[put_right]["utilityGroup"] in "ABCD") == ("E", True)
+    assert (on(21)[named]["clientId"], on(14)[named]["clientId"]) == ("", "known")
+    assert (on(56)[marked]["completedAt"] == "", on(42)[marked]["completedAt"] == "") == (True, False)
+    assert list(on(0)) == sorted(on(0)) == [sale.id for sale in samples.sales]
 
 
 def test_documents_are_pdfs_whose_table_of_objects_is_true(folder):
@@ -182,7 +223,7 @@ def test_the_demo_ends_with_a_command_that_the_shell_finds(tmp_path, monkeypatch
 
 
 def test_a_sample_too_small_for_every_case_is_refused():
-    with pytest.raises(InvalidInput, match="at least 30 sales"):
+    with pytest.raises(InvalidInput, match="at least 47 sales"):
         make_samples(sales=10)
     with pytest.raises(InvalidInput, match="at least 10 clients"):
         make_samples(clients=1)

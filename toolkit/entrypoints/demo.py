@@ -15,10 +15,8 @@ from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.entrypoints.notebook_runs import run_notebook
 from toolkit.entrypoints.packaged_notebooks import packaged_notebooks
 from toolkit.errors import SettingsError
-from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.register.sales_load import load_sales
-from toolkit.operations.verify.contents import verify_contents
-from toolkit.samples import Samples, make_samples, story, write_sales, write_samples
+from toolkit.operations.verify.contents.inspector import Inspector
+from toolkit.samples import Samples, make_samples, story, write_samples
 
 TIMEOUT: Final = 300.0
 """Seconds that each notebook may take."""
@@ -39,14 +37,22 @@ class Demo:
         Raises:
             NotebookFailed: a notebook failed.
         """
-        samples = make_samples()
-        folder = self.out / "sample-data"
+        space, folder = self.application, self.out / "sample-data"
+        end = story.end_of_story(space.database, make_samples(), space.clock())
+        samples = make_samples(end=end.astimezone(space.settings.timezone))
         self._write(samples, folder)
         self._load_clients(folder)
-        self._load_sales(samples, folder)
-        self._upload(folder)
-        self._meanwhile(samples, folder)
-        self._verify()
+        with Inspector() as inspector:
+            zone = space.settings.timezone
+            telling = story.Telling(space.database, space.bucket, samples, folder, zone, space.log_keys, inspector)
+            telling.past()
+            telling.load_sales(0, space.clock)
+            self._upload(folder)
+            telling.act(0, space.clock)
+        self.say(
+            f"Three months: {telling.audits} audits, {telling.sent} files sent by partners, "
+            f"{telling.withdrawn} records withdrawn, {telling.completed} sales completed"
+        )
         self._report()
 
     def _write(self, samples: Samples, folder: Path) -> None:
@@ -63,39 +69,12 @@ class Demo:
             f"{found['skipped']} skipped; the rejected ones are in {self.out / 'rejected'}"
         )
 
-    def _load_sales(self, samples: Samples, folder: Path) -> None:
-        space = self.application
-        path = folder / "sales.csv"
-        write_sales(samples.sales, path, story.registered_clients(space.database, samples))
-        loaded = load_sales(space.database, path, timezone=space.settings.timezone, clock=space.clock)
-        self.say(
-            f"Sales: {loaded.rows} rows: {loaded.inserted} new, {loaded.updated} updated, "
-            f"{loaded.unchanged} unchanged, {len(loaded.rejected)} rejected"
-        )
-
     def _upload(self, folder: Path) -> None:
         found = self._notebook("02_request_credentials", ("manifest", folder / "manifest.csv"))
         self.say(
             f"Evidence: {found['rows']} files: {found['issued']} requested, {found['reissued']} requested again, "
             f"{found['uploaded']} uploaded, {found['skipped']} uploaded before, {found['failed']} not there yet"
         )
-
-    def _meanwhile(self, samples: Samples, folder: Path) -> None:
-        database, bucket, clock = self.application.database, self.application.bucket, self.application.clock
-        sent = story.send_unchecked(database, bucket, samples, folder, clock)
-        lapsed = story.let_lapse(database, bucket, samples, clock)
-        withdrawn = story.withdraw_mistaken(database, samples, clock)
-        completed = story.complete_what_may_be(database, bucket, samples, clock)
-        self.say(
-            f"Meanwhile: {sent} files sent unchecked by a partner, {lapsed} credentials left to run out, "
-            f"{withdrawn} records withdrawn, {completed} sales completed"
-        )
-
-    def _verify(self) -> None:
-        database, bucket, clock = self.application.database, self.application.bucket, self.application.clock
-        sync_bucket(database, bucket, clock=clock)
-        verified = verify_contents(database, bucket, clock=clock)
-        self.say(f"Contents: {verified.verified} files verified, {verified.unusable} of them unusable")
 
     def _report(self) -> None:
         found = self._notebook("03_missing_evidence_report", ("out", self.out))

@@ -14,14 +14,16 @@ from toolkit.domain.evidence import KIND_OF, EvidenceType, FileKind, UtilityGrou
 from toolkit.errors import InvalidInput
 from toolkit.samples import client_files, evidence_files
 from toolkit.samples.people import Person, make_people
-from toolkit.samples.scenarios import SCENARIOS, USUAL, Fate, Scenario
+from toolkit.samples.scenarios import SCENARIOS, USUAL, Attempt, Content, Fate, Scenario
+from toolkit.samples.three_months import DAYS
 
 DEFAULT_SEED: Final = 7
 DEFAULT_CLIENTS: Final = 180
 DEFAULT_SALES: Final = 90
 
-_LAST_DAY: Final = datetime(2026, 11, 20, 18, 0, tzinfo=ZoneInfo("America/Sao_Paulo"))
-_SPAN: Final = timedelta(days=60)
+DEFAULT_END: Final = datetime(2026, 11, 20, 18, 0, tzinfo=ZoneInfo("America/Sao_Paulo"))
+"""The end of the story: its last day, after work."""
+
 _PARTNERS: Final = ("Energia Certa", "Luz do Vale", "Parceiro Norte")
 _FILE_NAMES: Final = {
     EvidenceType.POV: "confirmacao-de-voz.mp3",
@@ -42,6 +44,9 @@ class SampleFile:
     evidence_type: EvidenceType
     fate: Fate
     content: bytes
+    day: int
+    """The day on which it is asked for, before the end."""
+    withdrawn: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +67,28 @@ class Samples:
     """Everything that the sample holds; the ``wrong`` clients are those whose rows get a mistake."""
 
     seed: int
+    end: datetime
     csv_clients: tuple[Person, ...]
     csv_wrong: tuple[Person, ...]
     xlsx_clients: tuple[Person, ...]
     xlsx_wrong: tuple[Person, ...]
     sales: tuple[SampleSale, ...]
 
+    def moment(self, day: int) -> datetime:
+        """Return the end of the day that is so many days before the end."""
+        return self.end - timedelta(days=day)
+
 
 def make_samples(
-    *, seed: int = DEFAULT_SEED, clients: int = DEFAULT_CLIENTS, sales: int = DEFAULT_SALES
+    *,
+    seed: int = DEFAULT_SEED,
+    clients: int = DEFAULT_CLIENTS,
+    sales: int = DEFAULT_SALES,
+    end: datetime = DEFAULT_END,
 ) -> Samples:
     """Invent ``clients`` valid clients, wrong rows beside them, and ``sales`` sales: each scenario at least once.
+
+    The story ends at ``end``.
 
     Raises:
         InvalidInput: fewer sales than scenarios, or hardly any clients.
@@ -87,26 +103,28 @@ def make_samples(
     xlsx_clients = make_people(in_xlsx, "LV", random)
     csv_wrong = make_people(max(len(client_files.DEFECTS), clients // 20), "EC-X", random)
     xlsx_wrong = make_people(2, "LV-X", random)
-    made_sales = _make_sales(sales, [*csv_clients, *xlsx_clients], random)
+    made_sales = _make_sales(sales, [*csv_clients, *xlsx_clients], end, random)
     return Samples(
-        seed, tuple(csv_clients), tuple(csv_wrong), tuple(xlsx_clients), tuple(xlsx_wrong), tuple(made_sales)
+        seed, end, tuple(csv_clients), tuple(csv_wrong), tuple(xlsx_clients), tuple(xlsx_wrong), tuple(made_sales)
     )
 
 
-def _make_sales(count: int, buyers: Sequence[Person], random: Random) -> Iterable[SampleSale]:
-    stories = [*SCENARIOS, *(random.choice(USUAL) for _ in range(count - len(SCENARIOS)))]
+def _make_sales(count: int, buyers: Sequence[Person], end: datetime, random: Random) -> Iterable[SampleSale]:
+    common = [random.choice(USUAL) for _ in range(count - len(SCENARIOS))]
+    stories = [*SCENARIOS, *(each.earlier(random.randint(0, DAYS.index(each.sold))) for each in common)]
     random.shuffle(stories)
+    stories.sort(key=lambda story: -story.sold)
     groups = list(UtilityGroup)
     for number, scenario in enumerate(stories, start=1):
         sale_id = f"V-2026-{number:05d}"
-        age = _SPAN * (count - number) / count + timedelta(minutes=random.randrange(600))
-        client = random.choice(buyers) if scenario.has_client else None
+        age = timedelta(days=scenario.sold, minutes=random.randrange(60, 600))
+        client = None if scenario.no_client == ("client", None) else random.choice(buyers)
         yield SampleSale(
             id=sale_id,
             scenario=scenario,
-            utility_group=scenario.utility_group or groups[number % len(groups)],
+            utility_group=groups[number % len(groups)],
             partner=random.choice(_PARTNERS),
-            created_at=(_LAST_DAY - age).replace(microsecond=0),
+            created_at=end - age,
             client=client,
             files=tuple(_make_files(sale_id, scenario, client, number)),
         )
@@ -119,22 +137,33 @@ def _make_files(sale_id: str, scenario: Scenario, client: Person | None, number:
         seen[evidence_type] = seen.get(evidence_type, 0) + 1
         stem, dot, ending = _FILE_NAMES[evidence_type].partition(".")
         name = f"{stem}-{seen[evidence_type]}{dot}{ending}" if seen[evidence_type] > 1 else stem + dot + ending
-        mark = f"{scenario.recording or sale_id} {evidence_type} {seen[evidence_type]}"
-        if attempt.fate is Fate.UNUSABLE:
-            content = _mistaken(evidence_type, mark, number)
-        elif KIND_OF[evidence_type] is FileKind.AUDIO:
-            recordings = evidence_files.RECORDINGS[evidence_type]
-            choice = len(mark) if scenario.recording else number
-            content = evidence_files.mp3(recordings[choice % len(recordings)], mark)
+        sheet = seen[evidence_type]
+        if KIND_OF[evidence_type] is FileKind.AUDIO:
+            content = _recording(attempt, sale_id, f"{sale_id} {evidence_type} {sheet}", number)
         else:
-            content = _document(sale_id, evidence_type, client, seen[evidence_type])
-        yield SampleFile(sale_id, name, evidence_type, attempt.fate, content)
+            content = _document(attempt, sale_id, client, sheet, number)
+        yield SampleFile(sale_id, name, evidence_type, attempt.fate, content, attempt.day, attempt.withdrawn)
 
 
-def _mistaken(evidence_type: EvidenceType, mark: str, number: int) -> bytes:
-    if KIND_OF[evidence_type] is FileKind.AUDIO:
-        return evidence_files.error_page(mark)
-    return evidence_files.photo(number % 256)
+def _recording(attempt: Attempt, sale_id: str, mark: str, number: int) -> bytes:
+    recordings = evidence_files.RECORDINGS[attempt.evidence_type]
+    recording, first = recordings[number % len(recordings)], evidence_files.RECORDINGS[EvidenceType.POV][0]
+    match attempt.content:
+        case Content.TWIN:
+            return evidence_files.mp3(first, "twin")
+        case Content.ALIKE:
+            return evidence_files.mp3(first, mark, heard="alike")
+        case Content.SAME:
+            return evidence_files.mp3(first, f"{sale_id} same")
+        case Content.WEB_PAGE:
+            return evidence_files.error_page(mark)
+        case Content.SILENT:
+            return evidence_files.mp3(evidence_files.SILENCE, mark)
+        case Content.SHORT:
+            return evidence_files.short_mp3(recording, mark)
+        case Content.CUT:
+            return evidence_files.cut_mp3(recording, mark)
+    return evidence_files.mp3(recording, mark)
 
 
 _DOCUMENT_TITLES: Final = {
@@ -145,13 +174,15 @@ _DOCUMENT_TITLES: Final = {
 }
 
 
-def _document(sale_id: str, evidence_type: EvidenceType, client: Person | None, number: int) -> bytes:
+def _document(attempt: Attempt, sale_id: str, client: Person | None, sheet: int, number: int) -> bytes:
+    if attempt.content is Content.PHOTO:
+        return evidence_files.photo(number % 256)
     holder = f"{client.first_name} {client.last_name}" if client else "(sem cadastro)"
-    return evidence_files.pdf(
-        _DOCUMENT_TITLES[evidence_type],
-        [
-            f"Venda {sale_id}, folha {number}",
-            f"Contratante: {holder}",
-            "Documento de amostra, sem valor. Pessoa fictícia.",
-        ],
-    )
+    lines = [
+        f"Venda {sale_id}, folha {sheet}",
+        f"Contratante: {holder}",
+        "Documento de amostra, sem valor. Pessoa fictícia.",
+    ]
+    title = _DOCUMENT_TITLES[attempt.evidence_type]
+    whole = evidence_files.pdf(title, lines, locked=attempt.content is Content.LOCKED)
+    return whole[: len(whole) // 2] if attempt.content is Content.CUT else whole

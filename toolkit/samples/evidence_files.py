@@ -1,4 +1,4 @@
-"""Make evidence files: genuine PDF and MPEG audio, and files that people send by mistake.
+"""Evidence files made from nothing: genuine PDF and MPEG audio, and what people send by mistake instead.
 
 Each file carries its own mark (the sale and the type), so that no two have the same content unless that is
 wanted. Equal arguments give equal bytes.
@@ -21,10 +21,14 @@ RECORDINGS: Final = {"POV": ("pov-1.mp3", "pov-2.mp3", "pov-3.mp3"), "AUT": ("au
 SILENCE: Final = "silence.mp3"
 
 _MARK_BITS: Final = 32
+_HALF_SECOND: Final = 14
+"""Frames of 36 ms."""
+_SIDE_BYTES: Final = 9
+"""Between the header of a frame of MPEG-2 with one channel and what an encoder notes in the first one."""
 
 
-def pdf(title: str, lines: Sequence[str]) -> bytes:
-    """Return a PDF of one A4 page: ``title`` in large type, ``lines`` below it; Latin-1 text."""
+def pdf(title: str, lines: Sequence[str], *, locked: bool = False) -> bytes:
+    """Return a PDF of one A4 page with a title and lines in Latin-1, ``locked`` by a password where wanted."""
     drawn = [f"BT /F1 18 Tf 72 770 Td ({_escaped(title)}) Tj ET", "0.6 w 72 758 m 523 758 l S"]
     drawn += [
         f"BT /F1 11 Tf 72 {730 - 18 * number} Td ({_escaped(line)}) Tj ET" for number, line in enumerate(lines)
@@ -45,39 +49,70 @@ def pdf(title: str, lines: Sequence[str]) -> bytes:
         body += b"%d 0 obj\n%s\nendobj\n" % (number, text)
     table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
     size = len(objects) + 1
-    body += b"xref\n0 %d\n0000000000 65535 f \n%strailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (
-        size,
-        table,
-        size,
-        len(body),
+    body += (
+        b"xref\n0 %d\n0000000000 65535 f \n%strailer\n<< /Size %d /Root 1 0 R%s >>\nstartxref\n%d\n%%%%EOF\n"
+        % (
+            size,
+            table,
+            size,
+            _LOCK if locked else b"",
+            len(body),
+        )
     )
     return bytes(body)
+
+
+_LOCK: Final = b" /Encrypt << /Filter /Standard /V 1 /R 2 /Length 40 /P -4 /O <%s> /U <%s> >> /ID [<00> <00>]" % (
+    b"6c" * 32,
+    b"75" * 32,
+)
+"""An encryption that no empty password opens."""
 
 
 def _escaped(text: str) -> str:
     return text.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
 
 
-def mp3(recording: str, title: str) -> bytes:
+def mp3(recording: str, title: str, heard: str | None = None) -> bytes:
     """Return a recording of ``recordings/`` with an ID3v2.3 tag that holds ``title`` (Latin-1) in front.
 
-    Some of its frames come again at the end, others for each title, so that no two are heard alike.
+    Some of its frames come again at the end, others for each title (or ``heard``), so that no two are heard alike.
     """
+    audio = resources.files(__package__).joinpath("recordings", recording).read_bytes()
+    frames = _frames(audio)
+    middle = frames[len(frames) // 2 :][:_MARK_BITS]
+    mark = int.from_bytes(sha256((heard or title).encode()).digest()[:4], "big")
+    return _tag(title) + audio + b"".join(each for bit, each in enumerate(middle) if mark >> bit & 1)
+
+
+def short_mp3(recording: str, title: str) -> bytes:
+    """Return the first half second of a recording."""
+    frames = _frames(mp3(recording, title)[len(_tag(title)) :])
+    return _tag(title) + b"".join(frames[:_HALF_SECOND])
+
+
+def cut_mp3(recording: str, title: str) -> bytes:
+    """Return the first half of a recording that states its length in its first frame: an upload broke off."""
+    frames = _frames(mp3(recording, title)[len(_tag(title)) :])
+    whole = b"".join(frames)
+    count = b"Xing" + struct.pack(">III", 3, len(frames), len(whole))
+    said = (frames[0][:4] + bytes(_SIDE_BYTES) + count).ljust(len(frames[0]), b"\0")
+    return _tag(title) + said + whole[: len(whole) // 2]
+
+
+def _tag(title: str) -> bytes:
     text = b"\x00" + title.encode("latin-1")
     frame = b"TIT2" + struct.pack(">IH", len(text), 0) + text
     size = bytes(len(frame) >> shift & 0x7F for shift in (21, 14, 7, 0))
-    audio = resources.files(__package__).joinpath("recordings", recording).read_bytes()
-    return b"ID3\x03\x00\x00" + size + frame + audio + _ending(audio, title)
+    return b"ID3\x03\x00\x00" + size + frame
 
 
-def _ending(audio: bytes, title: str) -> bytes:
+def _frames(audio: bytes) -> list[bytes]:
     frames, position = [], 0
     while (length := mpeg_frame_length(audio[position : position + 4])) is not None:
         frames.append(audio[position : position + length])
         position += length
-    middle = frames[len(frames) // 2 :][:_MARK_BITS]
-    mark = int.from_bytes(sha256(title.encode()).digest()[:4], "big")
-    return b"".join(each for bit, each in enumerate(middle) if mark >> bit & 1)
+    return frames
 
 
 def photo(shade: int) -> bytes:

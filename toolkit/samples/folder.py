@@ -36,7 +36,6 @@ SALE_COLUMNS: Final = (
 PARTNER_FILES: Final = Path("partner", "files")
 """Where, in the folder, the files are that a partner's own software sends."""
 
-_UNTIL_COMPLETED: Final = timedelta(hours=26)
 _MEDIA_TYPE: Final = {FileKind.PDF: "application/pdf", FileKind.AUDIO: "audio/mpeg"}
 
 
@@ -58,21 +57,34 @@ def write_samples(samples: Samples, out: Path) -> None:
     _write_files(out / PARTNER_FILES, by_partner)
 
 
-def write_sales(sales: Iterable[SampleSale], path: Path, client_ids: Mapping[str, object]) -> None:
-    """Write ``sales.csv``; ``client_ids`` maps a client's ``externalId`` to the id from its registration."""
-    rows = [
-        (
-            sale.id,
-            client_ids.get(sale.client.external_id, "") if sale.client else "",
-            sale.utility_group,
-            "false" if sale.scenario.separate_payer else "true",
-            sale.created_at.isoformat(),
-            sale.partner,
-            (sale.created_at + _UNTIL_COMPLETED).isoformat() if sale.scenario.marked_completed else "",
-        )
-        for sale in sales
-    ]
-    _write_csv(path, SALE_COLUMNS, rows)
+def write_sales(
+    sales: Iterable[SampleSale], path: Path, client_ids: Mapping[str, object], *, day: int = 0
+) -> None:
+    """Write ``sales.csv`` as it is so many days before the end of the story.
+
+    ``client_ids`` maps a client's ``externalId`` to the id from its registration.
+    """
+    _write_csv(path, SALE_COLUMNS, [_row(sale, client_ids, day) for sale in sales if sale.scenario.sold >= day])
+
+
+def _row(sale: SampleSale, client_ids: Mapping[str, object], day: int) -> tuple[object, ...]:
+    story, client, group = sale.scenario, sale.client, sale.utility_group
+    if story.no_client and story.no_client.holds(day):
+        client = None
+    if story.group and story.group.holds(day):
+        group = story.group.value
+    completed_at = ""
+    if story.marked is not None and story.marked >= day:
+        completed_at = (sale.created_at + timedelta(days=story.sold - story.marked)).isoformat()
+    return (
+        sale.id,
+        client_ids.get(client.external_id, "") if client else "",
+        group,
+        "false" if story.separate_payer else "true",
+        sale.created_at.isoformat(),
+        sale.partner,
+        completed_at,
+    )
 
 
 def _write_manifest(path: Path, files: Iterable[SampleFile]) -> None:

@@ -1,25 +1,24 @@
-"""The cases of the minimum-evidence rules, each as one sale.
-
-What happened to the evidence is written down here; ``toolkit.samples.dataset`` makes files of it, and
-``toolkit.entrypoints.demo`` lets it happen on a real database and bucket.
-"""
+"""Read the sales of the story (``toolkit.samples.three_months``) as values, with the verdict that each deserves."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
-from typing import Final
+from dataclasses import dataclass, replace
+from enum import Enum, StrEnum
+from typing import Final, NamedTuple
 
 from toolkit.domain.evidence import EvidenceType, UtilityGroup
 from toolkit.domain.findings import Verdict
 from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
+from toolkit.samples.three_months import DAYS, SALES, WAIVERS
 
-POV: Final = EvidenceType.POV
-AUT: Final = EvidenceType.AUT
-DOC: Final = EvidenceType.DOC_CONTRATANTE
-DOC_PAYER: Final = EvidenceType.DOC_RESPONSAVEL_FINANCEIRO
-COMBINED: Final = EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO
-KYC: Final = EvidenceType.KYC
+_TYPES: Final = {
+    "POV": EvidenceType.POV,
+    "AUT": EvidenceType.AUT,
+    "DOC": EvidenceType.DOC_CONTRATANTE,
+    "PAYER": EvidenceType.DOC_RESPONSAVEL_FINANCEIRO,
+    "BOTH": EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO,
+    "KYC": EvidenceType.KYC,
+}
 
 
 class Fate(Enum):
@@ -37,101 +36,146 @@ class Fate(Enum):
     """Sent by a partner's own software, then taken out of the count."""
 
 
+class Content(StrEnum):
+    """The content of a file that was sent."""
+
+    SOUND = "sound"
+    TWIN = "twin"
+    """The same bytes in each sale that has one."""
+    ALIKE = "alike"
+    """The same recording in each sale that has one, with a tag of its own."""
+    SAME = "same"
+    """The same bytes in all such files of the sale."""
+    WEB_PAGE = "web-page"
+    PHOTO = "photo"
+    SILENT = "silent"
+    SHORT = "short"
+    CUT = "cut"
+    LOCKED = "locked"
+
+    @property
+    def fate(self) -> Fate:
+        """The fate of a file with this content."""
+        usable = self in {Content.SOUND, Content.TWIN, Content.ALIKE, Content.SAME}
+        return Fate.UPLOADED if usable else Fate.UNUSABLE
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One piece of evidence of a sale, and its fate."""
+    """One piece of evidence of a sale, the day on which it is asked for, and its fate."""
 
     evidence_type: EvidenceType
-    fate: Fate = Fate.UPLOADED
+    day: int
+    fate: Fate
+    content: Content
+    withdrawn: int | None = None
+
+
+class Trait(NamedTuple):
+    """A trait that a sale has up to a day, or for ever where ``until`` is ``None``."""
+
+    value: str
+    until: int | None
+
+    def holds(self, day: int) -> bool:
+        """Tell whether the sale has it on this day."""
+        return self.until is None or day > self.until
+
+
+@dataclass(frozen=True, slots=True)
+class Waiving:
+    """A waiver of the story: the code, its days, and the day on which it is revoked."""
+
+    code: str
+    start: int
+    end: int
+    revoked: int | None
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One sale with its evidence.
-
-    ``utility_group`` is ``None`` where any of the four will do; ``recording`` is shared by the sales that
-    have the same one: their voice files are equal, byte for byte.
-    """
+    """The story of one sale, in days before the end."""
 
     name: str
+    sold: int
     attempts: tuple[Attempt, ...]
     separate_payer: bool = False
-    utility_group: str | None = None
-    marked_completed: bool = False
-    completable: bool = False
-    has_client: bool = True
-    recording: str | None = None
+    group: Trait | None = None
+    no_client: Trait | None = None
+    marked: int | None = None
+    completed: int | None = None
+    waiver: Waiving | None = None
+    usual: int = 0
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict that the rules give."""
+        """The verdict that the rules give at the end."""
         records = [Evidence(each.evidence_type, each.fate.value) for each in self.attempts if each.fate.value]
-        return evaluate(
-            Sale(self.utility_group or UtilityGroup.A, not self.separate_payer, self.marked_completed), records
-        )
+        group = self.group.value if self.group and self.group.holds(0) else UtilityGroup.A
+        is_completed = (self.marked, self.completed) != (None, None)
+        return evaluate(Sale(group, not self.separate_payer, is_completed), records)
+
+    def earlier(self, steps: int) -> Scenario:
+        """Return the same story, so many of ``DAYS`` earlier."""
+
+        def moved(day: int) -> int:
+            return DAYS[DAYS.index(day) - steps]
+
+        attempts = tuple(replace(each, day=moved(each.day)) for each in self.attempts)
+        completed = None if self.completed is None else moved(self.completed)
+        return replace(self, sold=moved(self.sold), attempts=attempts, completed=completed)
 
 
-def _sent(*types: EvidenceType) -> tuple[Attempt, ...]:
-    return tuple(Attempt(evidence_type) for evidence_type in types)
+def _scenario(line: str, waivers: dict[str, Waiving]) -> Scenario:
+    name, traits, story = (part.strip() for part in line.split("|"))
+    days: dict[str, int] = {}
+    attempts: list[Attempt] = []
+    for day, *acts in (part.split() for part in story.split(",")):
+        for act in acts:
+            kind, _, word = act.partition(":")
+            if act.startswith("-"):
+                taken = next(each for each in attempts if each.evidence_type is _TYPES[act[1:]])
+                attempts[attempts.index(taken)] = replace(taken, fate=Fate.WITHDRAWN, withdrawn=int(day))
+            elif kind in _TYPES:
+                content = Content(word) if word in set(Content) else Content.SOUND
+                fate = {"waiting": Fate.WAITING, "lapsed": Fate.LAPSED}.get(word, content.fate)
+                attempts.append(Attempt(_TYPES[kind], int(day), fate, content))
+            else:
+                days[act] = int(day)
+    given = {trait.strip() for trait in traits.split(";")}
+    return Scenario(
+        name,
+        attempts=tuple(attempts),
+        separate_payer="other payer" in given,
+        group=_trait("group", given),
+        no_client=_trait("no", given),
+        waiver=waivers.get(name),
+        usual=next((int(each.removeprefix("usual")) for each in given if each.startswith("usual")), 0),
+        **days,
+    )
 
 
-SCENARIOS: Final = (
-    Scenario("document and recording", _sent(DOC, POV)),
-    Scenario("separate payer", _sent(DOC, POV, AUT, DOC_PAYER), separate_payer=True),
-    Scenario("combined document", _sent(COMBINED, POV)),
-    Scenario("combined document, separate payer", _sent(COMBINED, POV, AUT), separate_payer=True),
-    Scenario("more than the rule asks", _sent(DOC, POV, AUT)),
-    Scenario("KYC alone", _sent(KYC)),
-    Scenario("KYC alone, separate payer", _sent(KYC), separate_payer=True),
-    Scenario("combined document and a separate one", _sent(COMBINED, DOC, POV)),
-    Scenario("KYC with a recording", _sent(KYC, POV)),
-    Scenario("KYC twice", _sent(KYC, KYC)),
-    Scenario("KYC twice, with documents", _sent(KYC, KYC, DOC)),
-    Scenario("nothing yet", ()),
-    Scenario("nothing yet, separate payer", (), separate_payer=True),
-    Scenario("recording on its way, document lapsed", (Attempt(POV, Fate.WAITING), Attempt(DOC, Fate.LAPSED))),
-    Scenario("document on its way, recording lapsed", (Attempt(DOC, Fate.WAITING), Attempt(POV, Fate.LAPSED))),
-    Scenario(
-        "payer's recording on its way, payer's document lapsed",
-        (*_sent(DOC, POV), Attempt(AUT, Fate.WAITING), Attempt(DOC_PAYER, Fate.LAPSED)),
-        separate_payer=True,
-    ),
-    Scenario(
-        "payer's document on its way, payer's recording lapsed",
-        (*_sent(DOC, POV), Attempt(AUT, Fate.LAPSED), Attempt(DOC_PAYER, Fate.WAITING)),
-        separate_payer=True,
-    ),
-    Scenario("lapsed, then requested again", (Attempt(POV, Fate.LAPSED), Attempt(POV, Fate.WAITING), *_sent(DOC))),
-    Scenario("web page sent as the recording", (Attempt(POV, Fate.UNUSABLE), *_sent(DOC))),
-    Scenario("photo sent as the document", (Attempt(DOC, Fate.UNUSABLE), *_sent(POV))),
-    Scenario(
-        "the payer's files unusable",
-        (*_sent(DOC, POV), Attempt(AUT, Fate.UNUSABLE), Attempt(DOC_PAYER, Fate.UNUSABLE)),
-        separate_payer=True,
-    ),
-    Scenario(
-        "photo sent as the combined document",
-        (Attempt(COMBINED, Fate.UNUSABLE), *_sent(POV, AUT)),
-        separate_payer=True,
-    ),
-    Scenario("completed as it should be", _sent(DOC, POV), completable=True),
-    Scenario("completed elsewhere without a recording", _sent(DOC), marked_completed=True),
-    Scenario("conflict mended by a withdrawal", (*_sent(KYC), Attempt(POV, Fate.WITHDRAWN))),
-    Scenario("recording withdrawn", (*_sent(DOC), Attempt(POV, Fate.WITHDRAWN))),
-    Scenario("unknown utility group", _sent(DOC, POV), utility_group="E"),
-    Scenario("sale without a client", _sent(DOC, POV), has_client=False),
-    Scenario("a recording used twice, first sale", _sent(DOC, POV), recording="reused"),
-    Scenario("a recording used twice, second sale", _sent(DOC, POV), recording="reused"),
-)
-"""The scenarios, each once."""
+def _trait(name: str, given: set[str]) -> Trait | None:
+    for each in given:
+        first, _, rest = each.partition(" ")
+        if first == name:
+            value, _, until = rest.partition(" until ")
+            return Trait(value, int(until) if until else None)
+    return None
 
-USUAL: Final = (
-    *(SCENARIOS[0],) * 8,
-    *(SCENARIOS[1],) * 3,
-    *(SCENARIOS[2],) * 2,
-    SCENARIOS[3],
-    *(SCENARIOS[5],) * 2,
-    *(SCENARIOS[11],) * 2,
-    SCENARIOS[12],
-)
-"""The scenarios that fill up the sample: mostly sales in good order."""
+
+def _waiver(line: str) -> tuple[str, Waiving]:
+    name, code, days, reason = (part.strip() for part in line.split("|"))
+    span, _, revoked = days.partition("; revoked ")
+    start, end = map(int, span.split(" to "))
+    return name, Waiving(code, start, end, int(revoked) if revoked else None, reason)
+
+
+_OF_SALES: Final = dict(_waiver(line) for line in WAIVERS.strip().splitlines())
+
+SCENARIOS: Final = tuple(_scenario(line, _OF_SALES) for line in SALES.strip().splitlines())
+"""Each once."""
+
+USUAL: Final = tuple(scenario for scenario in SCENARIOS for _ in range(scenario.usual))
+"""The scenarios that fill up the sample beyond one sale for each: mostly sales in good order."""

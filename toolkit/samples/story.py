@@ -1,37 +1,52 @@
-"""Act for others in the demo: the sales system, partners' software, compliance.
+"""Act for others in the sample, day by day: the sales system, partners' software, compliance.
 
-The demo lets it happen on a real database and bucket. Each part looks first at what is there already, so that
-a second telling adds nothing.
+They happen on a real database and bucket, on a clock that stands on each day of the story in turn. Each act looks
+first at what is there already, so that a second telling adds nothing, and one that broke off is gone on with.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Final
 from uuid import UUID
 
+import sqlalchemy as sa
+
+from toolkit.domain.log_keys import LogKeys
+from toolkit.domain.waivers import WaiverRequest
 from toolkit.operations import Clock
+from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.judge.completion import complete_sale
+from toolkit.operations.judge.findings.waivers import add_waivers, all_waivers, revoke_waiver
 from toolkit.operations.judge.withdrawal import withdraw
+from toolkit.operations.observe.bucket_sync import sync_bucket
+from toolkit.operations.prove.custody_log import seal_events
 from toolkit.operations.register.registration import client_ids
+from toolkit.operations.register.sales_load import load_sales
 from toolkit.operations.request import UploadLimits, request_upload
 from toolkit.operations.request.existing_records import StoredRecord, stored_records
+from toolkit.operations.verify.contents import verify_contents
 from toolkit.operations.verify.contents.inspector import Inspector
 from toolkit.partner import post_file
 from toolkit.samples.dataset import SampleFile, Samples
-from toolkit.samples.folder import PARTNER_FILES, manifest_row
+from toolkit.samples.folder import PARTNER_FILES, manifest_row, write_sales
 from toolkit.samples.scenarios import Fate
+from toolkit.samples.three_months import DAYS
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
+from toolkit.storage.tables import audit_runs, sales
 
 PARTNER: Final = "partner-software"
-WITHDRAWN_BY: Final = "analyst@example.com"
-APPROVED_BY: Final = "compliance-lead@example.com"
+ANALYST: Final = "analyst@example.com"
+COMPLIANCE: Final = "compliance-lead@example.com"
 
-_MAX_BYTES: Final = 10_000_000
-_PARTNER_LIMITS: Final = UploadLimits(ttl_seconds=600, max_bytes=_MAX_BYTES)
-_SHORT_LIMITS: Final = UploadLimits(ttl_seconds=1, max_bytes=_MAX_BYTES)
+_LIMITS: Final = UploadLimits(ttl_seconds=600, max_bytes=10_000_000)
+_BEFORE_THE_AUDIT: Final = timedelta(minutes=5)
+_SENDERS: Final = 4
 
 
 def registered_clients(database: Database, samples: Samples) -> dict[str, UUID]:
@@ -40,85 +55,130 @@ def registered_clients(database: Database, samples: Samples) -> dict[str, UUID]:
     return client_ids(database, [person.external_id for person in people])
 
 
-def send_unchecked(database: Database, bucket: Bucket, samples: Samples, folder: Path, clock: Clock) -> int:
-    """Ask for credentials and send every file, as a partner's software does; return how many were sent."""
-    known, sent = _records(database, samples), 0
-    for file in _files(samples, Fate.UNUSABLE, Fate.WITHDRAWN):
-        if _name(file) in known:
-            continue
-        credentials = request_upload(
-            database,
-            bucket,
-            file.sale_id,
-            manifest_row(file),
-            requested_by=PARTNER,
-            limits=_PARTNER_LIMITS,
-            clock=clock,
+def end_of_story(database: Database, samples: Samples, now: datetime) -> datetime:
+    """Return the end that was told of before, else now, so that a second telling tells of the same days."""
+    last = samples.sales[-1]
+    with database.transaction() as connection:
+        known: datetime | None = connection.scalar(sa.select(sales.c.created_at).where(sales.c.id == last.id))
+    return now.replace(microsecond=0) if known is None else known + (samples.end - last.created_at)
+
+
+@dataclass
+class Telling:
+    """One telling of the story, and what happened in it; sales come from ``folder``, dated in ``timezone``."""
+
+    database: Database
+    bucket: Bucket
+    samples: Samples
+    folder: Path
+    timezone: tzinfo
+    keys: LogKeys
+    inspector: Inspector
+    audits: int = 0
+    sent: int = 0
+    withdrawn: int = 0
+    completed: int = 0
+
+    def past(self) -> None:
+        """Tell of every day before the last one, each up to its audit; those that were audited are left out."""
+        told = self._last_audit()
+        for day in DAYS[:-1]:
+            moment = self.samples.moment(day)
+            if told is None or moment > told:
+                self.act(day, _standing(moment - _BEFORE_THE_AUDIT))
+                self._audit(_standing(moment))
+
+    def act(self, day: int, clock: Clock) -> None:
+        """Do everything that others do on a day."""
+        self.load_sales(day, clock)
+        known = self._records()
+        new = [file for file in self._files(day) if _name(file) not in known]
+        with ThreadPoolExecutor(_SENDERS) as threads:
+            for _ in threads.map(lambda file: self._send(file, clock), new):
+                pass
+        self.sent += sum(file.fate is not Fate.LAPSED for file in new)
+        self._withdraw(day, clock)
+        self._complete(day, clock)
+        self._waive(day, clock)
+
+    def load_sales(self, day: int, clock: Clock) -> None:
+        """Take over the sales as they are on a day."""
+        path = self.folder / "sales.csv"
+        write_sales(self.samples.sales, path, registered_clients(self.database, self.samples), day=day)
+        load_sales(self.database, path, timezone=self.timezone, clock=clock)
+
+    def _files(self, day: int) -> Iterator[SampleFile]:
+        """Return the files that others ask for on a day; on the last one the manifest asks for what is in order."""
+        ours = {Fate.UPLOADED, Fate.WAITING} if day == 0 else {Fate.WAITING}
+        everything = (file for sale in self.samples.sales for file in sale.files)
+        return (file for file in everything if file.day == day and file.fate not in ours)
+
+    def _send(self, file: SampleFile, clock: Clock) -> None:
+        """Ask for credentials on that day, and send the file unless it never comes; its form is one of today."""
+        row = manifest_row(file)
+        asked = request_upload(
+            self.database, self.bucket, file.sale_id, row, requested_by=PARTNER, limits=_LIMITS, clock=clock
         )
-        post_file(credentials.url, credentials.fields, folder / PARTNER_FILES / file.sale_id / file.name)
-        sent += 1
-    return sent
+        if file.fate is Fate.LAPSED:
+            return
+        until = datetime.now(UTC) + timedelta(seconds=_LIMITS.ttl_seconds)
+        form = self.bucket.presign_post(asked.fields["key"], max_bytes=_LIMITS.max_bytes, expires_at=until)
+        place = "files" if file.fate is Fate.UPLOADED else PARTNER_FILES
+        post_file(form.url, form.fields, self.folder / place / file.sale_id / file.name)
+
+    def _withdraw(self, day: int, clock: Clock) -> None:
+        records = self._records()
+        wrong = [file for sale in self.samples.sales for file in sale.files if file.withdrawn == day]
+        for record in (records[_name(file)] for file in wrong):
+            if not record.withdrawn:
+                reason = "Recording of another sale, sent by mistake"
+                people = {"withdrawn_by": ANALYST, "approved_by": COMPLIANCE}
+                withdraw(self.database, record.id, reason=reason, clock=clock, **people)
+                self.withdrawn += 1
+
+    def _complete(self, day: int, clock: Clock) -> None:
+        for sale in self.samples.sales:
+            if sale.scenario.completed == day:
+                done = complete_sale(self.database, self.bucket, sale.id, clock, self.inspector)
+                self.completed += done.completed_at is not None and not done.already
+
+    def _waive(self, day: int, clock: Clock) -> None:
+        known = {each.request: each for each in all_waivers(self.database, clock())}
+        for sale in self.samples.sales:
+            waiver = sale.scenario.waiver
+            if waiver is None:
+                continue
+            start, end = (self.samples.moment(each).date() for each in (waiver.start, waiver.end))
+            about = (sale.id, None, waiver.code, waiver.reason, ANALYST, COMPLIANCE)
+            request = WaiverRequest(*about, start, end)
+            if waiver.start == day and request not in known:
+                add_waivers(self.database, [request], clock=clock)
+            if waiver.revoked == day and known[request].revoked_at is None:
+                why = {"reason": "The customer cancelled the call", "revoked_by": COMPLIANCE}
+                revoke_waiver(self.database, known[request].id, clock=clock, **why)
+
+    def _audit(self, clock: Clock) -> None:
+        sync_bucket(self.database, self.bucket, clock=clock)
+        verify_contents(self.database, self.bucket, clock=clock, inspectors=[self.inspector])
+        seal_events(self.database, clock, self.keys)
+        run_audit(self.database, clock=clock, embedded_bucket=self.bucket.embedded, with_file_findings=True)
+        self.audits += 1
+
+    def _last_audit(self) -> datetime | None:
+        with self.database.transaction() as connection:
+            known = sa.exists().where(sales.c.id == self.samples.sales[0].id)
+            found: datetime | None = connection.scalar(sa.select(sa.func.max(audit_runs.c.as_of)).where(known))
+        return found
+
+    def _records(self) -> dict[tuple[str, str, str], StoredRecord]:
+        """Return the evidence records of the sample's sales, by the names of their files."""
+        found = stored_records(self.database, [sale.id for sale in self.samples.sales])
+        return {(record.sale_id, record.file_name, record.evidence_type): record for record in found}
 
 
-def let_lapse(database: Database, bucket: Bucket, samples: Samples, clock: Clock) -> int:
-    """Ask for credentials that live one second, and send nothing; return how many were asked for."""
-    known, asked = _records(database, samples), 0
-    for file in _files(samples, Fate.LAPSED):
-        if _name(file) in known:
-            continue
-        request_upload(
-            database,
-            bucket,
-            file.sale_id,
-            manifest_row(file),
-            requested_by=PARTNER,
-            limits=_SHORT_LIMITS,
-            clock=clock,
-        )
-        asked += 1
-    return asked
+def _standing(moment: datetime) -> Clock:
+    return lambda: moment
 
 
-def withdraw_mistaken(database: Database, samples: Samples, clock: Clock) -> int:
-    """Withdraw the records that the scenarios mark, as compliance does; return their number."""
-    records = _records(database, samples)
-    wrong = (records[_name(file)] for file in _files(samples, Fate.WITHDRAWN))
-    left = sorted(record.id for record in wrong if not record.withdrawn)
-    for evidence_id in left:
-        withdraw(
-            database,
-            evidence_id,
-            reason="Recording of another sale, sent by mistake",
-            withdrawn_by=WITHDRAWN_BY,
-            approved_by=APPROVED_BY,
-            clock=clock,
-        )
-    return len(left)
-
-
-def complete_what_may_be(database: Database, bucket: Bucket, samples: Samples, clock: Clock) -> int:
-    """Complete the sales whose scenario says so; return how many were completed by this call."""
-    completed = 0
-    with Inspector() as inspector:
-        for sale in samples.sales:
-            if sale.scenario.completable:
-                done = complete_sale(database, bucket, sale.id, clock, inspector)
-                completed += done.completed_at is not None and not done.already
-    return completed
-
-
-def _files(samples: Samples, *fates: Fate) -> Iterator[SampleFile]:
-    return (file for sale in samples.sales for file in sale.files if file.fate in fates)
-
-
-_Name = tuple[str, str, str]
-
-
-def _name(file: SampleFile) -> _Name:
+def _name(file: SampleFile) -> tuple[str, str, str]:
     return file.sale_id, file.name, str(file.evidence_type)
-
-
-def _records(database: Database, samples: Samples) -> dict[_Name, StoredRecord]:
-    """Return the evidence records of the sample's sales, by the names of their files."""
-    found = stored_records(database, [sale.id for sale in samples.sales])
-    return {(record.sale_id, record.file_name, record.evidence_type): record for record in found}

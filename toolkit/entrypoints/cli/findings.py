@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import click
 import pandas as pd
 
+from toolkit.domain.codes import CODES
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.entrypoints.cli.audit_options import Asked, asked_for, audit_options, past_moment
 from toolkit.entrypoints.cli.context import (
@@ -26,6 +27,7 @@ from toolkit.reports.report import tuples
 from toolkit.reports.times import iso_exact, readable
 
 _SHOWN = 50
+_WIDEST = max(map(len, CODES))
 _ACTIVE = (FindingStatus.OPEN, FindingStatus.REOPENED)
 
 
@@ -73,20 +75,21 @@ def findings(
         counts = result.life.counts
         print_json({"asOf": iso_exact(result.as_of, ctx.settings.timezone), "counts": counts, "findings": records})
     else:
-        _show(found, result.as_of, ctx)
+        _show(found, result.as_of, ctx, with_resolved=status == FindingStatus.RESOLVED)
     return NEEDS_ATTENTION if found["status"].isin(_ACTIVE).any() else DONE
 
 
-def _show(found: pd.DataFrame, as_of: datetime, ctx: Context) -> None:
+def _show(found: pd.DataFrame, as_of: datetime, ctx: Context, *, with_resolved: bool) -> None:
     show(f"As of {readable(as_of, ctx.settings.timezone)}")
-    listed = found[found["status"] != FindingStatus.RESOLVED]
+    listed = found if with_resolved else found[found["status"] != FindingStatus.RESOLVED]
     for row in tuples(listed.head(_SHOWN)):
         days = int(row.dueInBusinessDays)
-        due = "late by" if row.overdue else "due in"
-        subject = row.saleId or "no sale"
+        due = f"{'late by' if row.overdue else 'due in'} {counted(abs(days), 'business day')}"
+        if row.status == FindingStatus.RESOLVED:
+            due = f"last seen {readable(row.lastSeen, ctx.settings.timezone)}"
         show(
-            f"{row.id}  {row.severity:<8}  {row.status:<8}  {row.code:<26}  {subject:<20}  "
-            f"{due} {counted(abs(days), 'business day')}  {row.owner}"
+            f"{row.id}  {row.severity:<8}  {row.status:<8}  {row.code:<{_WIDEST}}  {row.saleId or 'no sale':<20}  "
+            f"{due}  {row.owner}"
         )
     if len(listed) > _SHOWN:
         note(f"... and {len(listed) - _SHOWN:,} more; --json lists all of them")
@@ -138,8 +141,8 @@ def _show_changes(found: Changes, lives: pd.DataFrame, by_day: pd.DataFrame, ctx
         since = "closed_at" if kind == "resolved" else "opened_at"
         for row in tuples(lives.loc[ids].sort_values([since, "sale_id", "code"]).head(_SHOWN)):
             show(
-                f"{kind:<9} {row.sale_id or 'no sale':<20}  {row.code:<26}  {row.partner or 'no partner':<20}  "
-                f"since {readable(getattr(row, since), zone)}"
+                f"{kind:<9} {row.sale_id or 'no sale':<20}  {row.code:<{_WIDEST}}  "
+                f"{row.partner or 'no partner':<20}  since {readable(getattr(row, since), zone)}"
             )
         if len(ids) > _SHOWN:
             note(f"... and {len(ids) - _SHOWN:,} more that are {kind}; --json lists all ids")

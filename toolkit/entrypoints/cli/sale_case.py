@@ -112,8 +112,9 @@ def _show(case: SaleCase, ctx: Context) -> None:
             f"  waived until {request.end} by {request.owner}, approved by {request.approved_by}: {request.reason}"
         )
     show("Time line")
-    for event in case.timeline:
-        show(f"  {readable(event.happened_at, zone)}  {event.kind:<12}  {event.detail.get('evidence', '')}")
+    types = {record.id: record.evidence_type for record in case.records}
+    for event, evidence_id in case.timeline:
+        show(f"  {readable(event.happened_at, zone)}  {event.kind:<12}  {evidence_id}  {types[evidence_id]}")
 
 
 def _as_json(case: SaleCase, ctx: Context) -> dict[str, Any]:
@@ -140,5 +141,5 @@ def _as_json(case: SaleCase, ctx: Context) -> dict[str, Any]:
         "records": [record_as_json(record, ctx) for record in case.records],
         "findings": finding_records(case.findings, zone),
         "waivers": [waiver_as_json(each, ctx.today(), zone) for each in case.waivers],
-        "timeline": [event.as_json() for event in case.timeline],
+        "timeline": [event.as_json() | {"evidenceId": evidence_id} for event, evidence_id in case.timeline],
     }

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
+from uuid import UUID
 
 import pandas as pd
 import sqlalchemy as sa
@@ -66,8 +67,8 @@ class SaleCase:
     """Its findings with their lives, see ``toolkit.operations.judge.findings.living``; also resolved ones."""
     waivers: tuple[Waiver, ...]
     """Those that hold today and waive one of its findings."""
-    timeline: tuple[Event, ...]
-    """The events of the custody log that concern it, oldest first."""
+    timeline: tuple[tuple[Event, UUID], ...]
+    """The events of the custody log that concern it, oldest first, each with the id of its evidence record."""
 
     @property
     def next_steps(self) -> list[NextStep]:
@@ -175,22 +176,22 @@ def _tuples(table: pd.DataFrame) -> Iterator[Any]:
     return table.itertuples(index=False)
 
 
-def _events(connection: Connection, records: list[EvidenceRecord]) -> list[Event]:
-    keys = [record.object_key for record in records]
-    bound = {"ids": [str(record.id) for record in records], "keys": keys}
+def _events(connection: Connection, records: list[EvidenceRecord]) -> list[tuple[Event, UUID]]:
+    by_key = {record.object_key: record.id for record in records}
+    bound = {"ids": [str(record.id) for record in records], "keys": list(by_key)}
     return [
-        Event(row.id, row.kind, row.happened_at, row.detail)
+        (Event(row.id, row.kind, row.happened_at, row.detail), by_key.get(row.key) or UUID(row.detail["evidence"]))
         for row in connection.execute(sa.text(_TIMELINE), bound)
     ]
 
 
 _TIMELINE: Final = """
     WITH seen AS (
-        SELECT CAST(id AS text) AS id FROM audit.object_observations WHERE key = ANY(:keys)
+        SELECT CAST(id AS text) AS id, key FROM audit.object_observations WHERE key = ANY(:keys)
     )
-    SELECT id, kind, happened_at, detail
-    FROM audit.custody_events
-    WHERE detail ->> 'evidence' = ANY(:ids)
-       OR (kind IN ('UPLOADED', 'GONE', 'VERIFIED') AND detail ->> 'observation' IN (SELECT id FROM seen))
-    ORDER BY happened_at, id
+    SELECT events.id, kind, happened_at, detail, seen.key
+    FROM audit.custody_events AS events
+    LEFT JOIN seen ON kind IN ('UPLOADED', 'GONE', 'VERIFIED') AND detail ->> 'observation' = seen.id
+    WHERE detail ->> 'evidence' = ANY(:ids) OR seen.id IS NOT NULL
+    ORDER BY happened_at, events.id
 """

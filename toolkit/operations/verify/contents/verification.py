@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -88,13 +88,14 @@ def verify_contents(
     clock: Clock,
     budget: Budget = UNBOUNDED,
     max_bytes: int = MAX_BYTES,
+    inspectors: Collection[Inspector] = (),
     progress: Progress | None = None,
 ) -> Verified:
     """Read all bytes of each observed object that was not verified in this version, and keep what was found.
 
     An object goes through a temporary file that has no name; ``toolkit bucket sync`` must have seen
     it before. The decisive files come first. Killed or at the end of its budget, and called again, it goes on with
-    what is not verified.
+    what is not verified. ``inspectors`` look at the files, and stay open; without them some of its own do.
 
     Raises:
         WrongBucket: the database belongs to another bucket; nothing was read.
@@ -107,7 +108,7 @@ def verify_contents(
     problems, reasons = Counter[ContentProblem](), Counter[Failure]()
     verified = wrong_kind = unreadable = 0
     ids = waiting(database)
-    with _Verifier(bucket, max_bytes, Meter(budget)) as verifier:
+    with _Verifier(bucket, max_bytes, Meter(budget), inspectors) as verifier:
         progress.begin("Verifying contents", len(ids), "objects")
         for batch in in_batches(database, ids):
             looked = list(zip(batch, verifier.verify(batch), strict=True))
@@ -131,15 +132,15 @@ def verify_contents(
 class _Verifier:
     """A few threads that fetch files, and fewer inspectors that look at them."""
 
-    def __init__(self, bucket: Bucket, max_bytes: int, meter: Meter) -> None:
+    def __init__(self, bucket: Bucket, max_bytes: int, meter: Meter, inspectors: Collection[Inspector]) -> None:
         self._bucket = bucket
         self._max_bytes = max_bytes
         self._meter = meter
         self._open = ExitStack()
         self._threads = self._open.enter_context(ThreadPoolExecutor(FETCHERS, thread_name_prefix="verify"))
         self._inspectors: LifoQueue[Inspector] = LifoQueue()
-        for _ in range(INSPECTORS):
-            self._inspectors.put(self._open.enter_context(Inspector()))
+        for inspector in inspectors or [self._open.enter_context(Inspector()) for _ in range(INSPECTORS)]:
+            self._inspectors.put(inspector)
 
     def __enter__(self) -> _Verifier:
         return self
