@@ -1,4 +1,4 @@
-"""Read the sales of the story (``toolkit.samples.three_months``) as values, with the verdict that each deserves."""
+"""Read the sales of the story (``toolkit.samples.three_months``) as values, each with its verdict."""
 
 from __future__ import annotations
 

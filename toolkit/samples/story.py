@@ -108,7 +108,7 @@ class Telling:
         load_sales(self.database, path, timezone=self.timezone, clock=clock)
 
     def _files(self, day: int) -> Iterator[SampleFile]:
-        """Return the files that others ask for on a day; on the last one the manifest asks for what is in order."""
+        """Return the files that others ask for on a day; on the last one the manifest asks for sound ones."""
         ours = {Fate.UPLOADED, Fate.WAITING} if day == 0 else {Fate.WAITING}
         everything = (file for sale in self.samples.sales for file in sale.files)
         return (file for file in everything if file.day == day and file.fate not in ours)
