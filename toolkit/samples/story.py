@@ -14,19 +14,18 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-import sqlalchemy as sa
-
 from toolkit.domain.log_keys import LogKeys
 from toolkit.domain.waivers import WaiverRequest
 from toolkit.operations import Clock
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.judge.completion import complete_sale
+from toolkit.operations.judge.findings.history import audits_until
 from toolkit.operations.judge.findings.waivers import add_waivers, all_waivers, revoke_waiver
 from toolkit.operations.judge.withdrawal import withdraw
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.prove.custody_log import seal_events
 from toolkit.operations.register.registration import client_ids
-from toolkit.operations.register.sales_load import load_sales
+from toolkit.operations.register.sales_load import created_at, load_sales
 from toolkit.operations.request import UploadLimits, request_upload
 from toolkit.operations.request.existing_records import StoredRecord, stored_records
 from toolkit.operations.verify.contents import verify_contents
@@ -38,7 +37,6 @@ from toolkit.samples.scenarios import Fate
 from toolkit.samples.three_months import DAYS
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
-from toolkit.storage.tables import audit_runs, sales
 
 PARTNER: Final = "partner-software"
 ANALYST: Final = "analyst@example.com"
@@ -58,8 +56,7 @@ def registered_clients(database: Database, samples: Samples) -> dict[str, UUID]:
 def end_of_story(database: Database, samples: Samples, now: datetime) -> datetime:
     """Return the end that was told of before, else now, so that a second telling tells of the same days."""
     last = samples.sales[-1]
-    with database.transaction() as connection:
-        known: datetime | None = connection.scalar(sa.select(sales.c.created_at).where(sales.c.id == last.id))
+    known = created_at(database, last.id)
     return now.replace(microsecond=0) if known is None else known + (samples.end - last.created_at)
 
 
@@ -165,10 +162,10 @@ class Telling:
         self.audits += 1
 
     def _last_audit(self) -> datetime | None:
+        if created_at(self.database, self.samples.sales[0].id) is None:
+            return None
         with self.database.transaction() as connection:
-            known = sa.exists().where(sales.c.id == self.samples.sales[0].id)
-            found: datetime | None = connection.scalar(sa.select(sa.func.max(audit_runs.c.as_of)).where(known))
-        return found
+            return max(audits_until(connection, self.samples.end), default=None)
 
     def _records(self) -> dict[tuple[str, str, str], StoredRecord]:
         """Return the evidence records of the sample's sales, by the names of their files."""

@@ -118,6 +118,13 @@ def load_sales(
     return SalesLoaded(rows, inserted, updated, unchanged, tuple(rejected), unknown_groups, differing, files)
 
 
+def created_at(database: Database, sale_id: str) -> datetime | None:
+    """Return when a sale was created, ``None`` where there is no such sale."""
+    with database.transaction() as connection:
+        found: datetime | None = connection.scalar(sa.select(sales.c.created_at).where(sales.c.id == sale_id))
+    return found
+
+
 _STAGED: Final = ("line", "id", *OBSERVED)
 
 
