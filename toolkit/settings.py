@@ -4,35 +4,26 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from ipaddress import ip_address
 from pathlib import Path
-from typing import Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 import platformdirs
 
 from toolkit.domain.codes import CODES
 from toolkit.domain.partners import UnassignedSales
+from toolkit.environment import Environment
 from toolkit.errors import SettingsError
 
 ROOT_HOME: Final = Path("/var/lib/evidence-toolkit")
 """Root's home of the embedded services, below folders that any account may enter."""
 
 DEFAULT_TIMEZONE: Final = "America/Sao_Paulo"
-DEFAULT_UPLOAD_TTL: Final = 3600
 LONGEST_UPLOAD_TTL: Final = 12 * 3600
 """Seconds; the sync of the bucket looks so far back for uploads."""
-DEFAULT_PICTURE_DAYS: Final = 7
-DEFAULT_DISAPPEARANCE: Final = 50
-DEFAULT_UPLOAD_MAX: Final = 100 * 1024 * 1024
-DEFAULT_VERIFY_SECONDS: Final = 900
-DEFAULT_VERIFY_BYTES: Final = 20 * 1024**3
-DEFAULT_TOKEN_TTL: Final = 86_400
-DEFAULT_PARTNER_CLAIM: Final = "partner"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +79,20 @@ class Settings:
     """The prefixes of evidence in the bucket; the whole bucket where there is none (``EVIDENCE_PREFIX``)."""
     ignored_prefixes: tuple[str, ...] = ()
     """Parts of the bucket that are nobody's evidence (``EVIDENCE_IGNORE_PREFIXES``)."""
-    picture_days: int = DEFAULT_PICTURE_DAYS
+    picture_days: int = 7
     """Days within which every object of the bucket is looked at again (``TOOLKIT_PICTURE_DAYS``)."""
-    disappearance_percent: int = DEFAULT_DISAPPEARANCE
+    disappearance_percent: int = 50
     """Share of objects, sales or records above which their disappearance must be confirmed
     (``TOOLKIT_DISAPPEARANCE_PERCENT``)."""
     timezone: ZoneInfo = field(default_factory=lambda: ZoneInfo(DEFAULT_TIMEZONE))
     """The zone of times that are written without an offset (``TOOLKIT_TIMEZONE``)."""
-    upload_ttl: int = DEFAULT_UPLOAD_TTL
+    upload_ttl: int = 3600
     """Life of upload credentials in seconds (``TOOLKIT_UPLOAD_TTL``)."""
-    upload_max_bytes: int = DEFAULT_UPLOAD_MAX
+    upload_max_bytes: int = 100 * 1024**2
     """Largest evidence file in bytes (``TOOLKIT_UPLOAD_MAX_BYTES``)."""
-    verify_seconds: int = DEFAULT_VERIFY_SECONDS
+    verify_seconds: int = 900
     """Seconds that an audit of now spends on verifying contents first (``TOOLKIT_VERIFY_SECONDS``)."""
-    verify_bytes: int = DEFAULT_VERIFY_BYTES
+    verify_bytes: int = 20 * 1024**3
     """Bytes that an audit of now reads to verify contents first (``TOOLKIT_VERIFY_BYTES``)."""
     deadlines: Mapping[str, int] = field(default_factory=dict)
     """Business days by code, or by code and utility group, where they differ from the catalogue's
@@ -118,15 +109,14 @@ class Settings:
     """The issuer that tokens must name, where set (``TOOLKIT_JWT_ISSUER``)."""
     jwt_jwks: Path | None = None
     """A file with a JSON Web Key Set, for several keys at once (``TOOLKIT_JWT_JWKS``)."""
-    jwt_max_ttl: int = DEFAULT_TOKEN_TTL
+    jwt_max_ttl: int = 86_400
     """Longest life of a token in seconds (``TOOLKIT_JWT_MAX_TTL``)."""
-    jwt_partner_claim: str = DEFAULT_PARTNER_CLAIM
+    jwt_partner_claim: str = "partner"
     """The claim of a token that names the partner (``TOOLKIT_JWT_PARTNER_CLAIM``)."""
     unassigned_sales: UnassignedSales = UnassignedSales.ANY
     """The partners that may ask for a sale that names no partner (``TOOLKIT_UNASSIGNED_SALES``)."""
     quotas: Quotas = Quotas()
     """The limits of one caller of the HTTP interface."""
-
     engine_memory: str = "2GB"
     """Memory of DuckDB when it judges a snapshot (``TOOLKIT_ENGINE_MEMORY``)."""
     spark_url: str | None = None
@@ -139,90 +129,40 @@ class Settings:
         Raises:
             SettingsError: naming the variable, what is wrong with it and an example of a good value.
         """
-
-        def value(name: str) -> str | None:
-            return environ.get(name, "").strip() or None
-
+        given = Environment(environ)
         return cls(
-            home=_home(value("TOOLKIT_HOME")),
-            engine_memory=_memory(value("TOOLKIT_ENGINE_MEMORY")),
-            spark_url=_spark(value("TOOLKIT_SPARK_URL")),
-            database_url=_database_url("DATABASE_URL", value("DATABASE_URL")),
-            database_read_url=_database_url("DATABASE_READ_URL", value("DATABASE_READ_URL")),
-            evidence_bucket=value("EVIDENCE_BUCKET"),
-            evidence_role_arn=value("EVIDENCE_ROLE_ARN"),
-            evidence_prefixes=_prefixes(value("EVIDENCE_PREFIX")),
-            ignored_prefixes=_prefixes(value("EVIDENCE_IGNORE_PREFIXES")),
-            picture_days=_between(
-                "TOOLKIT_PICTURE_DAYS", value("TOOLKIT_PICTURE_DAYS"), DEFAULT_PICTURE_DAYS, 1, 365
+            home=given.path("TOOLKIT_HOME") or _usual_home(),
+            aws=_aws(given),
+            quotas=_quotas(given),
+            **_where_set(
+                database_url=given.database_url("DATABASE_URL"),
+                database_read_url=given.database_url("DATABASE_READ_URL"),
+                evidence_bucket=given.text("EVIDENCE_BUCKET"),
+                evidence_role_arn=given.text("EVIDENCE_ROLE_ARN"),
+                service_map=given.path("TOOLKIT_SERVICE_MAP"),
+                evidence_prefixes=given.items("EVIDENCE_PREFIX"),
+                ignored_prefixes=given.items("EVIDENCE_IGNORE_PREFIXES"),
+                picture_days=given.number("TOOLKIT_PICTURE_DAYS", 1, 365),
+                disappearance_percent=given.number("TOOLKIT_DISAPPEARANCE_PERCENT", 1, 100),
+                timezone=given.timezone("TOOLKIT_TIMEZONE"),
+                upload_ttl=given.number("TOOLKIT_UPLOAD_TTL", 1, LONGEST_UPLOAD_TTL),
+                upload_max_bytes=given.number("TOOLKIT_UPLOAD_MAX_BYTES", 1, 5 * 1024**3),
+                verify_seconds=given.number("TOOLKIT_VERIFY_SECONDS", 0, 7 * 86_400),
+                verify_bytes=given.number("TOOLKIT_VERIFY_BYTES", 0, 1024**5),
+                deadlines=_deadlines(given),
+                log_keys=_log_keys(given),
+                jwt_secret=given.text("TOOLKIT_JWT_SECRET"),
+                jwt_public_key=given.text("TOOLKIT_JWT_PUBLIC_KEY"),
+                jwt_audience=given.text("TOOLKIT_JWT_AUDIENCE"),
+                jwt_issuer=given.text("TOOLKIT_JWT_ISSUER"),
+                jwt_jwks=given.path("TOOLKIT_JWT_JWKS"),
+                jwt_max_ttl=given.number("TOOLKIT_JWT_MAX_TTL", 1, 366 * 86_400),
+                jwt_partner_claim=given.text("TOOLKIT_JWT_PARTNER_CLAIM"),
+                unassigned_sales=given.choice("TOOLKIT_UNASSIGNED_SALES", UnassignedSales),
+                engine_memory=given.like("TOOLKIT_ENGINE_MEMORY", r"[1-9][0-9]*(MB|GB)$", "512MB or 2GB"),
+                spark_url=given.like("TOOLKIT_SPARK_URL", r"sc://[^/\s]", "sc://localhost:15002"),
             ),
-            disappearance_percent=_between(
-                "TOOLKIT_DISAPPEARANCE_PERCENT",
-                value("TOOLKIT_DISAPPEARANCE_PERCENT"),
-                DEFAULT_DISAPPEARANCE,
-                1,
-                100,
-            ),
-            aws=_aws(value),
-            service_map=_path(value("TOOLKIT_SERVICE_MAP")),
-            timezone=_timezone(value("TOOLKIT_TIMEZONE") or DEFAULT_TIMEZONE),
-            upload_ttl=_between(
-                "TOOLKIT_UPLOAD_TTL", value("TOOLKIT_UPLOAD_TTL"), DEFAULT_UPLOAD_TTL, 1, LONGEST_UPLOAD_TTL
-            ),
-            upload_max_bytes=_between(
-                "TOOLKIT_UPLOAD_MAX_BYTES", value("TOOLKIT_UPLOAD_MAX_BYTES"), DEFAULT_UPLOAD_MAX, 1, 5 * 1024**3
-            ),
-            verify_seconds=_between(
-                "TOOLKIT_VERIFY_SECONDS", value("TOOLKIT_VERIFY_SECONDS"), DEFAULT_VERIFY_SECONDS, 0, 7 * 86400
-            ),
-            verify_bytes=_between(
-                "TOOLKIT_VERIFY_BYTES", value("TOOLKIT_VERIFY_BYTES"), DEFAULT_VERIFY_BYTES, 0, 1024**5
-            ),
-            deadlines=_deadlines(value("TOOLKIT_DEADLINES")),
-            log_keys=_log_keys(value("TOOLKIT_LOG_KEY")),
-            jwt_secret=value("TOOLKIT_JWT_SECRET"),
-            jwt_public_key=value("TOOLKIT_JWT_PUBLIC_KEY"),
-            jwt_audience=value("TOOLKIT_JWT_AUDIENCE"),
-            jwt_issuer=value("TOOLKIT_JWT_ISSUER"),
-            jwt_jwks=_path(value("TOOLKIT_JWT_JWKS")),
-            jwt_max_ttl=_between(
-                "TOOLKIT_JWT_MAX_TTL", value("TOOLKIT_JWT_MAX_TTL"), DEFAULT_TOKEN_TTL, 1, 366 * 86_400
-            ),
-            jwt_partner_claim=value("TOOLKIT_JWT_PARTNER_CLAIM") or DEFAULT_PARTNER_CLAIM,
-            unassigned_sales=_unassigned(value("TOOLKIT_UNASSIGNED_SALES")),
-            quotas=_quotas(value),
         )
-
-
-def _path(text: str | None) -> Path | None:
-    return None if text is None else Path(text).expanduser().absolute()
-
-
-def _unassigned(text: str | None) -> UnassignedSales:
-    try:
-        return UnassignedSales(text or UnassignedSales.ANY)
-    except ValueError:
-        raise SettingsError(f"TOOLKIT_UNASSIGNED_SALES must be one of {', '.join(UnassignedSales)}") from None
-
-
-def _quotas(value: Callable[[str], str | None]) -> Quotas:
-    def number(name: str, default: int) -> int:
-        return _between(name, value(name), default, 1, 1_000_000_000)
-
-    usual = Quotas()
-    return Quotas(
-        requests=number("TOOLKIT_QUOTA_REQUESTS", usual.requests),
-        wrong_tokens=number("TOOLKIT_QUOTA_WRONG_TOKENS", usual.wrong_tokens),
-        open_forms=number("TOOLKIT_QUOTA_OPEN_FORMS", usual.open_forms),
-        trusted_proxies=_addresses("TOOLKIT_TRUSTED_PROXIES", value("TOOLKIT_TRUSTED_PROXIES")),
-    )
-
-
-def _addresses(name: str, text: str | None) -> frozenset[str]:
-    try:
-        return frozenset(str(ip_address(one.strip())) for one in (text or "").split(",") if one.strip())
-    except ValueError:
-        raise SettingsError(f"{name} must list addresses, such as 127.0.0.1,10.0.0.7") from None
 
 
 def file_mode_of(environ: Mapping[str, str]) -> int:
@@ -231,149 +171,63 @@ def file_mode_of(environ: Mapping[str, str]) -> int:
     Raises:
         SettingsError: it is no mode of a file, or not even its owner may read and write it.
     """
-    text = environ.get("TOOLKIT_FILE_MODE", "").strip() or "0640"
+    text = Environment(environ).text("TOOLKIT_FILE_MODE") or "0640"
     mode = int(text, 8) if re.fullmatch(r"0?[0-7]{3}", text) else 0
     if mode & 0o600 != 0o600 or mode & 0o111:
         raise SettingsError("TOOLKIT_FILE_MODE must be a mode of files such as 0640 (owner and group) or 0600")
     return mode
 
 
-def _home(text: str | None) -> Path:
-    if text is not None:
-        return Path(text).expanduser().absolute()
-    if os.geteuid() == 0:
-        return ROOT_HOME
-    return Path(platformdirs.user_data_dir("evidence-toolkit"))
+def _where_set(**values: Any) -> dict[str, Any]:
+    """Return the values that are set, so that the defaults of the fields stand for the others."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
-_DATABASE_EXAMPLE: Final = "postgresql://user:password@host:5432/database"
-_HOW_TO_ESCAPE: Final = (
-    f"it must look like {_DATABASE_EXAMPLE}. In a password write @ as %40, : as %3A, / as %2F and % as %25."
-)
+def _usual_home() -> Path:
+    return ROOT_HOME if os.geteuid() == 0 else Path(platformdirs.user_data_dir("evidence-toolkit"))
 
 
-def _database_url(name: str, text: str | None) -> str | None:
-    if text is None:
-        return None
-    # Commands that need no database do not wait for SQLAlchemy to load.
-    from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import ArgumentError
-
-    scheme, separator, rest = text.partition("://")
-    if not separator or scheme not in {"postgres", "postgresql", "postgresql+psycopg"}:
-        raise SettingsError(f"{name} must look like {_DATABASE_EXAMPLE}")
-    try:
-        url = _with_several_hosts(f"postgresql+psycopg://{rest}")
-        parts = make_url(url)
-    except (ValueError, ArgumentError):  # both quote the text, which may hold a password
-        raise SettingsError(f"{name} cannot be understood; {_HOW_TO_ESCAPE}") from None
-    if "@" in f"{parts.host}{parts.database}":
-        raise SettingsError(f"{name} has more than one @; {_HOW_TO_ESCAPE}")
-    return url
-
-
-def _with_several_hosts(url: str) -> str:
-    """Return the URL with libpq's ``host1:5432,host2:5432`` written as SQLAlchemy takes it, once for each host."""
-    several = re.fullmatch(
-        r"(?P<start>[^/]+://(?:[^/?]*@)?)(?P<hosts>[^/?@]*,[^/?@]*)(?P<path>/[^?]*)?(\?(?P<query>.*))?", url
-    )
-    if several is None:
-        return url
-    hosts = "&".join(f"host={host}" for host in several["hosts"].split(","))
-    return f"{several['start']}{several['path'] or '/'}?{hosts}" + (
-        f"&{several['query']}" if several["query"] else ""
+def _quotas(given: Environment) -> Quotas:
+    return Quotas(
+        trusted_proxies=given.addresses("TOOLKIT_TRUSTED_PROXIES"),
+        **_where_set(
+            requests=given.number("TOOLKIT_QUOTA_REQUESTS", 1, 10**9),
+            wrong_tokens=given.number("TOOLKIT_QUOTA_WRONG_TOKENS", 1, 10**9),
+            open_forms=given.number("TOOLKIT_QUOTA_OPEN_FORMS", 1, 10**9),
+        ),
     )
 
 
-def _aws(value: Callable[[str], str | None]) -> AwsSettings:
-    if (value("AWS_ACCESS_KEY_ID") is None) != (value("AWS_SECRET_ACCESS_KEY") is None):
+def _aws(given: Environment) -> AwsSettings:
+    if (given.text("AWS_ACCESS_KEY_ID") is None) != (given.text("AWS_SECRET_ACCESS_KEY") is None):
         raise SettingsError("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set together")
     return AwsSettings(
-        access_key_id=value("AWS_ACCESS_KEY_ID"),
-        secret_access_key=value("AWS_SECRET_ACCESS_KEY"),
-        session_token=value("AWS_SESSION_TOKEN"),
-        session_ends=_moment("AWS_CREDENTIAL_EXPIRATION", value("AWS_CREDENTIAL_EXPIRATION")),
-        profile=value("AWS_PROFILE"),
-        region=value("AWS_REGION") or value("AWS_DEFAULT_REGION"),
-        s3_endpoint=_endpoint(value, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
-        sts_endpoint=_endpoint(value, "AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL"),
+        access_key_id=given.text("AWS_ACCESS_KEY_ID"),
+        secret_access_key=given.text("AWS_SECRET_ACCESS_KEY"),
+        session_token=given.text("AWS_SESSION_TOKEN"),
+        session_ends=given.moment("AWS_CREDENTIAL_EXPIRATION"),
+        profile=given.text("AWS_PROFILE"),
+        region=given.text("AWS_REGION") or given.text("AWS_DEFAULT_REGION"),
+        s3_endpoint=given.endpoint("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
+        sts_endpoint=given.endpoint("AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL"),
     )
 
 
-def _prefixes(text: str | None) -> tuple[str, ...]:
-    return tuple(each.strip() for each in (text or "").split(",") if each.strip())
-
-
-def _endpoint(value: Callable[[str], str | None], *names: str) -> str | None:
-    for name in names:
-        if (url := value(name)) is not None:
-            if not re.match(r"https?://[^/\s]", url):
-                raise SettingsError(f"{name} must look like https://s3.example.com")
-            if "@" in url:
-                raise SettingsError(
-                    f"{name} must not hold a user or a password: they are not sent, and addresses are shown. Keys "
-                    "belong into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-                )
-            return url
-    return None
-
-
-def _moment(name: str, text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    with suppress(ValueError):
-        moment = datetime.fromisoformat(text)
-        if moment.tzinfo is not None:
-            return moment
-    raise SettingsError(f"{name} must be a time with its offset, such as 2026-11-20T18:00:00Z")
-
-
-def _deadlines(text: str | None) -> dict[str, int]:
+def _deadlines(given: Environment) -> dict[str, int]:
     found = {}
-    for part in filter(None, map(str.strip, (text or "").split(","))):
-        given = re.fullmatch(r"(([A-Z_]+)(?:/[^=]+)?)=([0-9]{1,3})", part)
-        if given is None or given[2] not in CODES or CODES[given[2]].deadline is None:
+    for part in given.items("TOOLKIT_DEADLINES"):
+        one = re.fullmatch(r"(([A-Z_]+)(?:/[^=]+)?)=([0-9]{1,3})", part)
+        if one is None or one[2] not in CODES or CODES[one[2]].deadline is None:
             raise SettingsError(
                 f"TOOLKIT_DEADLINES {part!r} must look like MISSING_POV=3 or MISSING_POV/D=2, with the code of a "
                 "finding (toolkit explain) and business days"
             )
-        found[given[1]] = int(given[3])
+        found[one[1]] = int(one[3])
     return found
 
 
-def _memory(text: str | None) -> str:
-    if text is None:
-        return "2GB"
-    if not re.fullmatch(r"[1-9][0-9]*(MB|GB)", text):
-        raise SettingsError("TOOLKIT_ENGINE_MEMORY must look like 512MB or 2GB")
-    return text
-
-
-def _spark(text: str | None) -> str | None:
-    if text is not None and not re.match(r"sc://[^/\s]", text):
-        raise SettingsError("TOOLKIT_SPARK_URL must look like sc://localhost:15002")
-    return text
-
-
-def _timezone(name: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise SettingsError(
-            f"TOOLKIT_TIMEZONE {name!r} is no known zone; write one like America/Sao_Paulo"
-        ) from None
-
-
-def _log_keys(text: str | None) -> tuple[str, ...]:
-    keys = tuple((text or "").split())
+def _log_keys(given: Environment) -> tuple[str, ...]:
+    keys = tuple((given.text("TOOLKIT_LOG_KEY") or "").split())
     if any(len(key) < 32 for key in keys):
         raise SettingsError("TOOLKIT_LOG_KEY: a key has 32 characters or more; several are separated by spaces.")
     return keys
-
-
-def _between(name: str, text: str | None, default: int, lowest: int, highest: int) -> int:
-    if text is None:
-        return default
-    if not (text.isascii() and text.isdigit() and lowest <= int(text) <= highest):
-        raise SettingsError(f"{name} must be a whole number from {lowest} to {highest}")
-    return int(text)

@@ -226,7 +226,7 @@ def test_a_webhook_is_tried_again_and_then_a_problem_without_its_address() -> No
     ("environ", "told"),
     [
         ({**SMTP, "TOOLKIT_SMTP_HOST": "mail.example.com", "TOOLKIT_SMTP_SECURITY": "none"}, "this machine only"),
-        ({**SMTP, "TOOLKIT_SMTP_SECURITY": "ssl"}, "must be starttls, tls or none"),
+        ({**SMTP, "TOOLKIT_SMTP_SECURITY": "ssl"}, "must be one of starttls, tls, none"),
         ({**SMTP, "TOOLKIT_NOTICE_TO": ""}, "TOOLKIT_NOTICE_TO must name e-mail addresses"),
         ({**SMTP, "TOOLKIT_NOTICE_TO": "ana@example.com\nBcc: x"}, "TOOLKIT_NOTICE_TO must name"),
         ({**SMTP, "TOOLKIT_SMTP_USER": "x"}, "must be set together"),

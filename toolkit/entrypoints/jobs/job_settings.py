@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from toolkit.environment import Environment
 from toolkit.settings import Settings
 
 _HERE: Final = Path(__file__).parent
@@ -27,14 +28,9 @@ class JobSettings:
     @classmethod
     def from_environment(cls, environ: Mapping[str, str], settings: Settings) -> JobSettings:
         """Read the settings; an empty variable counts as not set."""
-
-        def path(name: str) -> Path | None:
-            text = environ.get(name, "").strip()
-            return Path(text).expanduser().absolute() if text else None
-
-        here = Path.cwd() / _FILE
+        given, here = Environment(environ), Path.cwd() / _FILE
         return cls(
-            file=path("TOOLKIT_JOBS") or (here if here.is_file() else _HERE / _FILE),
-            out=path("TOOLKIT_JOBS_OUT") or settings.home / "jobs",
-            metrics=path("TOOLKIT_METRICS_FILE"),
+            file=given.path("TOOLKIT_JOBS") or (here if here.is_file() else _HERE / _FILE),
+            out=given.path("TOOLKIT_JOBS_OUT") or settings.home / "jobs",
+            metrics=given.path("TOOLKIT_METRICS_FILE"),
         )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from toolkit.environment import Environment
 from toolkit.errors import SettingsError
 
 _ADDRESS: Final = re.compile(r"[^@\s,;<>]+@[^@\s,;<>]+")
@@ -70,42 +71,32 @@ class NoticeSettings:
         Raises:
             SettingsError: naming the variable and what is wrong with it.
         """
-        language = environ.get("TOOLKIT_LANGUAGE", "").strip()
-        return cls(_email(environ), _webhook(environ), language or "en")
+        given = Environment(environ)
+        return cls(_email(given), _webhook(given), given.text("TOOLKIT_LANGUAGE") or "en")
 
 
-def _email(environ: Mapping[str, str]) -> EmailSettings | None:
-    host = environ.get("TOOLKIT_SMTP_HOST", "").strip()
-    if not host:
+def _email(given: Environment) -> EmailSettings | None:
+    host = given.text("TOOLKIT_SMTP_HOST")
+    if host is None:
         return None
-    try:
-        security = Security(environ.get("TOOLKIT_SMTP_SECURITY", "").strip() or Security.STARTTLS)
-    except ValueError:
-        raise SettingsError("TOOLKIT_SMTP_SECURITY must be starttls, tls or none") from None
+    security = given.choice("TOOLKIT_SMTP_SECURITY", Security) or Security.STARTTLS
     if security is Security.NONE and not _is_this_machine(host):
         raise SettingsError("TOOLKIT_SMTP_SECURITY=none is for a mail server on this machine only")
-    port = environ.get("TOOLKIT_SMTP_PORT", "").strip() or str(_PORTS[security])
-    if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
-        raise SettingsError("TOOLKIT_SMTP_PORT must be a whole number from 1 to 65535")
-    recipients = tuple(filter(None, re.split(r"[,;\s]+", environ.get("TOOLKIT_NOTICE_TO", ""))))
-    sender = environ.get("TOOLKIT_NOTICE_FROM", "").strip()
+    port = given.number("TOOLKIT_SMTP_PORT", 1, 65535) or _PORTS[security]
+    recipients = tuple(filter(None, re.split(r"[,;\s]+", given.text("TOOLKIT_NOTICE_TO") or "")))
+    sender = given.text("TOOLKIT_NOTICE_FROM") or ""
     for name, addresses in (("TOOLKIT_NOTICE_TO", recipients), ("TOOLKIT_NOTICE_FROM", (sender,))):
         if not addresses or not all(_ADDRESS.fullmatch(address) for address in addresses):
             raise SettingsError(f"{name} must name e-mail addresses, as TOOLKIT_SMTP_HOST is set")
-    user, password = (
-        environ.get("TOOLKIT_SMTP_USER", "").strip() or None,
-        _secret(environ, "TOOLKIT_SMTP_PASSWORD"),
-    )
+    user, password = given.text("TOOLKIT_SMTP_USER"), given.secret("TOOLKIT_SMTP_PASSWORD")
     if (user is None) != (password is None):
         raise SettingsError("TOOLKIT_SMTP_USER and TOOLKIT_SMTP_PASSWORD (or its _FILE) must be set together")
-    ca_file = environ.get("TOOLKIT_SMTP_CA_FILE", "").strip()
-    return EmailSettings(
-        host, int(port), security, sender, recipients, user, password, Path(ca_file) if ca_file else None
-    )
+    ca_file = given.path("TOOLKIT_SMTP_CA_FILE")
+    return EmailSettings(host, port, security, sender, recipients, user, password, ca_file)
 
 
-def _webhook(environ: Mapping[str, str]) -> WebhookSettings | None:
-    url = _secret(environ, "TOOLKIT_WEBHOOK_URL")
+def _webhook(given: Environment) -> WebhookSettings | None:
+    url = given.secret("TOOLKIT_WEBHOOK_URL")
     if url is None:
         return None
     parts = urlsplit(url)
@@ -113,21 +104,10 @@ def _webhook(environ: Mapping[str, str]) -> WebhookSettings | None:
         raise SettingsError("TOOLKIT_WEBHOOK_URL must look like https://hooks.example.com/path")
     if parts.scheme == "http" and not _is_this_machine(parts.hostname):
         raise SettingsError("TOOLKIT_WEBHOOK_URL must begin with https:// unless it is on this machine")
-    secret = _secret(environ, "TOOLKIT_WEBHOOK_SECRET")
+    secret = given.secret("TOOLKIT_WEBHOOK_SECRET")
     if secret is None:
         raise SettingsError("TOOLKIT_WEBHOOK_SECRET (or its _FILE) must be set: every notice is signed with it")
     return WebhookSettings(url, secret)
-
-
-def _secret(environ: Mapping[str, str], name: str) -> str | None:
-    """Return the value of a variable, or the contents of the file that the variable with ``_FILE`` names."""
-    file = environ.get(f"{name}_FILE", "").strip()
-    if not file:
-        return environ.get(name, "").strip() or None
-    try:
-        return Path(file).read_text(encoding="utf-8").strip() or None
-    except (OSError, UnicodeDecodeError):
-        raise SettingsError(f"{name}_FILE names a file that cannot be read") from None
 
 
 def _is_this_machine(host: str) -> bool:
