@@ -1,26 +1,137 @@
-"""The messages of reports that translators translate."""
+"""The messages that translators translate: those of reports, and those of commands, notebooks and errors."""
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
+from itertools import count, product
 from pathlib import Path
+from typing import Any
 
 from babel.messages.extract import extract_from_dir
 
-import toolkit.reports
-from toolkit.domain.codes import CODES
+import toolkit
+from toolkit.domain.codes import CODES, Owner, Severity, Subject
+from toolkit.domain.finding_life import FindingStatus
+from toolkit.domain.findings import Status
+from toolkit.domain.quality import WARNING_TEXTS
+from toolkit.entrypoints.cli import explain, sale_case
+from toolkit.operations.register.bulk_load import REPAIR_TEXTS, WARNINGS
+from toolkit.operations.request import LEFT_OUT_TEXTS
+from toolkit.operations.verify.contents import FAILURE_TEXTS
 from toolkit.reports import sections, wording
 
-FOLDER = Path(toolkit.reports.__file__).parent
+PACKAGE = Path(toolkit.__file__).parent
+FOLDER = PACKAGE / "reports"
 
-_KEYWORDS = {"say": None, "text": None, "_": None, "count": (1, 2), "ngettext": (1, 2)}
+_OF_REPORTS = {"say": None, "text": None, "_": None, "count": (1, 2), "ngettext": (1, 2)}
 _METHODS = [("**.py", "python"), ("templates/**.j2", "jinja2")]
+
+_TOLD = {"show", "note", "_", "sentence"}
+"""The functions of entrypoints that people read the argument of."""
+_RAISING = (
+    "domain/fields.py",
+    "domain/clients.py",
+    "domain/sales.py",
+    "domain/evidence.py",
+    "reports",
+    "operations/spreadsheets",
+    "operations/register",
+    "operations/request",
+    "operations/upload",
+    "entrypoints/notebooks",
+    "entrypoints/timestamps.py",
+    "entrypoints/packaged_notebooks.py",
+)
+"""Where errors are raised that analysts and compliance teams meet; those of operators are in English."""
+
+_CODE = re.compile(r"[a-z]+[A-Z]\w*")
+"""The name of a column of the contract."""
+
+Template = str
 
 
 def messages() -> set[str | tuple[str, ...]]:
     """Every message: those that stand in calls, the names and sentences of tables, and what codes are called."""
-    called = {message for _, _, message, _, _ in extract_from_dir(str(FOLDER), _METHODS, keywords=_KEYWORDS)}
-    return (called | set(_of_tables()) | set(_of_codes()) | set(_of_loops())) - {""}
+    called = {message for _, _, message, _, _ in extract_from_dir(str(FOLDER), _METHODS, keywords=_OF_REPORTS)}
+    found: set[Any] = called.union(_counted(), _of_tables(), _of_codes(), _of_loops(), templates())
+    return found - {""} - {each[0] for each in found if isinstance(each, tuple)}  # gettext has these, too
+
+
+def templates() -> set[Template]:
+    """What commands say and errors tell, with ``{1}``, ``{2}`` in the place of values."""
+    found: set[Template] = set()
+    for path in (PACKAGE / "entrypoints").rglob("*.py"):
+        found |= set(_templates_in(path, _in_calls)) | set(_templates_in(path, _in_displays))
+    for place in _RAISING:
+        paths = [PACKAGE / place] if place.endswith(".py") else (PACKAGE / place).rglob("*.py")
+        for path in paths:
+            found |= set(_templates_in(path, _in_errors)) | set(_templates_in(path, _in_rejections))
+    return found
+
+
+def _templates_in(path: Path, expressions: object) -> Iterator[Template]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for expression in expressions(node):  # type: ignore[operator]
+            for parts in _alternatives(expression):
+                for line in "".join(parts).split("\n"):
+                    if re.search(r"[a-z]{3}", line.replace("\0", "")) and not _CODE.fullmatch(line):
+                        places = count(1)
+                        yield re.sub("\0", lambda _, places=places: f"{{{next(places)}}}", line.strip())  # type: ignore[misc]
+
+
+def _counted() -> Iterator[tuple[str, ...]]:
+    for path in (PACKAGE / "entrypoints").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "counted":
+                noun = ast.literal_eval(node.args[1])
+                yield noun, f"{noun}s"
+
+
+def _in_displays(node: ast.AST) -> list[ast.expr]:
+    """The texts of a notebook's display, and the names of its columns."""
+    match node:
+        case ast.Call(func=ast.Name(id="Facts" | "Fact" | "Bars" | "Grid" | "Files" | "Remark"), args=args):
+            return [each for arg in args for each in (arg.elts if isinstance(arg, ast.List) else [arg])]
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="Bars"), attr="ranked"), args=[heading, *_]):
+            return [heading]
+        case ast.Assign(targets=[ast.Name(id="columns")], value=ast.List(elts=names)):
+            return names
+    return []
+
+
+def _in_calls(node: ast.AST) -> list[ast.expr]:
+    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _TOLD
+    return node.args[:1] if called else []  # type: ignore[attr-defined]
+
+
+def _in_rejections(node: ast.AST) -> list[ast.expr]:
+    name = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
+    return node.args[1:2] if name in {"invalid", "InvalidField"} else []  # type: ignore[attr-defined]
+
+
+def _in_errors(node: ast.AST) -> list[ast.expr]:
+    raised = isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args
+    name = getattr(node.exc.func, "id", "") if raised else ""  # type: ignore[attr-defined]
+    return node.exc.args[:1] if name[:1].isupper() and name != "ValueError" else []  # type: ignore[attr-defined]
+
+
+def _alternatives(expression: ast.expr) -> list[tuple[str, ...]]:
+    """The fixed parts of a text, with a NUL for each value; a choice gives several."""
+    match expression:
+        case ast.Constant(value=str(text)):
+            return [(text,)]
+        case ast.JoinedStr(values=values):
+            parts = [("\0",) if isinstance(each, ast.FormattedValue) else (each.value,) for each in values]  # type: ignore[attr-defined]
+            return [tuple(part for (part,) in parts)]
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return [(*one, *other) for one, other in product(_alternatives(left), _alternatives(right))]
+        case ast.BinOp(left=left, op=ast.Mult()):
+            return [*_alternatives(left), ()]
+        case ast.IfExp(body=body, orelse=orelse):
+            return [*_alternatives(body), *_alternatives(orelse)]
+    return [("\0",)]
 
 
 def _of_tables() -> Iterator[str]:
@@ -29,6 +140,8 @@ def _of_tables() -> Iterator[str]:
             yield from (text for text in table.values() if isinstance(text, str))
     yield from wording.GLOSSARY
     yield wording.TITLE
+    for table in (FAILURE_TEXTS, WARNING_TEXTS, REPAIR_TEXTS, WARNINGS, LEFT_OUT_TEXTS):
+        yield from table.values()
 
 
 def _of_codes() -> Iterator[str]:
@@ -41,3 +154,6 @@ def _of_loops() -> Iterator[str]:
     yield from sections.PARTNER
     yield from sections.WAIVER
     yield from ("new", "back again", "resolved", "unknown", "database", "bucket")
+    yield from (*Status, *FindingStatus, *Severity, *Owner, "changed")
+    yield from (f"a {subject}" for subject in Subject)
+    yield from (*sale_case._PAYERS.values(), *explain._TITLES.values())

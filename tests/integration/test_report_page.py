@@ -18,8 +18,8 @@ from pypdf import PdfReader
 from tests.browser import chromium, needs_browser
 from tests.reported import Told, result_of
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
+from toolkit.language import language
 from toolkit.reports import write_report
-from toolkit.reports.language import language
 
 pytestmark = needs_browser
 

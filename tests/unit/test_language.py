@@ -12,18 +12,20 @@ import pytest
 from babel.messages.pofile import read_po
 from pypdf import PdfReader
 
-from tests.messages import FOLDER, messages
+from tests.messages import PACKAGE, messages, templates
 from tests.reported import Told, result_of, source
+from toolkit.entrypoints.cli import main
+from toolkit.entrypoints.spoken import counted, sentence, speak_as
 from toolkit.errors import InvalidInput
+from toolkit.language import LANGUAGES, default_language, language
 from toolkit.reports import write_report
-from toolkit.reports.language import LANGUAGES, default_language, language
 from toolkit.reports.wording import headline
 
 PORTUGUESE = language("pt-BR")
 
 
 def catalogue() -> dict[str | tuple[str, ...], tuple[str, ...]]:
-    with (FOLDER / "translations" / "pt-BR.po").open("rb") as file:
+    with (PACKAGE / "language" / "translations" / "pt-BR.po").open("rb") as file:
         read = read_po(file, locale="pt_BR")
     return {
         each.id: tuple(each.string) if isinstance(each.string, list | tuple) else (each.string,)
@@ -33,7 +35,7 @@ def catalogue() -> dict[str | tuple[str, ...], tuple[str, ...]]:
 
 
 def test_every_message_is_translated_and_none_is_left_over() -> None:
-    """A new text needs a line in toolkit/reports/translations/pt-BR.po."""
+    """A new text needs a line in toolkit/language/translations/pt-BR.po."""
     translated = {message for message, texts in catalogue().items() if all(texts)}
     assert messages() - translated == set()
     assert set(catalogue()) - messages() == set()
@@ -95,3 +97,52 @@ def test_a_portuguese_report_keeps_the_codes_and_the_formats_for_programs(tmp_pa
     assert book["Vendas"]["C2"].value == "incompleta"
     pages = PdfReader(tmp_path / "pt" / "missing-evidence.pdf").pages
     assert f"página 1 de {len(pages)}" in pages[0].extract_text()
+
+
+def test_a_sentence_with_values_is_recognised_and_keeps_all_of_them() -> None:
+    """Each message with places is filled, translated and still has every value."""
+    for message in sorted(templates()):
+        places = re.findall(r"\{(\d+)\}", message)
+        if not places:
+            continue
+        values = [f"<{place}>" for place in places]
+        told = PORTUGUESE.sentence(message.format("", *values))
+        assert sorted(re.findall(r"<\d+>", told)) == sorted(values), message
+        assert told == catalogue()[message][0].format("", *values), message
+    assert (
+        PORTUGUESE.sentence("a.csv: 1,200 rows: none of this is known")
+        == "a.csv: 1,200 rows: none of this is known"
+    )
+    assert PORTUGUESE.sentence("  a.xlsx: the file is empty.") == "  a.xlsx: o arquivo está vazio."
+    assert PORTUGUESE.sentence("1,200 ran in 3 s") == "1.200 foi executado em 3 s"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["run", "absent"], "'absent': não há tal notebook."),
+        (["verify", "."], "Não há relatório em .: falta manifest.json"),
+        (["explain", "WITHOUT_CLIENT"], "significado"),
+    ],
+)
+def test_commands_speak_the_language_of_the_environment(
+    arguments: list[str],
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main(arguments, {"TOOLKIT_LANGUAGE": "pt-BR", "TOOLKIT_HOME": str(tmp_path)})
+    printed = capsys.readouterr()
+    assert told in printed.out + printed.err
+
+
+def test_counts_have_their_plural_and_a_message_of_another_language_stays_as_it_is() -> None:
+    speak_as({})
+    assert [counted(each, "sale") for each in (0, 1, 1200)] == ["0 sales", "1 sale", "1,200 sales"]
+    speak_as({"TOOLKIT_LANGUAGE": "pt-BR"})
+    assert [counted(each, "sale") for each in (1, 1200)] == ["1 venda", "1.200 vendas"]
+    speak_as({"TOOLKIT_LANGUAGE": "xx"})
+    assert sentence("a.xlsx: the file is empty.") == "a.xlsx: the file is empty."
+    speak_as({})

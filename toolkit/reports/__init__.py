@@ -4,7 +4,6 @@
 
     report         what is shown, and how
     wording        the words for codes, the headline, the notices
-    language       texts, numbers and dates in the reader's language; translations has the catalogues
     web_page       HTML, one self-contained page: charts draws its bars, web_data packs its sales
     workbook       XLSX, sheet by sheet, from the columns of sheet_cells
     table_csv      CSV
@@ -25,11 +24,11 @@ from zoneinfo import ZoneInfo
 
 from toolkit.errors import InvalidInput
 from toolkit.extras import require
+from toolkit.language import ENGLISH, Language
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.progress import Progress
 from toolkit.reports import document_json, document_oscal, table_csv, web_page, workbook
 from toolkit.reports.folder import FileState, VerifiedFile, Witness, Writer, verify_files, write_files
-from toolkit.reports.language import ENGLISH, Language
 from toolkit.reports.report import Report
 from toolkit.settings import DEFAULT_TIMEZONE
 

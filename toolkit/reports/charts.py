@@ -14,9 +14,9 @@ import pandas as pd
 
 from toolkit.domain.codes import names_of
 from toolkit.domain.findings import Reason, Status
+from toolkit.language import Language
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.judge.audit.census import UNKNOWN_GROUP
-from toolkit.reports.language import Language
 from toolkit.reports.wording import STATUS_NAMES, TYPE_NAMES, told
 
 WIDTH: Final = 100.0

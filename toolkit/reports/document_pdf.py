@@ -18,10 +18,10 @@ import typst
 from toolkit.domain.codes import CODES
 from toolkit.domain.findings import Reason
 from toolkit.domain.report_cells import items
+from toolkit.language import Language
 from toolkit.reports import wording
 from toolkit.reports.charts import Chart, Segment, charts, shares
 from toolkit.reports.document_json import fingerprint
-from toolkit.reports.language import Language
 from toolkit.reports.palette import COLOURS, STATUS_INK
 from toolkit.reports.report import Report, known, tuples
 from toolkit.reports.sections import Section, cell_text, sections

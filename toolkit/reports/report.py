@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 import pandas as pd
 
+from toolkit.language import ENGLISH, Language
 from toolkit.operations.judge.audit import AuditResult
-from toolkit.reports.language import ENGLISH, Language
 
 MOMENTS: Final = ("createdAt", "completedAt", "oldestRequest")
 """The columns of the rows that hold times."""

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.reports.language import ENGLISH
+from toolkit.language import ENGLISH
 
 
 def iso(moment: datetime, timezone: ZoneInfo) -> str:

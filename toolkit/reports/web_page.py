@@ -26,11 +26,11 @@ from toolkit.domain.finding_life import FindingStatus
 from toolkit.domain.findings import Problem, Reason, Status
 from toolkit.domain.integrity import IntegrityProblem
 from toolkit.domain.report_cells import REPORT, items
+from toolkit.language import Language
+from toolkit.language import language as language_of
 from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
 from toolkit.reports import web_data, wording
 from toolkit.reports.charts import charts, shares
-from toolkit.reports.language import Language
-from toolkit.reports.language import language as language_of
 from toolkit.reports.report import Report, known, tuples
 from toolkit.reports.sections import Cell, Section, cell_text, sections
 from toolkit.reports.wording import told

@@ -14,8 +14,8 @@ from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.domain.findings import Problem, Reason, Status
 from toolkit.domain.integrity import IntegrityProblem
+from toolkit.language import ENGLISH, Language
 from toolkit.operations.judge.audit import AuditResult
-from toolkit.reports.language import ENGLISH, Language
 from toolkit.settings import DEFAULT_TIMEZONE
 
 _TIMEZONE: Final = ZoneInfo(DEFAULT_TIMEZONE)

@@ -16,6 +16,7 @@ import click
 
 from toolkit.entrypoints.cli.context import DONE, FAILED, WRONG_USAGE, Context, note
 from toolkit.entrypoints.file_mode import files_for_owner_and_group
+from toolkit.entrypoints.spoken import sentence, speak_as
 from toolkit.errors import SettingsError, ToolkitError
 from toolkit.extras import require
 
@@ -105,10 +106,11 @@ def _toolkit(ctx: click.Context, quiet: bool) -> None:
 
 def main(args: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
     """Run one command and return its exit status; never raises for a mistake of the user."""
+    speak_as(environ)
     try:
         status = _toolkit.main(args=list(args), prog_name="toolkit", standalone_mode=False, obj=environ)
     except click.Abort:
-        click.echo("toolkit: interrupted", err=True)
+        note("toolkit: interrupted")
         return 130
     except click.ClickException as error:
         # The message may quote an argument that no output can encode.
@@ -117,10 +119,10 @@ def main(args: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
         note(shown.getvalue().rstrip("\n"))
         return WRONG_USAGE if isinstance(error, click.UsageError) else FAILED
     except SettingsError as error:
-        note(f"toolkit: {error}")
+        note(f"toolkit: {sentence(str(error))}")
         return WRONG_USAGE
     except ToolkitError as error:
-        note(f"toolkit: {error}")
+        note(f"toolkit: {sentence(str(error))}")
         return FAILED
     except OSError as error:
         note(f"toolkit: {error.strerror or error}: {error.filename or ''}".rstrip(": "))

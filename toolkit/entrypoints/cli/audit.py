@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import click
 import pandas as pd
@@ -11,9 +12,9 @@ from toolkit.domain.codes import CODES, names_of
 from toolkit.domain.findings import Problem, Reason
 from toolkit.entrypoints.cli.audit_options import Asked, asked_for, audit_options
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
+from toolkit.entrypoints.spoken import _, readable, spoken
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports.document_json import summary
-from toolkit.reports.times import readable
 from toolkit.reports.wording import headline, notices
 
 
@@ -49,20 +50,20 @@ def audit(ctx: Context, asked: Asked, as_json: bool) -> int:
 
 
 def _show(ctx: Context, result: AuditResult) -> None:
-    show(f"As of {readable(result.as_of, ctx.settings.timezone)}")
-    show(f"{headline(result)}.")
-    for text in notices(result):
+    show(f"{_('As of')} {readable(result.as_of, ctx.settings.timezone)}")
+    show(f"{headline(result, spoken())}.")
+    for text in notices(result, spoken(), ctx.settings.timezone):
         note(f"note: {text}")
     if result.sales:
-        _table("Sales", result.by_group, "utilityGroup", "utility group", {})
+        _table(_("Sales"), result.by_group, "utilityGroup", _("utility group"))
     if result.incomplete:
-        missing = result.missing.rename(columns={reason.value: CODES[reason].name for reason in Reason})
-        _table("What is missing, and why", missing, "evidenceType", "evidence type", {})
+        missing = result.missing.rename(columns={reason.value: _(CODES[reason].name) for reason in Reason})
+        _table(_("What is missing, and why"), missing, "evidenceType", _("evidence type"))
     problems = result.problems.loc[result.problems["sales"] > 0, ["problem", "sales"]]
     if len(problems):
-        _table("Problems", problems, "problem", "problem", names_of(Problem))
+        _table(_("Problems"), problems, "problem", _("problem"), names_of(Problem))
     if result.open:
-        _table("Age of what is open, in days", result.ages, "ageDays", "age", {})
+        _table(_("Age of what is open, in days"), result.ages, "ageDays", _("age"))
 
 
 def _table(
@@ -70,16 +71,16 @@ def _table(
     table: pd.DataFrame,
     key: str,
     heading: str,
-    meanings: dict[str, str],
+    meanings: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Show a table with its numbers aligned, and the meaning of each code after them."""
     counts = [name for name in table.columns if name != key]
     rows = [
-        [str(row[key]), *(f"{row[name]:,}" for name in counts), meanings.get(str(row[key]), "")]
+        [str(row[key]), *(spoken().number(row[name]) for name in counts), _(meanings.get(str(row[key]), ""))]
         for row in table.to_dict("records")
     ]
     show(f"\n{title}")
-    for line in _aligned([[heading, *counts, ""], *rows]):
+    for line in _aligned([[heading, *map(_, counts), ""], *rows]):
         show(f"  {line}")
 
 

@@ -6,7 +6,8 @@ import click
 
 from toolkit.entrypoints.auditing import sync_now, take_over_delivered
 from toolkit.entrypoints.cli.audit_options import confirm_disappearance
-from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, counted, note, pass_context, print_json
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
+from toolkit.entrypoints.spoken import _, counted
 from toolkit.operations.observe.belonging import adopt_bucket
 from toolkit.operations.observe.bucket_sync import Synced
 from toolkit.operations.observe.delivered import TakenOver
@@ -77,10 +78,10 @@ def sync(
             space, inventory=inventory, journal=journal, confirmed=confirmed, progress=ctx.progress
         )
         synced, told = _as_synced(taken), _told(taken)
-        line = f"{taken.changes.listed:,} objects differ from what was known"
+        line = f"{counted(taken.changes.listed, 'object')} {_('that differ from what was known')}"
     else:
         synced, told = sync_now(space, full=full, confirmed=confirmed, progress=ctx.progress), {}
-        line = f"{synced.listed} objects{'' if synced.full else ' looked at'}"
+        line = counted(synced.listed, "object") + ("" if synced.full else f" {_('looked at')}")
     verified = None
     if verify:
         verified = verify_contents(space.database, space.bucket, clock=space.clock, progress=ctx.progress)
@@ -100,26 +101,24 @@ def sync(
             }
         )
     else:
-        click.echo(
+        show(
             f"{line}: {synced.appeared} new, {synced.changed} overwritten, "
             f"{synced.vanished} vanished; {synced.examined} examined"
         )
         if told:
-            click.echo(
-                f"as of {told['asOf']}; the oldest part of the picture is of {told['pictureSince'] or 'never'}"
-            )
+            show(f"as of {told['asOf']}; the oldest part of the picture is of {told['pictureSince'] or 'never'}")
         if verified:
-            click.echo(
-                f"{counted(verified.verified, 'file')} verified: {verified.unusable} unusable, "
-                f"{verified.left} left"
+            show(
+                f"{counted(verified.verified, 'file')} verified: "
+                f"{verified.unusable} unusable, {verified.left} left"
             )
     for keys, why in (
-        (synced.archived, "archived, and must be restored before they can be read"),
-        (synced.unreadable, "not readable with these credentials (s3:GetObject)"),
-        (synced.unstorable, "under keys with a character that no database can hold, and count for no sale"),
+        (synced.archived, _("archived, and must be restored before they can be read")),
+        (synced.unreadable, _("not readable with these credentials (s3:GetObject)")),
+        (synced.unstorable, _("under keys with a character that no database can hold, and count for no sale")),
     ):
         if keys:
-            note(f"{len(keys)} objects are {why}, for example below {_folder(keys[0])}")
+            note(f"{counted(len(keys), 'object')}: {why}, for example below {_folder(keys[0])}")
     unreadable = (
         synced.archived or synced.unreadable or synced.unstorable or (verified is not None and verified.unreadable)
     )
@@ -141,7 +140,7 @@ def adopt(ctx: Context) -> int:
       EVIDENCE_BUCKET=evidence-new toolkit bucket adopt
     """
     former, now = adopt_bucket(ctx.application.database, ctx.application.bucket, ctx.application.clock)
-    click.echo(f"the database belongs to {now}" + (f"; before, to {former}" if former not in (None, now) else ""))
+    show(f"the database belongs to {now}" + (f"; before, to {former}" if former not in (None, now) else ""))
     return DONE
 
 

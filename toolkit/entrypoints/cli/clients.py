@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import click
 
@@ -11,12 +12,12 @@ from toolkit.entrypoints.cli.context import (
     NEEDS_ATTENTION,
     Context,
     Place,
-    counted,
     note,
     pass_context,
     print_json,
     show,
 )
+from toolkit.entrypoints.spoken import _, counted, readable, sentence
 from toolkit.operations.register.bulk_load import (
     REPAIR_TEXTS,
     WARNINGS,
@@ -138,10 +139,10 @@ def load(
         print_json(result.document())
     else:
         for file in result.files:
-            _print_file(file, dry_run=dry_run)
+            _print_file(file, ctx.settings.timezone, dry_run=dry_run)
         _print_details(result)
-    for sentence in result.unreadable:
-        note(f"not loaded: {sentence}")
+    for reason in result.unreadable:
+        note(f"not loaded: {sentence(reason)}")
     return NEEDS_ATTENTION if result.rejected or result.unreadable else DONE
 
 
@@ -149,14 +150,15 @@ def _announce(understood: Understood) -> None:
     note(str(understood))
 
 
-def _print_file(file: FileLoaded, *, dry_run: bool) -> None:
-    done = "would be registered" if dry_run else "registered"
+def _print_file(file: FileLoaded, zone: ZoneInfo, *, dry_run: bool) -> None:
+    done = _("would be registered") if dry_run else _("registered")
     show(
         f"{file.source}: {counted(file.rows, 'row')}: {file.tally.accepted:,} {done}, "
         f"{file.tally.rejected:,} rejected, {file.tally.skipped:,} skipped"
     )
     if file.already_loaded_at is not None:
-        show(f"  these contents were loaded at {file.already_loaded_at:%Y-%m-%d %H:%M:%S %Z}; nothing changed")
+        loaded_at = readable(file.already_loaded_at, zone)
+        show(f"  these contents were loaded at {loaded_at}; nothing changed")
     for path in file.rejected_files:
         show(f"  rejected rows: {path}")
     if file.skipped_file is not None:
@@ -167,15 +169,17 @@ def _print_file(file: FileLoaded, *, dry_run: bool) -> None:
 
 def _print_details(result: LoadResult) -> None:
     for reason, count in result.reasons.items():
-        show(f"{count:>9,} × {reason}{_where(result, reason)}")
+        show(f"{count:>9,} × {sentence(reason)}{_where(result, reason)}")
     for repair, count in result.repairs.items():
-        show(f"{count:>9,} × repaired: {REPAIR_TEXTS[Repair(repair)]}")
+        show(f"{count:>9,} × repaired: {_(REPAIR_TEXTS[Repair(repair)])}")
     for warning, count in result.warnings.items():
-        show(f"{count:>9,} × warning: {WARNINGS[warning]}{_where(result, warning)}")
+        show(f"{count:>9,} × warning: {_(WARNINGS[warning])}{_where(result, warning)}")
 
 
 def _where(result: LoadResult, of: str) -> str:
     examples = result.examples.get(of, [])
     several = len(result.files) > 1
-    places = [f"{f'{item.source} ' if several else ''}line {item.line} {item.value}".rstrip() for item in examples]
+    places = [
+        f"{f'{item.source} ' if several else ''}{_('line')} {item.line} {item.value}".rstrip() for item in examples
+    ]
     return f" ({'; '.join(places)})" if places else ""

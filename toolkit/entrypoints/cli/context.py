@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from toolkit.entrypoints.spoken import sentence
+
 if TYPE_CHECKING:  # what `toolkit --help` does without
     from toolkit.entrypoints.application_context import ApplicationContext
     from toolkit.operations.progress import Progress
@@ -28,11 +30,6 @@ _TERMINAL_ORDER: Final = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 """What a terminal obeys or reorders instead of showing it, and what no output can encode."""
-
-
-def counted(number: int, noun: str) -> str:
-    """``1 sale``, ``1,200 sales``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 @dataclass(frozen=True)
@@ -112,12 +109,12 @@ def _as_text(value: object) -> str:
 
 def show(text: str) -> None:
     """Print a line of the result on stdout, for people."""
-    click.echo(plain(text))
+    click.echo(plain(sentence(text)))
 
 
 def note(text: str) -> None:
     """Print a line for people on stderr, apart from the results."""
-    click.echo(plain(text), err=True)
+    click.echo(plain(sentence(text)), err=True)
 
 
 def plain(text: str) -> str:

@@ -10,17 +10,8 @@ import click
 
 from toolkit.domain.fields import required_text
 from toolkit.entrypoints.account import signed_in_account
-from toolkit.entrypoints.cli.context import (
-    DONE,
-    FAILED,
-    Context,
-    Place,
-    counted,
-    note,
-    pass_context,
-    print_json,
-    show,
-)
+from toolkit.entrypoints.cli.context import DONE, FAILED, Context, Place, note, pass_context, print_json, show
+from toolkit.entrypoints.spoken import _, counted
 from toolkit.operations import Clock
 from toolkit.operations.progress import Progress
 from toolkit.operations.request import (
@@ -134,20 +125,21 @@ def _name(requested_by: str) -> str:
 
 
 def _show(result: ManifestResult, left_out: Sequence[LeftOut], source: Path, out: Path) -> None:
+    rows = counted(result.rows, "row")
     if result.rejected:
-        show(f"{source.name}: {counted(result.rows, 'row')}, {len(result.rejected)} rejected: nothing was issued")
+        show(f"{source.name}: {rows}, {len(result.rejected)} rejected: nothing was issued")
     else:
         show(
-            f"{source.name}: {counted(result.rows, 'row')}: {result.issued} issued, "
-            f"{result.reissued} issued again, {len(result.skipped)} already uploaded\nCredentials: {out}"
+            f"{source.name}: {rows}: {result.issued} issued, {result.reissued} issued again, "
+            f"{len(result.skipped)} already uploaded\nCredentials: {out}"
         )
     lines = [
-        *(f"line {row.line}: {_reasons(row)}" for row in result.rejected),
-        *(f"line {row.line}: already uploaded as {row.id}" for row in result.skipped),
-        *(f"line {sale.line}: {sale.sale_id} left out. {LEFT_OUT_TEXTS[sale.reason]}" for sale in left_out),
+        *((row.line, _reasons(row)) for row in result.rejected),
+        *((row.line, f"{_('already uploaded as')} {row.id}") for row in result.skipped),
+        *((sale.line, f"{sale.sale_id} {_('left out')}. {_(LEFT_OUT_TEXTS[sale.reason])}") for sale in left_out),
     ]
-    for line in lines[:_SHOWN]:
-        note(f"{source.name}, {line}")
+    for line, told in lines[:_SHOWN]:
+        note(f"{source.name}, line {line}: {told}")
     if len(lines) > _SHOWN:
         note(f"... and {len(lines) - _SHOWN} more; --json lists all of them")
 

@@ -16,6 +16,7 @@ from toolkit.entrypoints.cli.context import (
     print_json,
     show,
 )
+from toolkit.entrypoints.spoken import counted
 from toolkit.operations.prove.custody_log import export_log, verify_live, verify_log
 from toolkit.reports.times import iso
 
@@ -58,7 +59,7 @@ def verify_custody_log(path: Path, kept_seal: str | None) -> int:
     if found.misfit is not None:
         show(f"changed     {path}: {found.misfit}")
         return NEEDS_ATTENTION
-    show(f"as sealed   {path}: {found.events} events under {found.seals} seals")
+    show(f"as sealed   {path}: {counted(found.events, 'event')} under {counted(found.seals, 'seal')}")
     show(f"newest seal {found.newest}")
     if kept_seal is None:
         show("not known   whether it was cut off at a seal or forged as a whole: compare a kept seal, --seal HASH")
@@ -75,7 +76,9 @@ def verify_tables(ctx: Context, kept_seal: str | None) -> int:
         show("nothing     the log holds no seal yet: toolkit evidence log --out FILE")
         return NEEDS_ATTENTION
     if not found.differences:
-        show(f"as sealed   the tables hold what {found.events} events under {found.seals} seals tell of")
+        show(
+            f"as sealed   the tables hold what {counted(found.events, 'event')} under {counted(found.seals, 'seal')} tell of"
+        )
     since = iso(found.epoch.opened_at, ctx.settings.timezone)
     if found.epoch.number > 1:
         show(f"epoch       {found.epoch.number}, since {since}: the database was restored from another cluster")

@@ -12,7 +12,6 @@ from toolkit.entrypoints.cli.context import (
     NEEDS_ATTENTION,
     Context,
     Place,
-    counted,
     note,
     pass_context,
     print_json,
@@ -21,6 +20,7 @@ from toolkit.entrypoints.cli.context import (
 from toolkit.entrypoints.cli.custody_log import log
 from toolkit.entrypoints.cli.evidence_checks import findings, verify
 from toolkit.entrypoints.cli.evidence_records import link, list_records, withdraw
+from toolkit.entrypoints.spoken import counted, sentence
 from toolkit.operations.observe.belonging import check_bucket
 from toolkit.operations.request import UploadLimits
 from toolkit.operations.upload import Destinations, FailedUpload, Renewal, upload_files
@@ -128,7 +128,7 @@ def upload(
             f"{uploaded.skipped} sent before, {len(uploaded.failures)} failed"
         )
         for failure in uploaded.failures[:_SHOWN]:
-            note(f"{credentials.name}, line {failure.line}: {failure.problem}: {failure.message}")
+            note(f"{credentials.name}, line {failure.line}: {failure.problem}: {sentence(failure.message)}")
         if len(uploaded.failures) > _SHOWN:
             note(f"... and {len(uploaded.failures) - _SHOWN} more; --json lists all of them")
     return NEEDS_ATTENTION if uploaded.failures else DONE

@@ -7,22 +7,13 @@ import click
 from toolkit.domain.codes import CODES, KindFault
 from toolkit.domain.contents import ContentProblem
 from toolkit.domain.integrity import IntegrityFinding
-from toolkit.entrypoints.cli.context import (
-    DONE,
-    NEEDS_ATTENTION,
-    Context,
-    counted,
-    note,
-    pass_context,
-    print_json,
-    show,
-)
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
+from toolkit.entrypoints.spoken import _, counted, readable
 from toolkit.operations.judge.audit.details import standing_faults
 from toolkit.operations.verify.contents import FAILURE_TEXTS, verify_contents
 from toolkit.operations.verify.integrity import integrity_findings, records_of_unknown_partners
 from toolkit.reports.document_life import fault_records
 from toolkit.reports.report import tuples
-from toolkit.reports.times import readable
 
 _SHOWN = 50
 
@@ -62,13 +53,14 @@ def verify(ctx: Context, as_json: bool) -> int:
             }
         )
     else:
-        show(f"{counted(verified.verified, 'file')} verified: {verified.unusable} unusable, {verified.left} left")
+        files = counted(verified.verified, "file")
+        show(f"{files} verified: {verified.unusable} unusable, {verified.left} left")
         for problem, count in sorted(verified.problems.items()):
-            note(f"{count} {problem}: {CODES[problem].meaning}")
+            note(f"{count} {problem}: {_(CODES[problem].meaning)}")
         for failure, count in sorted(verified.failures.items()):
-            note(f"{count} {failure}: {FAILURE_TEXTS[failure]}")
+            note(f"{count} {failure}: {_(FAILURE_TEXTS[failure])}")
         if verified.wrong_kind:
-            note(f"{verified.wrong_kind} {KindFault.WRONG_KIND}: {CODES[KindFault.WRONG_KIND].meaning}")
+            note(f"{verified.wrong_kind} {KindFault.WRONG_KIND}: {_(CODES[KindFault.WRONG_KIND].meaning)}")
         for fault in tuples(faults.head(_SHOWN)):
             since = readable(fault.since, ctx.settings.timezone)
             show(f"{fault.saleId}  {fault.evidenceType}  {fault.code}  since {since}  {fault.evidenceId}")
@@ -106,11 +98,12 @@ def findings(ctx: Context, as_json: bool) -> int:
     for finding in () if as_json else found:
         about = ", ".join(finding.sale_ids or finding.keys)
         show(
-            f"{finding.problem}: {about}: {CODES[finding.problem].meaning}"
+            f"{finding.problem}: {about}: {_(CODES[finding.problem].meaning)}"
             + (f" ({finding.detail})" * bool(finding.detail))
         )
     if unknown and not as_json:
-        note(f"note: of {counted(unknown, 'record')} it is not known for which partner the request was made")
+        of = counted(unknown, "record")
+        note(f"note: of {of} it is not known for which partner the request was made")
     return NEEDS_ATTENTION if found else DONE
 
 

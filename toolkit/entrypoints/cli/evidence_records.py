@@ -12,10 +12,11 @@ from toolkit.domain.codes import CODES
 from toolkit.entrypoints.account import signed_in_account
 from toolkit.entrypoints.cli.context import DONE, Context, note, pass_context, print_json, show
 from toolkit.entrypoints.cli.unmasking import unmasking_for
+from toolkit.entrypoints.spoken import _, readable
 from toolkit.operations.judge.evidence_records import EvidenceRecord, StoredFile, records_of
 from toolkit.operations.judge.opening import LONGEST_SECONDS, open_evidence
 from toolkit.operations.judge.withdrawal import withdraw as withdraw_record
-from toolkit.reports.times import iso_exact, readable
+from toolkit.reports.times import iso_exact
 
 _HEADINGS = ("id", "evidenceType", "state", "size", "looked at", "fault", "requested", "requested by")
 _WIDTHS = (36, 40, 14, 12, 10, 10, 30, 0)
@@ -54,7 +55,7 @@ def list_records(ctx: Context, sale_id: str, show_names: bool, reason: str, as_j
         if record.file_name:
             show(f"  file name: {record.file_name}")
         if record.file and record.file.fault:
-            show(f"  {record.file.fault}: {CODES[record.file.fault].meaning}")
+            show(f"  {record.file.fault}: {_(CODES[record.file.fault].meaning)}")
         if record.withdrawal:
             taken = record.withdrawal
             show(

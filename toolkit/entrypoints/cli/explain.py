@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from toolkit.domain.codes import CODES, Code, Subject, similar
-from toolkit.entrypoints.cli.context import DONE, Context, counted, pass_context, print_json, show
+from toolkit.entrypoints.cli.context import DONE, Context, pass_context, print_json, show
+from toolkit.entrypoints.spoken import _, counted
 
 _TITLES = {
     Subject.SALE: "Findings about sales",
@@ -51,26 +52,27 @@ def explain(_: Context, code: str | None, as_json: bool) -> int:
 def _list_all() -> None:
     width = max(map(len, CODES))
     for subject, title in _TITLES.items():
-        show(f"{title}:")
+        show(f"{_(title)}:")
         for each in CODES.values():
             if each.subject is subject:
-                show(f"  {each.code:<{width}}  {each.severity or '':<8}  {each.meaning}")
+                show(f"  {each.code:<{width}}  {each.severity or '':<8}  {_(each.meaning)}")
 
 
 def _show(code: Code) -> None:
-    show(f"{code.code}: {code.name}")
+    show(f"{code.code}: {_(code.name)}")
     facts = {
-        "meaning": code.meaning,
+        "meaning": _(code.meaning),
         "contract": code.section,
-        "remedy": code.remedy,
-        "about": f"a {code.subject}" if code.severity else f"a missing piece, as its {code.subject}",
-        "severity": code.severity,
-        "owner": code.owner,
+        "remedy": _(code.remedy),
+        "about": _(f"a {code.subject}" if code.severity else f"a missing piece, as its {code.subject}"),
+        "severity": code.severity and _(code.severity),
+        "owner": code.owner and _(code.owner),
         "deadline": counted(code.deadline, "business day") if code.deadline else None,
     }
+    width = max(len(_(name)) for name in facts)
     for name, value in facts.items():
         if value:
-            show(f"  {name:<9} {value}")
+            show(f"  {_(name):<{width}} {value}")
 
 
 def _as_json(code: Code) -> dict[str, Any]:

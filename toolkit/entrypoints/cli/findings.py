@@ -10,21 +10,13 @@ import pandas as pd
 from toolkit.domain.codes import CODES
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.entrypoints.cli.audit_options import Asked, asked_for, audit_options, past_moment
-from toolkit.entrypoints.cli.context import (
-    DONE,
-    NEEDS_ATTENTION,
-    Context,
-    counted,
-    note,
-    pass_context,
-    print_json,
-    show,
-)
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
+from toolkit.entrypoints.spoken import _, counted, readable, spoken
 from toolkit.operations.judge.findings.changes import Changes, all_partners, changes_seen, trends
 from toolkit.operations.judge.findings.history import lives_at
 from toolkit.reports.document_life import KINDS, changes_as_json, finding_records
 from toolkit.reports.report import tuples
-from toolkit.reports.times import iso_exact, readable
+from toolkit.reports.times import iso_exact
 
 _SHOWN = 50
 _WIDEST = max(map(len, CODES))
@@ -80,21 +72,20 @@ def findings(
 
 
 def _show(found: pd.DataFrame, as_of: datetime, ctx: Context, *, with_resolved: bool) -> None:
-    show(f"As of {readable(as_of, ctx.settings.timezone)}")
+    show(f"{_('As of')} {readable(as_of, ctx.settings.timezone)}")
     listed = found if with_resolved else found[found["status"] != FindingStatus.RESOLVED]
     for row in tuples(listed.head(_SHOWN)):
         days = int(row.dueInBusinessDays)
-        due = f"{'late by' if row.overdue else 'due in'} {counted(abs(days), 'business day')}"
+        due = f"{_('late by') if row.overdue else _('due in')} {counted(abs(days), 'business day')}"
         if row.status == FindingStatus.RESOLVED:
-            due = f"last seen {readable(row.lastSeen, ctx.settings.timezone)}"
-        show(
-            f"{row.id}  {row.severity:<8}  {row.status:<8}  {row.code:<{_WIDEST}}  {row.saleId or 'no sale':<20}  "
-            f"{due}  {row.owner}"
-        )
+            due = f"{_('last seen')} {readable(row.lastSeen, ctx.settings.timezone)}"
+        weight, status, sale = _(row.severity), _(row.status), row.saleId or _("no sale")
+        show(f"{row.id}  {weight:<8}  {status:<8}  {row.code:<{_WIDEST}}  {sale:<20}  {due}  {row.owner}")
     if len(listed) > _SHOWN:
         note(f"... and {len(listed) - _SHOWN:,} more; --json lists all of them")
-    told = ", ".join(f"{count:,} {status}" for status, count in found["status"].value_counts().items())
-    show(f"{told or 'no findings'}; {int(found['overdue'].sum()):,} overdue")
+    counts = found["status"].value_counts().items()
+    told = ", ".join(f"{spoken().number(count)} {_(str(status))}" for status, count in counts)
+    show(f"{told or _('no findings')}; {int(found['overdue'].sum()):,} overdue")
 
 
 @click.command()
@@ -133,16 +124,15 @@ def _show_changes(found: Changes, lives: pd.DataFrame, by_day: pd.DataFrame, ctx
     zone = ctx.settings.timezone
     show(f"From {readable(found.start, zone)} to {readable(found.end, zone)}")
     for kind in KINDS:
-        show(f"{kind:<9} {len(getattr(found, kind)):,}")
+        show(f"{_(kind):<9} {spoken().number(len(getattr(found, kind)))}")
     for row in by_day[by_day["day"] > found.end.astimezone(zone).date() - timedelta(days=14)].pipe(tuples):
-        show(f"  {row.day}  {counted(row.present, 'finding'):>17}  +{row.came:,}  -{row.went:,}")
+        show(f"  {row.day}  {counted(int(row.present), 'finding'):>17}  +{row.came:,}  -{row.went:,}")
     for kind in ("new", "reopened", "resolved"):
         ids = [str(each) for each in getattr(found, kind)]
         since = "closed_at" if kind == "resolved" else "opened_at"
         for row in tuples(lives.loc[ids].sort_values([since, "sale_id", "code"]).head(_SHOWN)):
-            show(
-                f"{kind:<9} {row.sale_id or 'no sale':<20}  {row.code:<{_WIDEST}}  "
-                f"{row.partner or 'no partner':<20}  since {readable(getattr(row, since), zone)}"
-            )
+            sale, partner = row.sale_id or _("no sale"), row.partner or _("no partner")
+            moment = readable(getattr(row, since), zone)
+            show(f"{_(kind):<9} {sale:<20}  {row.code:<{_WIDEST}}  {partner:<20}  {_('since')} {moment}")
         if len(ids) > _SHOWN:
-            note(f"... and {len(ids) - _SHOWN:,} more that are {kind}; --json lists all ids")
+            note(f"... and {len(ids) - _SHOWN:,} more that are {_(kind)}; --json lists all ids")

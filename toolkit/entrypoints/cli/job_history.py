@@ -8,11 +8,11 @@ import click
 
 from toolkit.domain.jobs.outcomes import FAILURE_TEXTS, FailureCode
 from toolkit.entrypoints.cli.context import DONE, Context, Place, note, pass_context, print_json, show
+from toolkit.entrypoints.spoken import counted, readable
 from toolkit.entrypoints.timestamps import parse_timestamp
 from toolkit.errors import InvalidInput
 from toolkit.operations.jobs.history import RunRow, find_runs, notices_of, recent_runs, run_of_slot, steps_of
 from toolkit.reports.job_history import duration, write_history_page
-from toolkit.reports.times import readable
 
 
 @click.command(short_help="List runs, the newest first.")
@@ -34,7 +34,7 @@ def history(ctx: Context, name: str | None, limit: int, html: Any, as_json: bool
     zone = ctx.settings.timezone
     if html is not None:
         write_history_page(html, runs, ctx.application.clock(), zone)
-        note(f"{len(runs)} runs: {html}")
+        note(f"{counted(len(runs), 'run')}: {html}")
     if as_json:
         print_json({"runs": [_as_json(run, zone) for run in runs]})
     elif html is None:

@@ -23,8 +23,8 @@ from toolkit.entrypoints.cli.job_install import install
 from toolkit.entrypoints.cli.job_run import run
 from toolkit.entrypoints.jobs.jobs_file import job_named
 from toolkit.entrypoints.jobs.steps import prepare
+from toolkit.entrypoints.spoken import readable
 from toolkit.operations.jobs.history import last_done, missed_since_success, recent_runs
-from toolkit.reports.times import readable
 
 
 @click.group()

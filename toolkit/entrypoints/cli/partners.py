@@ -6,8 +6,8 @@ import click
 
 from toolkit.entrypoints.account import signed_in_account
 from toolkit.entrypoints.cli.context import DONE, Context, note, pass_context, print_json, show
+from toolkit.entrypoints.spoken import readable
 from toolkit.operations.access.partners import PartnerSubject, add_subject, partner_subjects_of, revoke_subject
-from toolkit.reports.times import readable
 
 
 @click.group()

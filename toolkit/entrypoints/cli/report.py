@@ -14,6 +14,7 @@ from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Plac
 from toolkit.entrypoints.cli.custody_log import verify_custody_log, verify_tables
 from toolkit.entrypoints.cli.unmasking import unmasking_for
 from toolkit.errors import InvalidInput
+from toolkit.language import LANGUAGES, default_language, language
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports import (
     DEFAULT_FORMATS,
@@ -24,7 +25,6 @@ from toolkit.reports import (
     verify_files,
     write_report,
 )
-from toolkit.reports.language import LANGUAGES, default_language, language
 from toolkit.reports.wording import headline, notices
 
 

@@ -10,13 +10,14 @@ import click
 from toolkit.domain.codes import CODES
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.entrypoints.auditing import deadlines_of
-from toolkit.entrypoints.cli.context import DONE, Context, counted, pass_context, print_json, show
+from toolkit.entrypoints.cli.context import DONE, Context, pass_context, print_json, show
 from toolkit.entrypoints.cli.evidence_records import record_as_json
 from toolkit.entrypoints.cli.unmasking import unmasking_for
+from toolkit.entrypoints.spoken import _, counted, readable
 from toolkit.operations.judge.sale_case import SaleCase, sale_case
 from toolkit.reports.document_life import finding_records, waiver_as_json
 from toolkit.reports.report import tuples
-from toolkit.reports.times import iso_exact, readable
+from toolkit.reports.times import iso_exact
 
 
 @click.group()
@@ -65,47 +66,45 @@ _PAYERS: Final = {True: "the contracting party pays", False: "somebody else pays
 
 def _show(case: SaleCase, ctx: Context) -> None:
     zone = ctx.settings.timezone
-    whose = _PAYERS[case.is_client_financial_responsible]
-    show(f"{case.sale_id}: {case.verdict.status}")
+    whose = _(_PAYERS[case.is_client_financial_responsible])
+    show(f"{case.sale_id}: {_(case.verdict.status)}")
     show(f"  group {case.utility_group}, {whose}, partner {case.partner or '-'}, client {case.client_id or '-'}")
-    completed = readable(case.completed_at, zone) if case.completed_at else "not completed"
+    completed = readable(case.completed_at, zone) if case.completed_at else _("not completed")
     show(f"  created {readable(case.created_at, zone)}, {completed}")
     show("Rule")
     for requirement in case.rule:
-        show(f"  {' or '.join(requirement.accepts)}")
+        show("  " + f" {_('or')} ".join(requirement.accepts))
     show("  or exactly one KYC and nothing else" if case.rule else "  none: the utility group is unknown")
     show("Evidence")
     for record in case.records:
         file = record.file
         facts = [record.told_state]
         if file:
-            length = (
-                f", {file.seconds:.1f} s"
-                if file.seconds
-                else f", {counted(file.pages, 'page')}"
-                if file.pages
-                else ""
-            )
-            facts += [f"{file.size:,} bytes{length}", f"looked at: {file.coverage}"]
+            length = [f"{file.seconds:.1f} s"] if file.seconds else []
+            length += [counted(file.pages, "page")] if file.pages else []
+            facts += [
+                ", ".join([counted(file.size, "byte"), *length]),
+                f"{_('looked at')}: {file.coverage}",
+            ]
             facts += [f"SHA-256 {file.sha256}"] if file.sha256 else []
-            facts += [f"{file.fault}: {CODES[file.fault].meaning}"] if file.fault else []
+            facts += [f"{file.fault}: {_(CODES[file.fault].meaning)}"] if file.fault else []
         if record.withdrawal:
             taken = record.withdrawal
-            facts.append(f"by {taken.withdrawn_by}, approved by {taken.approved_by}: {taken.reason}")
+            facts.append(f"{_('by')} {taken.withdrawn_by}, {_('approved by')} {taken.approved_by}: {taken.reason}")
         if record.file_name:
             facts.append(record.file_name)
         show(f"  {record.id}  {record.evidence_type}: {'; '.join(facts)}")
     show("Next steps")
     for step in case.next_steps:
-        show(f"  {step.code}{f', {step.reason}' if step.reason else ''}: {step.remedy}")
+        show(f"  {step.code}{f', {step.reason}' if step.reason else ''}: {_(step.remedy)}")
     if any(step.in_records for step in case.next_steps):
         show(f"  The records by their ids: toolkit evidence list {shlex.quote(case.sale_id)}")
     if not case.next_steps:
-        show("  none")
+        show(f"  {_('none')}")
     show("Findings")
     for finding in tuples(case.findings):
-        due = "" if finding.status == FindingStatus.RESOLVED else f", due {readable(finding.dueAt, zone)}"
-        show(f"  {finding.code}: {finding.status}, first seen {readable(finding.firstSeen, zone)}{due}")
+        due = "" if finding.status == FindingStatus.RESOLVED else f", {_('due')} {readable(finding.dueAt, zone)}"
+        show(f"  {finding.code}: {_(finding.status)}, first seen {readable(finding.firstSeen, zone)}{due}")
     for waiver in case.waivers:
         request = waiver.request
         show(

@@ -14,16 +14,15 @@ from toolkit.entrypoints.cli.context import (
     NEEDS_ATTENTION,
     Context,
     Place,
-    counted,
     note,
     pass_context,
     print_json,
     show,
 )
+from toolkit.entrypoints.spoken import _, counted, readable, sentence
 from toolkit.operations.judge.completion import complete_sale
 from toolkit.operations.register.sales_file import RejectedSale
 from toolkit.operations.register.sales_load import load_sales
-from toolkit.reports.times import iso
 
 _SHOWN = 20
 
@@ -94,23 +93,25 @@ def load(ctx: Context, file: Path, overwrite: bool, out: Path | None, as_json: b
             }
         )
     else:
+        sales = counted(loaded.rows, "sale")
         show(
-            f"{file.name}: {counted(loaded.rows, 'sale')}: {loaded.inserted} new, {loaded.updated} updated, "
+            f"{file.name}: {sales}: {loaded.inserted} new, {loaded.updated} updated, "
             f"{loaded.unchanged} unchanged, {len(loaded.rejected)} rejected"
             + (f", {len(loaded.differing)} that differ and were not written" if loaded.differing else "")
         )
         for group, count in sorted(loaded.unknown_groups.items())[:_SHOWN]:
             note(
-                f"note: {file.name} has {counted(count, 'sale')} of the utility group {group!r}, none of A, B, "
-                "C, D: no rule says what they need (toolkit explain GROUP_UNKNOWN)"
+                f"note: {file.name} has {counted(count, 'sale')} of the utility group {group!r}, "
+                "none of A, B, C, D: no rule says what they need (toolkit explain GROUP_UNKNOWN)"
             )
         for sale in loaded.differing[:_SHOWN]:
-            says = f"differs in {', '.join(sale.fields)}" if sale.fields else "is not in the service's sales"
+            fields = ", ".join(sale.fields)
+            says = f"{_('differs in')} {fields}" if fields else _("is not in the service's sales")
             note(f"{file.name}, line {sale.line}: {sale.sale_id} {says}")
         if len(loaded.differing) > _SHOWN:
             note(f"... and {len(loaded.differing) - _SHOWN} more that differ; --json lists all of them")
         for row in loaded.rejected[:_SHOWN]:
-            reasons = "; ".join(f"{item.field}: {item.message}" for item in row.invalid)
+            reasons = "; ".join(f"{item.field}: {sentence(item.message)}" for item in row.invalid)
             note(f"{file.name}, line {row.line}: {reasons}")
         if len(loaded.rejected) > _SHOWN:
             note(f"... and {len(loaded.rejected) - _SHOWN} more; --json lists all of them")
@@ -148,15 +149,15 @@ def complete(ctx: Context, sale_id: str, as_json: bool) -> int:
             document |= _verdict_as_json(done.verdict)
         print_json(document)
     elif done.already and done.completed_at is not None:
-        show(f"{sale_id}: was completed before, at {iso(done.completed_at, ctx.settings.timezone)}")
+        show(f"{sale_id}: was completed before, at {readable(done.completed_at, ctx.settings.timezone)}")
     elif completed:
         show(f"{sale_id}: completed")
     elif done.verdict is not None:
-        note(f"toolkit: {sale_id} cannot be completed, its status is {done.verdict.status}")
+        note(f"toolkit: {sale_id} cannot be completed, its status is {_(done.verdict.status)}")
         for piece in done.verdict.missing:
             note(f"  {piece.evidence_type} is missing: {piece.reason}")
         for problem in done.verdict.problems:
-            note(f"  {problem}: {CODES[problem].meaning}")
+            note(f"  {problem}: {_(CODES[problem].meaning)}")
     return DONE if completed else FAILED
 
 

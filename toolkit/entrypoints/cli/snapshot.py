@@ -4,16 +4,8 @@ from __future__ import annotations
 
 import click
 
-from toolkit.entrypoints.cli.context import (
-    DONE,
-    NEEDS_ATTENTION,
-    Context,
-    counted,
-    note,
-    pass_context,
-    print_json,
-    show,
-)
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
+from toolkit.entrypoints.spoken import counted
 from toolkit.operations.snapshot import Manifest, export_snapshot, prune_snapshot, snapshots, verify_snapshot
 
 _target = click.argument("target", metavar="TARGET")
@@ -65,7 +57,7 @@ def export(ctx: Context, target: str, full: bool, as_json: bool) -> int:
     else:
         show(_line(exported.manifest))
         if exported.resumed:
-            note(f"{exported.resumed} tables had been written by an earlier call")
+            note(f"{counted(exported.resumed, 'table')} had been written by an earlier call")
     return DONE
 
 
@@ -92,7 +84,7 @@ def verify(ctx: Context, target: str, as_json: bool) -> int:
     else:
         for fault in faults:
             show(f"{fault.reason}  {fault.name}")
-        show(f"{len(found)} files: {len(found) - len(faults)} as exported, {len(faults)} not")
+        show(f"{counted(len(found), 'file')}: {len(found) - len(faults)} as exported, {len(faults)} not")
     return NEEDS_ATTENTION if faults else DONE
 
 
@@ -130,7 +122,7 @@ def prune(ctx: Context, target: str, keep: int) -> int:
       toolkit snapshot prune /srv/snapshots --keep 2
     """
     removed = prune_snapshot(ctx.application.file_store(target), keep)
-    show(f"{len(removed)} files removed")
+    show(f"{counted(len(removed), 'file')} removed")
     return DONE
 
 
@@ -139,7 +131,7 @@ def _line(manifest: Manifest) -> str:
     size = sum(file.bytes for file in manifest.files)
     return (
         f"{manifest.moment.isoformat(timespec='seconds')}  {kind}: {counted(manifest.rows, 'row')} in "
-        f"{len(manifest.files)} files, {size / 1e6:,.1f} MB"
+        f"{counted(len(manifest.files), 'file')}, {size / 1e6:,.1f} MB"
     )
 
 

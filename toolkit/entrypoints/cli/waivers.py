@@ -15,12 +15,12 @@ from toolkit.entrypoints.cli.context import (
     NEEDS_ATTENTION,
     Context,
     Place,
-    counted,
     note,
     pass_context,
     print_json,
     show,
 )
+from toolkit.entrypoints.spoken import counted
 from toolkit.operations.judge.findings.waivers import (
     LintedWaiver,
     add_waiver,
@@ -114,7 +114,8 @@ def list_waivers(ctx: Context, everything: bool, as_json: bool) -> int:
     for each in found:
         show(_line(each, ctx))
         if each.holds(today) and each.days_left(today) <= _ENDS_SOON:
-            note(f"note: {each.id} ends in {counted(each.days_left(today), 'day')}; its findings are back then")
+            left = counted(each.days_left(today), "day")
+            note(f"note: {each.id} ends in {left}; its findings are back then")
     if not found:
         note("no waivers")
     return DONE

@@ -9,10 +9,10 @@ import pandas as pd
 from toolkit.entrypoints.auditing import audit
 from toolkit.entrypoints.notebooks.display import BAD, GOOD, QUIET, Bars, Fact, Facts, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
+from toolkit.entrypoints.spoken import readable
 from toolkit.entrypoints.timestamps import parse_timestamp
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.judge.findings.changes import Changes, changes_between
-from toolkit.reports.times import readable
 
 _COLOURS = {"compliant": GOOD, "incomplete": "#e09a2d", "conflict": BAD}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from toolkit.entrypoints.notebooks.display import BAD, DOUBTFUL, GOOD, QUIET, Bars, Fact, Facts, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
+from toolkit.entrypoints.spoken import _
 from toolkit.errors import SettingsError
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.verify.contents import Budget, Verified, verify_contents
@@ -42,7 +43,7 @@ def _parts(verified: Verified) -> list[Part]:
         Fact("unreadable", verified.unreadable, BAD if verified.unreadable else QUIET),
         Fact("left for the next time", verified.left, DOUBTFUL if verified.left else QUIET),
     ]
-    hint = "Notebook 03 names the sales of unusable files." if verified.unusable else ""
+    hint = _("Notebook 03 names the sales of unusable files.") if verified.unusable else ""
     problems = {str(problem): number for problem, number in verified.problems.items() if number}
     if verified.wrong_kind:
         problems["WRONG_KIND"] = verified.wrong_kind

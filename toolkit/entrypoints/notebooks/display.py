@@ -6,6 +6,7 @@ style sheets and SVG from a notebook that somebody else has run.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from IPython.display import display
 
 from toolkit.entrypoints.notebook_results import RESULT_TYPE
 from toolkit.entrypoints.notebooks.notebook_errors import working_folder
+from toolkit.entrypoints.spoken import _, sentence, spoken
 
 GOOD: Final = "#b7cdc4"
 DOUBTFUL: Final = "#e09a2d"
@@ -64,15 +66,16 @@ class Facts:
             f'<div style="border:{_EDGE};border-left:4px solid {fact.colour};border-radius:6px;'
             'padding:6px 16px 8px 12px;min-width:84px">'
             f'<div style="font-size:1.7em;font-weight:600;line-height:1.25">{escape(_number(fact.value))}</div>'
-            f'<div style="opacity:.75">{escape(fact.label)}</div></div>'
+            f'<div style="opacity:.75">{escape(_(fact.label))}</div></div>'
             for fact in self.facts
         )
-        sentence = f'<div style="margin:4px 0 8px">{escape(self.sentence)}</div>' if self.sentence else ""
+        below = f'<div style="margin:4px 0 8px">{escape(sentence(self.sentence))}</div>' if self.sentence else ""
+        heading = sentence(self.heading)
         markup = (
-            f'<div style="font-size:1.15em;font-weight:600;margin:8px 0 6px">{escape(self.heading)}</div>'
-            f'<div style="display:flex;flex-wrap:wrap;gap:10px;margin-bottom:6px">{cards}</div>{sentence}'
+            f'<div style="font-size:1.15em;font-weight:600;margin:8px 0 6px">{escape(heading)}</div>'
+            f'<div style="display:flex;flex-wrap:wrap;gap:10px;margin-bottom:6px">{cards}</div>{below}'
         )
-        text = f"{self.heading}: " + ", ".join(f"{fact.label} {_number(fact.value)}" for fact in self.facts)
+        text = f"{heading}: " + ", ".join(f"{_(fact.label)} {_number(fact.value)}" for fact in self.facts)
         return {"text/html": markup, "text/plain": text}, {}
 
 
@@ -91,22 +94,24 @@ class Bars:
         """Return one bar for each of the first in ``counts``, the most frequent, and one for all the others."""
         rows = {name: {"": count} for name, count in list(counts.items())[: cls.MOST]}
         others = sum(list(counts.values())[cls.MOST :])
-        return cls(heading, {**rows, "all others": {"": others}} if others else rows, {"": colour})
+        return cls(heading, {**rows, _("all others"): {"": others}} if others else rows, {"": colour})
 
     def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """As HTML, and as one line of text."""
         widest = max((sum(row.values()) for row in self.counts.values()), default=0) or 1
         rows = "".join(self._row(name, row, widest) for name, row in self.counts.items())
         legend = "".join(
-            f'<span style="margin-right:16px"><span style="color:{colour}">&#9632;</span> {escape(name)}</span>'
+            f'<span style="margin-right:16px"><span style="color:{colour}">&#9632;</span> {escape(_(name))}</span>'
             for name, colour in self.colours.items()
             if len(self.colours) > 1
         )
         markup = (
-            f'<div style="font-weight:600;margin:10px 0 4px">{escape(self.heading)}</div>'
+            f'<div style="font-weight:600;margin:10px 0 4px">{escape(sentence(self.heading))}</div>'
             f'<table style="width:100%;max-width:760px;border-collapse:collapse">{rows}</table><div>{legend}</div>'
         )
-        text = f"{self.heading}: " + ", ".join(f"{name} {sum(row.values())}" for name, row in self.counts.items())
+        text = f"{sentence(self.heading)}: " + ", ".join(
+            f"{name} {sum(row.values())}" for name, row in self.counts.items()
+        )
         return {"text/html": markup, "text/plain": text}, {}
 
     def _row(self, name: str, counts: Mapping[str, int], widest: int) -> str:
@@ -131,7 +136,7 @@ def _ink(colour: str) -> str:
     return "black" if 0.3 * red + 0.6 * green + 0.1 * blue > 153 else "white"
 
 
-_SORTING: Final = """(name) => {
+_SORTING: Final = """(name, word) => {
   for (const place of document.getElementsByClassName(name)) {
     const table = place.querySelector("table");
     if (!table || place.dataset.ready) continue;
@@ -151,8 +156,8 @@ _SORTING: Final = """(name) => {
       heading.addEventListener("click", sort);
       heading.addEventListener("keydown", (event) => event.key === "Enter" && sort());
     });
-    const filter = Object.assign(document.createElement("input"), { type: "search", placeholder: "Filter" });
-    filter.setAttribute("aria-label", "Filter");
+    const filter = Object.assign(document.createElement("input"), { type: "search", placeholder: word });
+    filter.setAttribute("aria-label", word);
     filter.addEventListener("input", () => {
       const wanted = filter.value.toLowerCase();
       for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
@@ -181,21 +186,23 @@ class Grid:
     def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """As HTML, and as tab-separated text."""
         head = "".join(
-            f'<th style="text-align:left;padding:4px 12px 4px 0">{escape(name)}</th>' for name in self.columns
+            f'<th style="text-align:left;padding:4px 12px 4px 0">{escape(_(name))}</th>' for name in self.columns
         )
         rows = self.rows[: self.SHOWN]
         place = f"grid-{sha256(repr((self.heading, self.columns, rows)).encode()).hexdigest()[:12]}"
         body = "".join(f"<tr>{''.join(_cell(value) for value in row)}</tr>" for row in rows)
         total = max(self.total, len(self.rows))
-        note = f'<div style="opacity:.75;margin-top:4px">The first {len(rows)} of {total:,}.</div>'
+        word = json.dumps(_("Filter"))
+        shown = sentence(f"The first {len(rows):,} of {total:,}.")
+        note = f'<div style="opacity:.75;margin-top:4px">{escape(shown)}</div>'
         markup = (
-            f'<div style="font-weight:600;margin:10px 0 4px">{escape(self.heading)}</div>'
+            f'<div style="font-weight:600;margin:10px 0 4px">{escape(sentence(self.heading))}</div>'
             f'<div class="{place}" style="max-height:32em;overflow:auto"><table style="border-collapse:collapse">'
             f'<thead><tr style="border-bottom:{_EDGE}">{head}</tr></thead><tbody>{body}</tbody></table></div>'
-            f"{note if total > len(rows) else ''}<script>({_SORTING})('{place}')</script>"
+            f"{note if total > len(rows) else ''}<script>({_SORTING})('{place}', {word})</script>"
         )
-        lines = ["\t".join(str(value) for value in row) for row in (self.columns, *rows)]
-        return {"text/html": markup, "text/plain": "\n".join([self.heading, *lines])}, {}
+        lines = ["\t".join(str(value) for value in row) for row in ([*map(_, self.columns)], *rows)]
+        return {"text/html": markup, "text/plain": "\n".join([sentence(self.heading), *lines])}, {}
 
 
 def _cell(value: object) -> str:
@@ -209,7 +216,7 @@ def _cell(value: object) -> str:
 
 
 def _number(value: int | str) -> str:
-    return f"{value:,}" if isinstance(value, int) else value
+    return spoken().number(value) if isinstance(value, int) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,8 +231,8 @@ class Files:
         links = " &nbsp; ".join(
             f'<a href="{escape(quote(_from_notebook(path)))}">{escape(str(path))}</a>' for path in self.paths
         )
-        markup = f'<div style="margin:4px 0 8px">{escape(self.heading)}: {links}</div>'
-        return {"text/html": markup, "text/plain": f"{self.heading}: {', '.join(map(str, self.paths))}"}, {}
+        markup = f'<div style="margin:4px 0 8px">{escape(_(self.heading))}: {links}</div>'
+        return {"text/html": markup, "text/plain": f"{_(self.heading)}: {', '.join(map(str, self.paths))}"}, {}
 
 
 def _from_notebook(path: Path) -> str:
@@ -245,8 +252,9 @@ class Remark:
 
     def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """As HTML, and as text."""
-        markup = f'<div style="margin:4px 0"><b>{escape(self.subject)}</b>: {escape(self.text)}</div>'
-        return {"text/html": markup, "text/plain": f"{self.subject}: {self.text}"}, {}
+        subject, text = _(self.subject), sentence(self.text)
+        markup = f'<div style="margin:4px 0"><b>{escape(subject)}</b>: {escape(text)}</div>'
+        return {"text/html": markup, "text/plain": f"{subject}: {text}"}, {}
 
 
 def show(part: Part) -> None:

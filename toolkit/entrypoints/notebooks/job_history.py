@@ -21,6 +21,7 @@ from toolkit.entrypoints.notebooks.display import (
     Shown,
 )
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
+from toolkit.entrypoints.spoken import readable
 from toolkit.errors import SettingsError
 from toolkit.operations.jobs.history import RunRow, recent_runs
 from toolkit.reports.job_history import duration
@@ -57,9 +58,7 @@ def _parts(found: Sequence[RunRow], job: str, number: dict[RunStatus, int], zone
         return [Facts("Nothing ran yet", [], "A scheduler starts jobs: toolkit job install --help")]
     facts = [Fact(status.value, count, _COLOURS[status] if count else QUIET) for status, count in number.items()]
     parts: list[Part] = [Facts(f"The last {len(found)} runs" + f" of {job}" * bool(job), facts)]
-    names = {
-        run.id: f"{run.slot.astimezone(zone):%Y-%m-%d %H:%M} {'' if job else run.job}".strip() for run in found
-    }
+    names = {run.id: f"{readable(run.slot, zone)} {'' if job else run.job}".strip() for run in found}
     done = [run for run in found if run.status == RunStatus.DONE][:30][::-1]
     seconds = {names[run.id]: {"seconds": round(duration(run) or 0)} for run in done}
     if seconds:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from zoneinfo import ZoneInfo
 
 from toolkit.entrypoints.notebooks.display import (
     BAD,
@@ -30,6 +31,7 @@ from toolkit.entrypoints.notebooks.notebook_errors import (
     told_plainly,
 )
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
+from toolkit.entrypoints.spoken import _, readable, sentence
 from toolkit.errors import SettingsError
 from toolkit.operations.register import bulk_load
 from toolkit.operations.register.bulk_load import (
@@ -97,7 +99,7 @@ def load_clients(
         "unreadable": list(result.unreadable),
         "needsAttention": bool((result.rejected or result.unreadable) and paths),
     }
-    return Shown(result, _parts(result, made_up=not paths), counts)
+    return Shown(result, _parts(result, opened.settings.timezone, made_up=not paths), counts)
 
 
 def _on_duplicate(given: str) -> OnDuplicate:
@@ -110,30 +112,34 @@ def _on_duplicate(given: str) -> OnDuplicate:
 def _remark(understood: Understood) -> Remark:
     """Return the recognised layout of a file, told before its rows are read."""
     columns = ", ".join(f"{heading} → {name}" for heading, name in understood.fields.items())
-    ignored = f" Not used: {', '.join(understood.ignored)}." if understood.ignored else ""
+    ignored = f" {_('Not used')}: {', '.join(understood.ignored)}." if understood.ignored else ""
     return Remark(understood.source, f"{understood.layout}. Columns: {columns}.{ignored}")
 
 
-def _parts(result: LoadResult, *, made_up: bool) -> list[Part]:
+def _parts(result: LoadResult, zone: ZoneInfo, *, made_up: bool) -> list[Part]:
     facts = [
         Fact("rows", result.rows),
         Fact("would be registered" if result.dry_run else "registered", result.accepted, GOOD),
         Fact("rejected", result.rejected, BAD if result.rejected else QUIET),
         Fact("skipped", result.skipped, QUIET),
     ]
-    heading = "Clients, checked only" if result.dry_run else "Clients"
-    parts: list[Part] = [Facts(heading, facts, _hint(result, made_up=made_up)), _file_by_file(result)]
-    parts += [Remark("Not loaded", in_parameters(sentence)) for sentence in result.unreadable]
+    heading = _("Clients, checked only") if result.dry_run else _("Clients")
+    parts: list[Part] = [Facts(heading, facts, _hint(result, made_up=made_up)), _file_by_file(result, zone)]
+    parts += [Remark("Not loaded", in_parameters(sentence(reason))) for reason in result.unreadable]
     if result.rejected_files:
         parts.append(Files("The rejected rows", result.rejected_files))
     if result.reasons:
-        parts.append(Bars.ranked("Why rows were rejected", result.reasons, BAD))
+        parts.append(
+            Bars.ranked(
+                "Why rows were rejected", {sentence(why): count for why, count in result.reasons.items()}, BAD
+            )
+        )
         parts.append(_examples("The first rows with each reason", result, result.reasons))
     if result.repairs:
-        repairs = {REPAIR_TEXTS[Repair(name)]: count for name, count in result.repairs.items()}
+        repairs = {_(REPAIR_TEXTS[Repair(name)]): count for name, count in result.repairs.items()}
         parts.append(Bars.ranked("What was repaired, in rows that are fine", repairs, NEUTRAL))
     if result.warnings:
-        warned = {WARNINGS[name]: count for name, count in result.warnings.items()}
+        warned = {_(WARNINGS[name]): count for name, count in result.warnings.items()}
         parts.append(Bars.ranked("Doubtful, though valid", warned, DOUBTFUL))
         parts.append(_examples("The first rows with each warning", result, result.warnings))
     return parts
@@ -141,13 +147,13 @@ def _parts(result: LoadResult, *, made_up: bool) -> list[Part]:
 
 def _hint(result: LoadResult, *, made_up: bool) -> str:
     if made_up:
-        return "These clients are made up, and nothing was stored. Set files to load yours."
+        return _("These clients are made up, and nothing was stored. Set files to load yours.")
     if not result.rejected_files:
-        return "No row was rejected."
-    return "Correct the rejected rows in one of the files below and load that file. They hold personal data."
+        return _("No row was rejected.")
+    return _("Correct the rejected rows in one of the files below and load that file. They hold personal data.")
 
 
-def _file_by_file(result: LoadResult) -> Grid:
+def _file_by_file(result: LoadResult, zone: ZoneInfo) -> Grid:
     columns = ["file", "read as", "rows", "accepted", "rejected", "skipped", "loaded before"]
     rows = [
         (
@@ -157,7 +163,7 @@ def _file_by_file(result: LoadResult) -> Grid:
             file.tally.accepted,
             file.tally.rejected,
             file.tally.skipped,
-            f"{file.already_loaded_at:%Y-%m-%d %H:%M %Z}" if file.already_loaded_at else "",
+            readable(file.already_loaded_at, zone) if file.already_loaded_at else "",
         )
         for file in result.files
     ]
@@ -166,7 +172,7 @@ def _file_by_file(result: LoadResult) -> Grid:
 
 def _examples(heading: str, result: LoadResult, kinds: Iterable[str]) -> Grid:
     rows = [
-        (WARNINGS.get(kind, kind), example.source, example.line, example.value)
+        (sentence(WARNINGS.get(kind, kind)), example.source, example.line, example.value)
         for kind in kinds
         for example in result.examples.get(kind, ())
     ]

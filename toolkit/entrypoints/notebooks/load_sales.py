@@ -5,6 +5,7 @@ from __future__ import annotations
 from toolkit.entrypoints.notebooks.display import BAD, GOOD, QUIET, Fact, Facts, Files, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, given_path, told_plainly
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
+from toolkit.entrypoints.spoken import _, sentence
 from toolkit.operations.register import sales_load
 from toolkit.operations.register.sales_load import SalesLoaded
 
@@ -49,9 +50,13 @@ def _parts(loaded: SalesLoaded) -> list[Part]:
     parts: list[Part] = [Facts("Sales", facts)]
     if loaded.rejected:
         parts.append(Files("The rejected rows, to be corrected and loaded", loaded.rejected_files))
-        rows = [(each.line, item.field, item.message) for each in loaded.rejected for item in each.invalid]
+        rows = [
+            (each.line, item.field, sentence(item.message)) for each in loaded.rejected for item in each.invalid
+        ]
         parts.append(Grid("Why rows were rejected", ["line", "field", "reason"], rows))
     if loaded.differing:
-        differing = [(each.line, each.sale_id, ", ".join(each.fields) or "not there") for each in loaded.differing]
+        differing = [
+            (each.line, each.sale_id, ", ".join(each.fields) or _("not there")) for each in loaded.differing
+        ]
         parts.append(Grid("Sales that differ, and were not written", ["line", "sale", "fields"], differing))
     return parts

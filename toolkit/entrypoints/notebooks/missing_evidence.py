@@ -30,12 +30,13 @@ from toolkit.entrypoints.notebooks.display import (
 )
 from toolkit.entrypoints.notebooks.notebook_errors import application, given_path, told_plainly
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
+from toolkit.entrypoints.spoken import _
 from toolkit.entrypoints.timestamps import parse_timestamp
 from toolkit.errors import SettingsError
+from toolkit.language import Language, default_language
+from toolkit.language import language as language_of
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports import DEFAULT_FORMATS, chosen, write_report
-from toolkit.reports.language import Language, default_language
-from toolkit.reports.language import language as language_of
 from toolkit.reports.wording import headline, notices
 
 _STATUS_COLOURS: Final = {Status.COMPLIANT: GOOD, Status.INCOMPLETE: DOUBTFUL, Status.CONFLICT: BAD}
@@ -103,9 +104,11 @@ def _parts(result: AuditResult, written: Sequence[Path], timezone: ZoneInfo, spo
     missing = {name: row for name, row in _counts(result.missing, "evidenceType").items() if any(row.values())}
     if missing:
         parts.append(Bars("What is missing, and why", missing, _texts(_REASON_COLOURS)))
-        parts.append(Grid("The reasons", ["reason", "meaning"], [(each, CODES[each].meaning) for each in Reason]))
+        parts.append(
+            Grid("The reasons", ["reason", "meaning"], [(each, _(CODES[each].meaning)) for each in Reason])
+        )
     problems = [
-        (row.problem, row.sales, CODES[row.problem].meaning) for row in _tuples(result.problems) if row.sales
+        (row.problem, row.sales, _(CODES[row.problem].meaning)) for row in _tuples(result.problems) if row.sales
     ]
     if problems:
         parts.append(Grid("Other problems", ["problem", "sales", "meaning"], problems))
@@ -119,7 +122,7 @@ def _parts(result: AuditResult, written: Sequence[Path], timezone: ZoneInfo, spo
 def _open_sales(result: AuditResult) -> Grid:
     columns = ["saleId", "group", "days", "status", "missing", "problems"]
     rows = [
-        (row.saleId, row.utilityGroup, row.ageDays, row.status, _pieces(row), row.problems.replace("|", ", "))
+        (row.saleId, row.utilityGroup, row.ageDays, _(row.status), _pieces(row), row.problems.replace("|", ", "))
         for row in _tuples(result.rows.head(Grid.SHOWN))
     ]
     return Grid("Sales to act on, the gravest and oldest first", columns, rows, total=result.open)
@@ -128,7 +131,12 @@ def _open_sales(result: AuditResult) -> Grid:
 def _file_findings(result: AuditResult) -> Grid:
     columns = ["finding", "sales", "where", "detail"]
     rows = [
-        (CODES[finding.problem].meaning, ", ".join(finding.sale_ids), ", ".join(finding.folders), finding.detail)
+        (
+            _(CODES[finding.problem].meaning),
+            ", ".join(finding.sale_ids),
+            ", ".join(finding.folders),
+            finding.detail,
+        )
         for finding in result.file_findings[: Grid.SHOWN]
     ]
     return Grid("Findings about files, the gravest first", columns, rows, total=len(result.file_findings))

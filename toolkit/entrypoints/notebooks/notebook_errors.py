@@ -14,6 +14,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.entrypoints.file_mode import files_for_owner_and_group
 from toolkit.entrypoints.notebooks.injected_parameters import refuse_unknown_parameters
+from toolkit.entrypoints.spoken import sentence
 from toolkit.errors import InvalidInput, NotebookFailed, SettingsError, ToolkitError
 
 P = ParamSpec("P")
@@ -79,7 +80,7 @@ def _kind(value: object) -> str:
 
 def _plain(error: ToolkitError) -> ToolkitError:
     """Return the error, shown by IPython as one line."""
-    line = f"{type(error).__name__}: {in_parameters(str(error))}"
+    line = f"{type(error).__name__}: {in_parameters(sentence(str(error)))}"
     vars(error)["_render_traceback_"] = lambda: [line]
     return error
 

@@ -9,9 +9,9 @@ from toolkit.domain.findings import Status
 from toolkit.entrypoints.auditing import deadlines_of
 from toolkit.entrypoints.notebooks.display import BAD, DOUBTFUL, GOOD, Fact, Facts, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
+from toolkit.entrypoints.spoken import _, readable
 from toolkit.operations.judge.sale_case import SaleCase, sale_case
 from toolkit.reports.report import tuples
-from toolkit.reports.times import readable
 
 _COLOURS = {Status.COMPLIANT: GOOD, Status.INCOMPLETE: DOUBTFUL, Status.CONFLICT: BAD}
 
@@ -37,19 +37,24 @@ def one_sale(*, sale_id: str = "") -> Shown[SaleCase | None]:
 def _parts(case: SaleCase, zone: ZoneInfo) -> list[Part]:
     status = case.verdict.status
     facts = [
-        Fact("status", str(status), _COLOURS[status]),
+        Fact("status", _(str(status)), _COLOURS[status]),
         Fact("utility group", case.utility_group),
-        Fact("partner", case.partner or "none"),
+        Fact("partner", case.partner or _("none")),
         Fact("created", readable(case.created_at, zone)),
-        Fact("completed", readable(case.completed_at, zone) if case.completed_at else "no"),
+        Fact("completed", readable(case.completed_at, zone) if case.completed_at else _("no")),
     ]
-    steps = [(step.code, CODES[step.code].meaning, step.remedy) for step in case.next_steps]
+    steps = [(step.code, _(CODES[step.code].meaning), _(step.remedy)) for step in case.next_steps]
     records = [
-        (each.evidence_type, each.told_state, readable(each.requested_at, zone), each.requested_by or "not noted")
+        (
+            each.evidence_type,
+            each.told_state,
+            readable(each.requested_at, zone),
+            each.requested_by or _("not noted"),
+        )
         for each in case.records
     ]
     findings = [
-        (row.code, row.status, row.severity, readable(row.firstSeen, zone), readable(row.dueAt, zone))
+        (row.code, _(row.status), _(row.severity), readable(row.firstSeen, zone), readable(row.dueAt, zone))
         for row in tuples(case.findings)
     ]
     return [

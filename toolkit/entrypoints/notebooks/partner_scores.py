@@ -8,8 +8,8 @@ from toolkit.entrypoints.auditing import audit
 from toolkit.entrypoints.notebooks.display import BAD, DOUBTFUL, GOOD, Bars, Fact, Facts, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
+from toolkit.entrypoints.spoken import _, readable
 from toolkit.entrypoints.timestamps import parse_timestamp
-from toolkit.reports.times import readable
 
 
 @told_plainly
@@ -32,10 +32,10 @@ def _parts(board: pd.DataFrame, as_of: str) -> list[Part]:
         Fact("findings", findings),
         Fact("overdue", overdue, BAD if overdue else GOOD),
     ]
-    parts: list[Part] = [Facts("Partners", facts, f"As of {as_of}.")]
+    parts: list[Part] = [Facts("Partners", facts, f"{_('As of')} {as_of}.")]
     if not len(board):
         return parts
-    named = board.assign(partner=board["partner"].replace("", "no partner"))
+    named = board.assign(partner=board["partner"].replace("", _("no partner")))
     colours = {"compliant": GOOD, "incomplete": DOUBTFUL, "conflict": BAD}
     sales = named.head(Bars.MOST).set_index("partner")[list(colours)].to_dict("index")
     parts.append(Bars("Their sales", sales, colours))  # type: ignore[arg-type]

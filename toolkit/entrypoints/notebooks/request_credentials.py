@@ -11,6 +11,7 @@ from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.entrypoints.notebooks.display import BAD, GOOD, NEUTRAL, QUIET, Bars, Fact, Facts, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, given_path, told_plainly
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
+from toolkit.entrypoints.spoken import _, counted, sentence
 from toolkit.errors import SettingsError
 from toolkit.operations.request import (
     LEFT_OUT_TEXTS,
@@ -93,8 +94,8 @@ def _nothing_named() -> list[Part]:
         ["V-2026-00001", "identidade.pdf", "application/pdf", "application/pdf", "DOC_CONTRATANTE"],
         ["V-2026-00001", "confirmacao-de-voz.mp3", "audio/mpeg", "audio/mpeg", "POV"],
     ]
-    sentence = "Nothing was requested. Set manifest to a CSV or XLSX file like the one below, and run again."
-    return [Facts("No manifest named", [], sentence), Grid("A manifest", columns, rows)]
+    advice = _("Nothing was requested. Set manifest to a CSV or XLSX file like the one below, and run again.")
+    return [Facts("No manifest named", [], advice), Grid("A manifest", columns, rows)]
 
 
 def _parts(
@@ -113,21 +114,21 @@ def _parts(
             Fact("uploaded now", uploaded.sent, GOOD),
             Fact("not uploaded", failed, BAD if failed else QUIET),
         ]
-    kept = f"The credentials are in {credentials_file}, which only you can read."
-    parts: list[Part] = [Facts(f"{manifest.rows} files", facts, kept)]
+    kept = sentence(f"The credentials are in {credentials_file}, which only you can read.")
+    parts: list[Part] = [Facts(counted(manifest.rows, "file"), facts, kept)]
     if uploaded is not None and manifest.rows:
         parts.append(_where_files_are(manifest, uploaded))
     if uploaded is not None and uploaded.failures:
         parts.append(_failures(uploaded))
     if left_out:
-        rows = [(sale.sale_id, sale.line, LEFT_OUT_TEXTS[sale.reason]) for sale in left_out]
+        rows = [(sale.sale_id, sale.line, _(LEFT_OUT_TEXTS[sale.reason])) for sale in left_out]
         parts.append(Grid("Nothing was requested for", ["saleId", "line", "why"], rows))
     return parts
 
 
 def _rejected(manifest: ManifestResult) -> list[Part]:
     facts = [Fact("rows", manifest.rows), Fact("rejected", len(manifest.rejected), BAD)]
-    rows = [(row.line, item.field, item.message) for row in manifest.rejected for item in row.invalid]
+    rows = [(row.line, item.field, sentence(item.message)) for row in manifest.rejected for item in row.invalid]
     return [
         Facts("Wrong rows", facts, "Nothing was issued. Correct the rows below and run again."),
         Grid("What is wrong", ["line", "field", "reason"], rows),
@@ -140,11 +141,12 @@ def _where_files_are(manifest: ManifestResult, uploaded: Uploaded) -> Bars:
         "uploaded before": len(manifest.skipped) + uploaded.skipped,
         "not uploaded": len(uploaded.failures),
     }
-    return Bars("Where the files are", {"files": counts}, dict(zip(counts, (GOOD, QUIET, BAD), strict=True)))
+    return Bars("Where the files are", {_("files"): counts}, dict(zip(counts, (GOOD, QUIET, BAD), strict=True)))
 
 
 def _failures(uploaded: Uploaded) -> Grid:
     rows = [
-        (failure.sale_id, failure.file_name, failure.problem, failure.message) for failure in uploaded.failures
+        (failure.sale_id, failure.file_name, failure.problem, sentence(failure.message))
+        for failure in uploaded.failures
     ]
     return Grid("Not uploaded", ["saleId", "fileName", "problem", "what was found"], rows)

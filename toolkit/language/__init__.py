@@ -1,16 +1,17 @@
-"""Languages of reports: texts from the catalogues in ``translations``, numbers, dates and plurals by Babel.
+"""The languages of people: texts from the catalogues in ``translations``, numbers, dates and plurals by Babel.
 
-English texts stand in the code and are the keys of the catalogues, gettext files
-that translators edit as they are.
-The contract's codes belong to no language and are never translated.
+English texts stand in the code and are the keys of the catalogues, gettext files that translators edit as they
+are. A message with ``{1}``, ``{2}`` stands for the sentences that are composed of it and values. The contract's
+codes belong to no language and are never translated.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
-from functools import cache
+from functools import cache, cached_property
 from gettext import GNUTranslations, NullTranslations
 from importlib.resources import files
 from io import BytesIO
@@ -18,6 +19,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from babel import Locale, dates, lists, numbers
+from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
@@ -26,6 +28,8 @@ from toolkit.errors import InvalidInput
 LANGUAGES: Final = ("pt-BR", "en")
 """The languages that a report can have."""
 
+_PLACE: Final = re.compile(r"\{(\d+)\}")
+_GROUPED: Final = re.compile(r"\d{1,3}(,\d{3})+")
 _DAY_AND_TIME: Final = {"en": "d MMM y, HH:mm", "pt-BR": "d 'de' MMM 'de' y, HH:mm"}
 
 
@@ -35,7 +39,8 @@ class Language:
     def __init__(self, code: str) -> None:
         self.code = code
         self._locale = Locale.parse(code, sep="-")
-        self.translations = _catalogue(code)
+        self._catalogue = _catalogue(code)
+        self.translations = _compiled(self._catalogue)
 
     def text(self, message: str, **values: object) -> str:
         """Return the English ``message`` in this language; ``%(name)s`` stands for a value."""
@@ -46,6 +51,32 @@ class Language:
         """Return the message that fits ``number``, which is ``%(number)s`` in it."""
         found = self.translations.ngettext(one, many, number)
         return found % {"number": self.number(number), **values}
+
+    def sentence(self, composed: str) -> str:
+        """An English sentence with values in it, recognised by the most of its fixed parts; else as it is."""
+        text = composed.strip()
+        return composed.replace(text, self._recognised(text), 1) if text else composed
+
+    def _recognised(self, text: str) -> str:
+        found = self.translations.gettext(text)
+        if found != text:
+            return found
+        for told, pattern in self._patterns:
+            if values := pattern.fullmatch(text):
+                return told.format("", *map(self._regrouped, values.groups()))
+        return text
+
+    @cached_property
+    def _patterns(self) -> list[tuple[str, re.Pattern[str]]]:
+        """The translation of each message with places for values, and what fits it; the longest first."""
+        told = {str(each.id): str(each.string) for each in self._catalogue if isinstance(each.id, str)}
+        composed = [each for each in told if _PLACE.search(each)]
+        composed.sort(key=lambda each: len(_PLACE.sub("", each)), reverse=True)
+        return [(told[each], re.compile(_pattern(each), re.DOTALL)) for each in composed]
+
+    def _regrouped(self, value: str) -> str:
+        """A number as this language groups it; any other value as it is."""
+        return self.number(int(value.replace(",", ""))) if _GROUPED.fullmatch(value) else value
 
     def number(self, value: float) -> str:
         """``120,000`` or ``120.000``."""
@@ -96,11 +127,22 @@ def default_language(environ: Mapping[str, str] = os.environ) -> Language:
     return language("pt-BR") if locale.lower().startswith("pt") else ENGLISH
 
 
-def _catalogue(code: str) -> NullTranslations:
+def _pattern(message: str) -> str:
+    """The message as a regular expression, whose groups are its values."""
+    parts = _PLACE.split(message)
+    return "".join(re.escape(part) if at % 2 == 0 else "(.*?)" for at, part in enumerate(parts))
+
+
+def _catalogue(code: str) -> Catalog:
     if code == "en":
+        return Catalog(locale="en")
+    with files("toolkit.language").joinpath("translations", f"{code}.po").open("rb") as file:
+        return read_po(file, locale=code.replace("-", "_"))
+
+
+def _compiled(catalogue: Catalog) -> NullTranslations:
+    if not len(catalogue):
         return NullTranslations()
-    with files("toolkit.reports").joinpath("translations", f"{code}.po").open("rb") as file:
-        catalogue = read_po(file, locale=code.replace("-", "_"))
     compiled = BytesIO()
     write_mo(compiled, catalogue)
     compiled.seek(0)
