@@ -76,9 +76,8 @@ def verify_tables(ctx: Context, kept_seal: str | None) -> int:
         show("nothing     the log holds no seal yet: toolkit evidence log --out FILE")
         return NEEDS_ATTENTION
     if not found.differences:
-        show(
-            f"as sealed   the tables hold what {counted(found.events, 'event')} under {counted(found.seals, 'seal')} tell of"
-        )
+        events, seals = counted(found.events, "event"), counted(found.seals, "seal")
+        show(f"as sealed   the tables hold what {events} under {seals} tell of")
     since = iso(found.epoch.opened_at, ctx.settings.timezone)
     if found.epoch.number > 1:
         show(f"epoch       {found.epoch.number}, since {since}: the database was restored from another cluster")
