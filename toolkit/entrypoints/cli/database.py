@@ -121,8 +121,10 @@ def check(ctx: Context, as_json: bool) -> int:
     \b
     Looked at: values that cannot be read, missing and repeated keys, codes that the contract
     does not know, infinite times and wrong zones, rows that belong to nothing, and, where
-    EVIDENCE_BUCKET is set, whether the newest keys lie in the bucket. Rows are named by their
-    ids. Notes say which commands could not write, and why.
+    EVIDENCE_BUCKET is set, whether the newest keys lie in the bucket; rows that row level security
+    hides, or that where leaves out because a value is missing. Rows are named by their ids. The
+    picture before them says how many rows each code has: does somebody who knows the service agree?
+    Notes say which commands could not write, and why.
 
     \b
     Examples:
@@ -135,11 +137,14 @@ def check(ctx: Context, as_json: bool) -> int:
     proof = prove(ctx.application.database, described, _holds(ctx))
     if as_json:
         deviations = [asdict(deviation) for deviation in proof.deviations]
-        print_json({"rows": proof.rows, "deviations": deviations, "notes": list(proof.notes)})
+        found = {"rows": proof.rows, "picture": proof.picture, "deviations": deviations}
+        print_json({**found, "notes": list(proof.notes)})
     else:
         show(", ".join(f"{count} {name}" for name, count in proof.rows.items()))
+        for column, said in proof.picture.items():
+            show(f"{column}: {said}")
         for deviation in proof.deviations:
-            show(deviation.text)
+            show(f"deviates: {deviation.text}")
         for text in proof.notes:
             note(f"note: {text}")
     return NEEDS_ATTENTION if proof.deviations else DONE
