@@ -39,7 +39,7 @@ SLOT = datetime(2026, 3, 2, 5, 0, tzinfo=UTC)
 ZONE = ZoneInfo("America/Sao_Paulo")
 STEPS = ("one", "two", "three")
 SECONDS = 0.15
-"""How long a step takes."""
+"""Seconds that a step takes."""
 
 
 def victim_job(notebook: Path | None = None, keep_days: int = 90) -> Job:

@@ -42,7 +42,7 @@ class Victim:
         )
 
     def seconds(self) -> float:
-        """How long an undisturbed run takes."""
+        """Return the seconds that an undisturbed run takes."""
         started = time.perf_counter()
         self.run_to_the_end()
         return time.perf_counter() - started

@@ -150,7 +150,7 @@ def _of_codes() -> Iterator[str]:
 
 
 def _of_loops() -> Iterator[str]:
-    """What is translated in loops over names."""
+    """Return the messages that are translated in loops over names."""
     yield from sections.PARTNER
     yield from sections.WAIVER
     yield from ("new", "back again", "resolved", "unknown", "database", "bucket")

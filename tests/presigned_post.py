@@ -1,4 +1,4 @@
-"""What S3 checks before it takes an upload form, written from its documentation and not from our code.
+"""Check an upload form as S3 does, written from its documentation and not from our code.
 
 Sources: "Browser-Based Uploads Using POST (AWS Signature Version 4)" and "POST Policy" in the S3 API
 reference. A form is a list of (name, value) in the order in which it is posted; the file comes last.
@@ -21,7 +21,7 @@ _UNCHECKED = {"x-amz-signature", "policy", "file"}
 
 @dataclass(frozen=True)
 class Signatory:
-    """What the server knows about an access key."""
+    """An access key, as the server knows it."""
 
     secret: str
     token: str | None = None

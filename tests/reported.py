@@ -76,7 +76,7 @@ def result_of(
     cpf_shown: bool = False,
     file_findings: Sequence[IntegrityFinding] = (),
 ) -> AuditResult:
-    """What an audit of these sales says."""
+    """Return the result of an audit of these sales."""
     everything = pd.DataFrame([_row(each) for each in told], columns=[*ROW_COLUMNS, "age", "has_client"])
     census = everything.assign(
         utility_group=everything["utilityGroup"].where(

@@ -14,7 +14,7 @@ import uvloop
 
 @dataclass
 class Load:
-    """What one run saw: latencies in seconds, and how often each status came."""
+    """The results of one run: latencies in seconds, and the count of each status."""
 
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)

@@ -39,7 +39,7 @@ class Service:
     database: Database
 
     def rows(self, table: sa.Table, **where: Any) -> list[dict[str, Any]]:
-        """What is stored."""
+        """Return the stored rows."""
         with self.database.transaction() as connection:
             return [dict(row) for row in connection.execute(sa.select(table).filter_by(**where)).mappings()]
 

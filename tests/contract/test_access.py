@@ -1,4 +1,4 @@
-"""Who may do what: partners and their sales, scopes, and tokens that were revoked."""
+"""Access: partners act on their own sales, tokens within their scopes, revoked tokens on nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the log tells, and what it never does."""
+"""The log tells of each request, and never holds personal data or secrets."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ PROGRAMS: Final = ("ceph-mon", "ceph-osd", "radosgw", "ceph", "monmaptool", "rad
 _START_SECONDS: Final = 120
 
 _started: list[subprocess.Popen[bytes]] = []
-"""What this process started; it ends by itself."""
+"""The processes that this one started; they end by themselves."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Gateway:
 
 
 def reason_without() -> str | None:
-    """Why there is no gateway to test with; ``None`` where there is one."""
+    """Return the reason why there is no gateway to test with; ``None`` where there is one."""
     missing = [program for program in PROGRAMS if shutil.which(program) is None]
     if not missing or "TEST_GATEWAY_ENDPOINT" in os.environ:
         return None

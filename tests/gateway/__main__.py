@@ -112,7 +112,7 @@ class Cluster:
             daemon.wait()
 
     def is_whole(self) -> bool:
-        """Whether every daemon still runs."""
+        """Tell whether every daemon still runs."""
         return all(daemon.poll() is None for daemon in self._daemons)
 
     def _start_monitor(self, fsid: str, port: int) -> None:

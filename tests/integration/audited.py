@@ -1,4 +1,4 @@
-"""What the audit tests start from: observations as the toolkit writes them, at the moments a test wants."""
+"""Write observations for the audit tests as the toolkit writes them, at the moments a test wants."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def kill(pid: int) -> None:
 
 
 def finish(process: subprocess.Popen[str]) -> str:
-    """What the process wrote, after it ended well."""
+    """Wait for the process to end well, and return its output."""
     output, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
     return output.strip()

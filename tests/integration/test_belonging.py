@@ -28,7 +28,7 @@ MANIFEST = "saleId,fileName,fileFormat,type,evidenceType\nsale-1,a.pdf,applicati
 
 
 def counted(database: Database) -> dict[str, int]:
-    """How many rows each table of the toolkit and of the service has."""
+    """Count the rows of each table of the toolkit and of the service."""
     tables = [table for (table,) in rows(database, "SELECT relid::regclass::text FROM pg_stat_user_tables")]
     return {table: rows(database, f"SELECT count(*) FROM {table}")[0][0] for table in tables}
 
@@ -151,7 +151,7 @@ def test_a_restored_database_is_refused_until_somebody_confirms_it(
 def test_a_dump_in_another_cluster_is_confirmed_and_its_epoch_named(
     database: Database, used: dict[str, str], clock: SettableClock, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What a dump of another cluster holds: its number, and transactions that this one has not reached."""
+    """A dump of another cluster holds its number, and transactions that this one has not reached."""
     for table in ("adopted_services", "custody_epochs"):
         with database.transaction() as connection:
             connection.execute(sa.text(f"ALTER TABLE audit.{table} DISABLE TRIGGER USER"))

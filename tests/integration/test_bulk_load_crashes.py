@@ -1,4 +1,4 @@
-"""Whatever strikes a load, the same command again leaves each row in the database exactly once."""
+"""After a load was killed or failed, the same command leaves each row in the database exactly once."""
 
 from __future__ import annotations
 

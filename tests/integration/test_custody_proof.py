@@ -1,4 +1,4 @@
-"""What the custody log proves: of the tables, of reports, over clusters, and without telling whom it is about."""
+"""The custody log proves tables and reports, across clusters, and without personal data."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def execute(database: Database, *statements: str) -> None:
 
 
 def unguarded(database: Database, table: str, statement: str) -> None:
-    """What somebody does who owns the table."""
+    """Execute a statement without the triggers, as an owner of the table can."""
     execute(
         database,
         f"ALTER TABLE audit.{table} DISABLE TRIGGER USER",

@@ -1,4 +1,4 @@
-"""What other tools read is valid by its schema: the report as JSON, and the audit as OSCAL assessment results."""
+"""Reports for other tools are valid by their schemas: JSON, and OSCAL assessment results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever stands in the place of an argument, a command answers with an exit status and a sentence."""
+"""A command answers any argument with an exit status and a sentence."""
 
 from pathlib import Path
 

@@ -74,7 +74,7 @@ def judged(story: Story, store: FileStore, engine: Engine, as_of: datetime | Non
 
 
 def same(one: AuditResult, other: AuditResult) -> bool:
-    """Whether both say the same of every sale; a snapshot has no CPFs."""
+    """Compare the two results for every sale; a snapshot has no CPFs."""
     pd.testing.assert_frame_equal(
         one.rows.drop(columns="cpf").astype(object).where(one.rows.notna(), None),
         other.rows.drop(columns="cpf").astype(object).where(other.rows.notna(), None),

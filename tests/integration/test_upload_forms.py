@@ -33,7 +33,7 @@ Fields = dict[str, str]
 
 @pytest.fixture(params=["embedded", "gateway"])
 def access(request: pytest.FixtureRequest, home: Path) -> BucketAccess | Gateway:
-    """How to reach each of the servers."""
+    """Return the access to each of the servers."""
     if request.param == "embedded":
         return embedded.bucket_access(home)
     gateway: Gateway = request.getfixturevalue("object_gateway")

@@ -1,4 +1,4 @@
-"""What the custody tests start from: sales, evidence records, and files in the bucket."""
+"""Store sales, evidence records and files in the bucket for the custody tests."""
 
 from __future__ import annotations
 

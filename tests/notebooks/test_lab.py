@@ -28,7 +28,7 @@ def work(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def asked(work: Path) -> Iterator[Callable[[str], Any]]:
-    """What the JupyterLab that `make lab` starts answers."""
+    """Ask the JupyterLab that `make lab` starts."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

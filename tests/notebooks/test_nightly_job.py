@@ -138,7 +138,7 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
 
 
 def found_in(told: str, samples: Samples, environ: dict[str, str], credentials: Path) -> list[str]:
-    """What of the people and of the secrets stands in a text."""
+    """Return the personal data and the secrets that stand in a text."""
     secrets = {"geheim", environ["AWS_SECRET_ACCESS_KEY"], environ["DATABASE_URL"]}
     for line in credentials.read_text().splitlines():
         fields = json.loads(line)["fields"]

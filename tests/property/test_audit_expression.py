@@ -49,7 +49,7 @@ MOMENT = timedelta(microseconds=1)
 
 @dataclass(frozen=True)
 class Stored:
-    """What lies in the bucket, or lay there before."""
+    """An object that lies in the bucket, or lay there before."""
 
     size: int
     kind: FileKind | None

@@ -250,7 +250,7 @@ class TestSessions:
 
 
 class TestAmazon:
-    """What only Amazon's own addresses show, by moto."""
+    """Behaviour that only Amazon's own addresses show, by moto."""
 
     @pytest.mark.parametrize(
         ("name", "region", "url"),

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory) -> str:
-    """What the contracts say of a copy with a shortcut of every kind."""
+    """Return the contracts' complaints about a copy with a shortcut of every kind."""
     copy = tmp_path_factory.mktemp("copy")
     shutil.copytree(ROOT / "toolkit", copy / "toolkit", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", copy)

@@ -1,4 +1,4 @@
-"""What a look at all bytes of a file finds, for damaged and disguised files."""
+"""The inspection of all bytes finds damaged and disguised files."""
 
 from __future__ import annotations
 

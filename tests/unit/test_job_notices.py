@@ -70,7 +70,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass
 class Mailbox:
-    """What a mail server took."""
+    """The mails that a mail server accepted."""
 
     mails: list[Any] = field(default_factory=list)
     logins: list[tuple[bytes, bytes]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What is heard or seen in a file, whatever was put around it."""
+"""The normal form of a file stays the same when tags, comments or bytes are added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a notebook shows: readable as HTML and as text, and harmless whatever the data hold."""
+"""Displays of notebooks are readable as HTML and as text, and harmless with any data."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Whose error text may stand in a failed notebook: ours, wherever the project lies."""
+"""Only error texts of the toolkit stand in a failed notebook, wherever the project lies."""
 
 import pytest
 

@@ -72,7 +72,7 @@ HEAVY = {
     *("alembic", "boto3", "ibis", "jinja2", "numpy", "pandas", "papermill", "psutil"),
     *("psycopg", "pyarrow", "sqlalchemy", "starlette", "tqdm", "urllib3"),
 }
-"""What loading takes most of the time of a short command."""
+"""The packages that take longest to load."""
 
 
 @pytest.mark.parametrize("call", [["--help"], ["--version"], ["notebooks", "list"]], ids=" ".join)

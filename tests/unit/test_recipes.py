@@ -1,4 +1,4 @@
-"""What the recipes in CONTRIBUTING.md promise: nothing that belongs together is forgotten in one place."""
+"""The recipes in CONTRIBUTING.md hold: a part that is forgotten in one place is noticed."""
 
 import re
 import tomllib

@@ -100,7 +100,7 @@ def sheet_rows(out: Path, name: str) -> list[tuple[Any, ...]]:
 
 
 class Texts(HTMLParser):
-    """What a reader of a page sees, a line a text."""
+    """Collects the visible texts of a page, a line each."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -23,7 +23,7 @@ from toolkit.samples.client_files import DEFECTS
 from toolkit.samples.scenarios import SCENARIOS, Content, Fate
 
 UNTOLD = ("VANISHED", "EXPIRY_UNKNOWN")
-"""What no sample sale tells: nobody deletes its files, and its service says how long credentials are valid."""
+"""Reasons that no sample sale has: no file is deleted, and credentials have a known end."""
 
 
 @pytest.fixture(scope="module")

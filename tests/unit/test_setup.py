@@ -11,7 +11,7 @@ uv_settings = runpy.run_path(str(ROOT / ".make" / "uv.py"), run_name="uv")["uv_s
 
 
 def listed(tmp_path, configuration="", **environ):
-    """What `pip config list` prints for a configuration file and variables."""
+    """Return the output of `pip config list` for a configuration file and variables."""
     file = tmp_path / "pip.conf"
     file.write_text(configuration)
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}

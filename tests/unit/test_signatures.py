@@ -1,4 +1,4 @@
-"""What a file is by its first bytes."""
+"""The type of a file follows from its first bytes."""
 
 from __future__ import annotations
 

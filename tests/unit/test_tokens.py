@@ -1,4 +1,4 @@
-"""Tokens that are taken and refused, under each kind of key, and keys that are taken and refused."""
+"""Tokens are accepted and refused under each kind of key, and so are the keys."""
 
 from __future__ import annotations
 

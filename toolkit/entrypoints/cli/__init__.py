@@ -23,8 +23,8 @@ from toolkit.extras import require
 _COMMANDS: Final = {
     "up": ("services", "Start the embedded services and make their schema ready."),
     "down": ("services", "Stop the embedded services; their data stay."),
-    "status": ("services", "Say what runs where, and whether the schema fits."),
-    "db": ("database", "The schema of the database, and how the service's own tables are read."),
+    "status": ("services", "Show the services, their addresses, and whether the schema fits."),
+    "db": ("database", "Upgrade the schema, and map the service's own tables."),
     "clients": ("clients", "Register clients from spreadsheets."),
     "sales": ("sales", "Take over sales, and complete them when their evidence allows it."),
     "sale": ("sale_case", "Show everything about one sale: rule, files, findings and time line."),
@@ -44,7 +44,7 @@ _COMMANDS: Final = {
     "snapshot": ("snapshot", "Export what an audit reads as Parquet; verify and list the exports."),
     "serve": ("http", "Answer partners over HTTP, as the contract says."),
     "token": ("tokens", "Issue and revoke bearer tokens for the HTTP interface."),
-    "partner": ("partners", "Say which partner the subject of a token acts for."),
+    "partner": ("partners", "Keep the table of partners that subjects of tokens act for."),
     "sample": ("samples", "Write a folder of made-up files."),
     "demo": ("samples", "Do the whole job on made-up data, step by step."),
 }

@@ -41,7 +41,11 @@ def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
         )
 
     as_of = click.option("--as-of", metavar="TIME", help=f"A moment in the past: {EXAMPLES}. Now by default.")
-    no_sync = click.option("--no-sync", is_flag=True, help="Do not look at the sales and the bucket first.")
+    no_sync = click.option(
+        "--no-sync",
+        is_flag=True,
+        help="Judge by earlier observations, without reading the sales and the bucket first.",
+    )
     no_verify = click.option(
         "--no-verify", is_flag=True, help="Do not verify the contents of new files first; the report says so."
     )
@@ -49,7 +53,7 @@ def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     engine = click.option(
         "--engine",
         type=click.Choice([each.value for each in EngineName]),
-        help="What judges: postgres, or, for a snapshot, duckdb (its default) or spark.",
+        help="The engine that judges: postgres, or, for a snapshot, duckdb (its default) or spark.",
     )
     return as_of(no_sync(no_verify(confirm_disappearance(snapshot(engine(with_asked))))))
 
@@ -58,7 +62,7 @@ confirm_disappearance = click.option(
     "--confirm-disappearance",
     "confirmed",
     is_flag=True,
-    help="Go on although most sales, records or objects are gone at once.",
+    help="Accept that most sales, records or objects are gone at once.",
 )
 
 

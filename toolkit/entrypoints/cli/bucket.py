@@ -29,7 +29,7 @@ def bucket() -> None:
 @click.option("--full", is_flag=True, help="Read every key, not only those that can have changed.")
 @click.option("--inventory", metavar="ADDRESS", help="Take over an S3 Inventory instead of listing the bucket.")
 @click.option("--journal", metavar="ADDRESS", help="Take over a journal table of S3 Metadata, as Parquet files.")
-@click.option("--verify", is_flag=True, help="Then verify the contents of what was not verified yet.")
+@click.option("--verify", is_flag=True, help="Then verify the contents of files that were not verified yet.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @confirm_disappearance
 @pass_context

@@ -52,7 +52,7 @@ def _mapping(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
 @clients.command(short_help="Register the clients in CSV and XLSX files.")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=Place())
 @click.option("--dry-run", is_flag=True, help="Check everything, write the rejected files, register nobody.")
-@click.option("--out", type=Place(file_okay=False), help="Folder for what comes back [beside FILE].")
+@click.option("--out", type=Place(file_okay=False), help="Folder for rejected and skipped rows [beside FILE].")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @click.option("--strict", is_flag=True, help="Repair nothing; reject what the contract does not accept as it is.")
 @click.option("--pad-cpf", is_flag=True, help="Restore zeros that CPF and CEP lost in text cells and CSV files.")
@@ -61,7 +61,7 @@ def _mapping(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
     type=click.Choice([str(choice) for choice in OnDuplicate]),
     default=str(OnDuplicate.SKIP),
     show_default=True,
-    help="Same CPF, installation and dealership number: skip and list, reject, or register again.",
+    help="Clients registered already (same CPF, installation, dealership number): skip, reject, or register again.",
 )
 @click.option("--warnings-as-errors", is_flag=True, help="Reject rows with a data-quality warning, too.")
 @click.option(
@@ -70,7 +70,7 @@ def _mapping(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
     metavar="HEADING=field",
     multiple=True,
     callback=_mapping,
-    help="What a heading stands for; HEADING=- ignores its column. May be given several times.",
+    help="The field of a heading; HEADING=- ignores its column. May be given several times.",
 )
 @click.option("--encoding", help="Encoding of the text files [found out].")
 @click.option("--delimiter", help="Delimiter of the text files: one character, or tab [found out].")

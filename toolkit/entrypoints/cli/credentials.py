@@ -46,10 +46,12 @@ def credentials() -> None:
     "--from-report",
     "report",
     type=Place(),
-    help="Ask for what a missing-evidence report (its folder or CSV file) says is missing, instead of MANIFEST.",
+    help="Ask for the evidence that a report (its folder or CSV file) lists as missing, instead of MANIFEST.",
 )
 @click.option(
-    "--requested-by", default=signed_in_account, help="Who asks, kept with each record.  [default: the account]"
+    "--requested-by",
+    default=signed_in_account,
+    help="The requester, kept with each record.  [default: the account]",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context

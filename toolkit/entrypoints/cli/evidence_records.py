@@ -24,8 +24,10 @@ _WIDTHS = (36, 40, 14, 12, 10, 10, 30, 0)
 
 @click.command("list", short_help="List the evidence records of a sale with their ids and files.")
 @click.argument("sale_id")
-@click.option("--show-names", is_flag=True, help="Also the names of the files; needs --reason.")
-@click.option("--reason", default="", help="Why names are shown; the custody log keeps it with your account.")
+@click.option("--show-names", is_flag=True, help="Also show the names of the files; needs --reason.")
+@click.option(
+    "--reason", default="", help="The reason for showing names; the custody log keeps it with your account."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def list_records(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json: bool) -> int:
@@ -137,9 +139,9 @@ def _file_as_json(file: StoredFile, seen_at: str | None) -> dict[str, Any]:
 
 @click.command(short_help="Take an evidence record out of the count, once and for all.")
 @click.argument("evidence_id", type=click.UUID)
-@click.option("--reason", required=True, help="Why the record must not count.")
-@click.option("--by", "withdrawn_by", required=True, help="Who asks for it.")
-@click.option("--approved-by", required=True, help="Who approves it: somebody else.")
+@click.option("--reason", required=True, help="The reason why the record must not count.")
+@click.option("--by", "withdrawn_by", required=True, help="The person who asks for the withdrawal.")
+@click.option("--approved-by", required=True, help="The approver; not the same person.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def withdraw(
@@ -173,8 +175,8 @@ def withdraw(
 
 @click.command(short_help="Make a link that opens one file for some minutes.")
 @click.argument("evidence_id", type=click.UUID)
-@click.option("--reason", required=True, help="Why the file is opened.")
-@click.option("--by", "opened_by", help="Who opens it; your account by default.")
+@click.option("--reason", required=True, help="The reason for opening the file.")
+@click.option("--by", "opened_by", help="The person who opens the file; your account by default.")
 @click.option(
     "--seconds", type=click.IntRange(1, LONGEST_SECONDS), default=300, show_default=True, help="Life of the link."
 )

@@ -17,7 +17,11 @@ from toolkit.entrypoints.http_api.backend import Backend
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0: any free one, see the log."
+    "--port",
+    default=8000,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="The port to listen on; 0 takes a free one, which the log names.",
 )
 @pass_context
 def serve(ctx: Context, host: str, port: int) -> int:

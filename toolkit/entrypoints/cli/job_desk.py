@@ -39,7 +39,7 @@ class Desk:
 
     @cached_property
     def log(self) -> JobLog:
-        """The lines on stderr."""
+        """The form of the lines on stderr."""
         return JobLog(self.ctx.application.clock, self.form)
 
     @cached_property

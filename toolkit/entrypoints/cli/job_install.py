@@ -13,10 +13,10 @@ from toolkit.entrypoints.jobs.scheduler_files import SCHEDULERS, Installation
 
 
 @click.command(short_help="Print files for cron, systemd and others.")
-@click.option("--cron", "scheduler", flag_value="cron", help="Lines for a crontab.")
-@click.option("--systemd", "scheduler", flag_value="systemd", help="Services and timers.")
-@click.option("--airflow", "scheduler", flag_value="airflow", help="A DAG with a BashOperator for each job.")
-@click.option("--github", "scheduler", flag_value="github", help="A workflow for a GitHub-style runner.")
+@click.option("--cron", "scheduler", flag_value="cron", help="Write lines for a crontab.")
+@click.option("--systemd", "scheduler", flag_value="systemd", help="Write services and timers of systemd.")
+@click.option("--airflow", "scheduler", flag_value="airflow", help="Write a DAG with a BashOperator for each job.")
+@click.option("--github", "scheduler", flag_value="github", help="Write a workflow for a GitHub-style runner.")
 @click.option("--out", type=Place(file_okay=False), metavar="DIR", help="Write the files into a folder.")
 @pass_context
 def install(ctx: Context, scheduler: str | None, out: Path | None) -> int:

@@ -43,7 +43,7 @@ from toolkit.reports.times import readable
     "form",
     type=click.Choice([form.value for form in LogForm]),
     default="text",
-    help="The lines on stderr.",
+    help="The form of the lines on stderr.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON on stdout, the last one.")
 @pass_context

@@ -44,7 +44,7 @@ def add(ctx: Context, name: str, subject: str) -> int:
 
 
 @partner.command("list", short_help="List the subjects and their partners.")
-@click.option("--all", "with_revoked", is_flag=True, help="Those that were revoked, too.")
+@click.option("--all", "with_revoked", is_flag=True, help="Also list those that were revoked.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def list_partners(ctx: Context, with_revoked: bool, as_json: bool) -> int:

@@ -42,7 +42,7 @@ from toolkit.reports.wording import headline, notices
     "--language",
     "code",
     type=click.Choice(LANGUAGES, case_sensitive=False),
-    help="Of the formats for people; by default that of TOOLKIT_LANGUAGE or of the locale.",
+    help="Language of the formats for people; by default that of TOOLKIT_LANGUAGE or of the locale.",
 )
 @click.option(
     "--csv",
@@ -50,14 +50,16 @@ from toolkit.reports.wording import headline, notices
     type=click.Choice(["programs", "excel"]),
     default="programs",
     show_default=True,
-    help="Comma and UTF-8; or semicolon and byte order mark, as a Brazilian Excel opens it.",
+    help="Form of the CSV: comma and UTF-8; or semicolon and byte order mark, as a Brazilian Excel opens it.",
 )
 @click.option(
     "--show-cpf",
     is_flag=True,
-    help="Whole CPFs instead of masked ones; needs --reason. For your account only.",
+    help="Show whole CPFs instead of masked ones; needs --reason. The files are for your account only.",
 )
-@click.option("--reason", default="", help="Why CPFs are shown; the custody log keeps it with your account.")
+@click.option(
+    "--reason", default="", help="The reason for showing CPFs; the custody log keeps it with your account."
+)
 @click.option("--partner", metavar="NAME", help="Only the sales of this partner: nothing of any other is in it.")
 @click.option(
     "--per-partner", is_flag=True, help="Also one report for each partner, under DIR/partners, to send away."

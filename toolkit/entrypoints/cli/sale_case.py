@@ -33,8 +33,10 @@ def sale() -> None:
 
 @sale.command("show", short_help="Show everything about one sale.")
 @click.argument("sale_id")
-@click.option("--show-names", is_flag=True, help="Also the names of the files; needs --reason.")
-@click.option("--reason", default="", help="Why names are shown; the custody log keeps it with your account.")
+@click.option("--show-names", is_flag=True, help="Also show the names of the files; needs --reason.")
+@click.option(
+    "--reason", default="", help="The reason for showing names; the custody log keeps it with your account."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def show_sale(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json: bool) -> int:

@@ -20,16 +20,26 @@ from toolkit.storage import embedded
 
 @click.command()
 @click.option("--out", type=Place(file_okay=False), required=True, help="The folder to fill.")
-@click.option("--seed", type=int, default=DEFAULT_SEED, show_default=True, help="Equal seeds give equal files.")
 @click.option(
-    "--clients", type=click.IntRange(min=10), default=DEFAULT_CLIENTS, show_default=True, help="How many clients."
+    "--seed",
+    type=int,
+    default=DEFAULT_SEED,
+    show_default=True,
+    help="Seed of the random data; equal seeds give equal files.",
+)
+@click.option(
+    "--clients",
+    type=click.IntRange(min=10),
+    default=DEFAULT_CLIENTS,
+    show_default=True,
+    help="The number of clients.",
 )
 @click.option(
     "--sales",
     type=click.IntRange(min=len(SCENARIOS)),
     default=DEFAULT_SALES,
     show_default=True,
-    help="How many sales.",
+    help="The number of sales.",
 )
 @pass_context
 def sample(ctx: Context, out: Path, seed: int, clients: int, sales: int) -> int:  # noqa: ARG001
@@ -58,7 +68,9 @@ def sample(ctx: Context, out: Path, seed: int, clients: int, sales: int) -> int:
     show_default=True,
     help="The folder for the report, the sample data and the executed notebooks.",
 )
-@click.option("--shared", is_flag=True, help="Also where DATABASE_URL or EVIDENCE_BUCKET names a shared one.")
+@click.option(
+    "--shared", is_flag=True, help="Run also where DATABASE_URL or EVIDENCE_BUCKET names a shared service."
+)
 @pass_context
 def demo(ctx: Context, out: Path, shared: bool) -> int:
     """Do the whole job on made-up data, end to end, and say at each step what happened.

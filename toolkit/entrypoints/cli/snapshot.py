@@ -29,7 +29,7 @@ def snapshot() -> None:
     """
 
 
-@snapshot.command(short_help="Write what was observed since the newest export.")
+@snapshot.command(short_help="Export what was observed since the newest export.")
 @_target
 @click.option("--full", is_flag=True, help="Write the whole history anew.")
 @_as_json

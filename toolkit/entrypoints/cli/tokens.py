@@ -28,14 +28,16 @@ def token() -> None:
 
 
 @token.command(short_help="Print a token, signed with TOOLKIT_JWT_SECRET.")
-@click.option("--subject", required=True, metavar="NAME", help="Whose token it is; stored with every record.")
+@click.option(
+    "--subject", required=True, metavar="NAME", help="The subject of the token; stored with every record."
+)
 @click.option("--partner", metavar="NAME", help="The partner that the subject acts for.")
 @click.option(
     "--scope",
     "scopes",
     multiple=True,
     type=click.Choice([str(scope) for scope in Scope]),
-    help="What it may be used for; may be given several times. Everything by default.",
+    help="A purpose of the token; may be given several times. Every purpose by default.",
 )
 @click.option(
     "--ttl",
@@ -43,7 +45,7 @@ def token() -> None:
     show_default=True,
     type=click.IntRange(1),
     metavar="SECONDS",
-    help="How long it is valid; TOOLKIT_JWT_MAX_TTL at most.",
+    help="The life of the token; TOOLKIT_JWT_MAX_TTL at most.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, with the token's id.")
 @pass_context
@@ -77,7 +79,7 @@ def issue(
 @token.command(short_help="Refuse one token, or all that a subject was issued until now.")
 @click.option("--id", "token_id", metavar="JTI", help="The token's id, its claim jti.")
 @click.option("--subject", metavar="NAME", help="All tokens of this subject that were issued until now.")
-@click.option("--reason", required=True, help="Why; without personal data.")
+@click.option("--reason", required=True, help="The reason, without personal data.")
 @pass_context
 def revoke(ctx: Context, token_id: str | None, subject: str | None, reason: str) -> int:
     """Refuse one token by its id, or all tokens that a subject was issued until now.
@@ -99,7 +101,7 @@ def revoke(ctx: Context, token_id: str | None, subject: str | None, reason: str)
     return DONE
 
 
-@token.command("revocations", short_help="List what was revoked.")
+@token.command("revocations", short_help="List the revoked tokens and subjects.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def list_revocations(ctx: Context, as_json: bool) -> int:

@@ -56,9 +56,9 @@ def waiver() -> None:
 @click.option("--sale", help="For this sale.")
 @click.option("--partner", help="For the sales of this partner.")
 @click.option("--code", help="For findings of this code.")
-@click.option("--reason", help="Why the finding is accepted.")
-@click.option("--owner", help="Who answers for it.")
-@click.option("--approved-by", "approvedBy", help="Who approves it: somebody else.")
+@click.option("--reason", help="The reason for accepting the findings.")
+@click.option("--owner", help="The person who answers for the waiver.")
+@click.option("--approved-by", "approvedBy", help="The approver; not the same person.")
 @click.option("--start", metavar="DATE", help="The first day on which it holds; today by default.")
 @click.option("--end", metavar="DATE", help="The day on which the findings are back.")
 @click.option("--file", type=Place(), help="A TOML or CSV file of waivers instead: all of them or none.")
@@ -93,7 +93,7 @@ def add(ctx: Context, /, file: Path | None, as_json: bool, **given: str | None) 
 
 
 @waiver.command("list", short_help="List the waivers that hold or will hold.")
-@click.option("--all", "everything", is_flag=True, help="Also those that ended or were revoked.")
+@click.option("--all", "everything", is_flag=True, help="Also list those that ended or were revoked.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def list_waivers(ctx: Context, everything: bool, as_json: bool) -> int:
@@ -123,8 +123,8 @@ def list_waivers(ctx: Context, everything: bool, as_json: bool) -> int:
 
 @waiver.command(short_help="Revoke a waiver: its findings are back at once.")
 @click.argument("waiver_id", type=click.UUID)
-@click.option("--reason", required=True, help="Why it holds no longer.")
-@click.option("--by", "revoked_by", required=True, help="Who revokes it.")
+@click.option("--reason", required=True, help="The reason why it holds no longer.")
+@click.option("--by", "revoked_by", required=True, help="The person who revokes the waiver.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def revoke(ctx: Context, waiver_id: UUID, reason: str, revoked_by: str, as_json: bool) -> int:
