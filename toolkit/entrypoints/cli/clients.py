@@ -61,7 +61,7 @@ def _mapping(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
     type=click.Choice([str(choice) for choice in OnDuplicate]),
     default=str(OnDuplicate.SKIP),
     show_default=True,
-    help="Clients registered already (same CPF, installation, dealership number): skip, reject, or register again.",
+    help="Clients registered already (same CPF, installation, dealership number): skip, reject or register.",
 )
 @click.option("--warnings-as-errors", is_flag=True, help="Reject rows with a data-quality warning, too.")
 @click.option(
