@@ -124,6 +124,14 @@ def _times(connection: Connection, mapping: ServiceMap) -> Iterator[Deviation]:
         yield from _counted(
             connection, "sales", "completed_at", before, "lies before created_at: is its zone right?"
         )
+    if not (mapping.sales.absent or mapping.evidences.absent):
+        query = f"""
+            SELECT count(*), count(*) FILTER (WHERE requested_at < sale.created_at)
+            FROM {SERVICE}.evidences JOIN {SERVICE}.sales AS sale ON sale.id = sale_id
+        """  # noqa: S608
+        rows, early = connection.execute(sa.text(query)).one()
+        if early > rows / 2:
+            yield Deviation("evidences", "requested_at", "lies before its sale: are the zones right?", early)
 
 
 def _orphans(connection: Connection, mapping: ServiceMap) -> Iterator[Deviation]:
