@@ -22,8 +22,10 @@ class Lock(Enum):
 
     SCHEMA = 0x65766964
     """Schemas change: two upgrades at once become one after the other."""
+    CLIENT_LOADS = 0x6C6F6473
+    """Clients are being loaded: many share it, and who holds it alone knows that nobody else loads."""
     CLIENT_LOAD = 0x6C6F6164
-    """Clients are loaded: two loads at once could each register what is in both files."""
+    """A load of clients ends: one after the other compares its rows with those of the loads beside it."""
     CREDENTIALS = 0x63726564
     """A manifest gets its credentials: two at once could each make a record for the same file."""
     OPEN_FORMS = 0x666F726D
@@ -52,6 +54,13 @@ def take(connection: Connection, lock: Lock) -> None:
     """
     _check_order(connection, lock)
     connection.execute(sa.select(sa.func.pg_advisory_xact_lock(lock.value)))
+    _note(connection, lock)
+
+
+def take_shared(connection: Connection, lock: Lock) -> None:
+    """Wait until nobody holds the lock alone, and share it with others; otherwise as ``take``."""
+    _check_order(connection, lock)
+    connection.execute(sa.select(sa.func.pg_advisory_xact_lock_shared(lock.value)))
     _note(connection, lock)
 
 

@@ -95,6 +95,14 @@ evidences = Table(
     Index(None, "sale_id"),
 )
 
+load_keys = Table(
+    "load_keys",
+    toolkit,
+    Column("number", sa.BigInteger, sa.Identity(always=True), primary_key=True),
+    Column("hashes", sa.LargeBinary, nullable=False),
+)
+"""The hashes of the clients that a load registered, for the loads that run beside it; removed after them."""
+
 load_batches = Table(
     "load_batches",
     toolkit,

@@ -3,7 +3,7 @@
 One file after the other passes through once, in chunks: it is read (``spreadsheets``), judged (``verdicts``),
 and what is accepted is copied in the background (``registering``, ``copying``) while the next chunk is judged.
 A file is loaded in one transaction, together with the note that it was (``batches``): all of it or nothing,
-and never twice.
+and never twice. Loads of several processes run side by side, and each client is registered by one of them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from toolkit.errors import UnreadableFile
 from toolkit.operations import Clock
 from toolkit.operations.progress import Progress, Quiet
+from toolkit.operations.register.bulk_load.batches import Overlap
 from toolkit.operations.register.bulk_load.duplicates import SeenKeys
 from toolkit.operations.register.bulk_load.headings import Headings
 from toolkit.operations.register.bulk_load.loads import Load
@@ -83,5 +84,11 @@ def load_clients(
     for plan in plans:
         announce(plan.understood)
     counted = SeenKeys() if dry_run else None
-    loads = (Load(plan, options, clock(), progress or Quiet(), counted) for plan in plans)
-    return LoadResult(dry_run, tuple(load.run(database) for load in loads), tuple(map(str, unreadable)))
+
+    def loaded(plan: Plan, *, alone: bool = False) -> FileLoaded:
+        try:
+            return Load(plan, options, clock(), progress or Quiet(), counted, alone=alone).run(database)
+        except Overlap:
+            return loaded(plan, alone=True)
+
+    return LoadResult(dry_run, tuple(map(loaded, plans)), tuple(map(str, unreadable)))

@@ -43,6 +43,12 @@ class SeenKeys:
         self._count += len(distinct)
         return repeated
 
+    @property
+    def hashes(self) -> Hashes:
+        """All that were added."""
+        found: Hashes = self._slots[self._slots != 0]
+        return found
+
     def _insert(self, hashes: Hashes) -> Mask:
         there = np.zeros(len(hashes), dtype=bool)
         last_slot = np.uint64(len(self._slots) - 1)

@@ -11,7 +11,7 @@ import numpy as np
 
 from toolkit.errors import InvalidField
 from toolkit.operations.progress import Progress
-from toolkit.operations.register.bulk_load.batches import Batch, wait_for_turn
+from toolkit.operations.register.bulk_load.batches import Batch, Turn
 from toolkit.operations.register.bulk_load.duplicates import SeenKeys
 from toolkit.operations.register.bulk_load.options import WARNED_FIELD, LoadOptions, OnDuplicate
 from toolkit.operations.register.bulk_load.plans import Plan
@@ -32,11 +32,19 @@ _THERE: Final = "Registered already"
 class Load:
     """The load of one file at one moment; use it once.
 
-    It is a dry run where it is given ``counted``, the keys of the clients of the dry runs before it.
+    It is a dry run where it is given ``counted``, the keys of the clients of the dry runs before it. While a load
+    that is ``alone`` runs, no other one ends.
     """
 
     def __init__(
-        self, plan: Plan, options: LoadOptions, moment: datetime, progress: Progress, counted: SeenKeys | None
+        self,
+        plan: Plan,
+        options: LoadOptions,
+        moment: datetime,
+        progress: Progress,
+        counted: SeenKeys | None,
+        *,
+        alone: bool = False,
     ) -> None:
         layout = plan.understood.layout
         self._plan, self._options, self._moment, self._progress = plan, options, moment, progress
@@ -45,6 +53,7 @@ class Load:
         self._outputs = Outputs(plan.folder, plan.table.source.flat_name, layout.delimiter, plan.headings)
         self._on_duplicate = options.on_duplicate
         self._counted = counted
+        self._turn = Turn(alone)
 
     def run(self, database: Database) -> FileLoaded:
         """Load the file, or in a dry run find out what that would do; all of it or nothing.
@@ -53,6 +62,7 @@ class Load:
             UnreadableFile: the file changed or broke while it was read.
             DatabaseError: the database failed.
             InvalidInput: the files that come back cannot be written.
+            Overlap: a load that ran beside it registered a client of it; nothing was written.
         """
         with self._outputs as outputs:
             already = self._load(database)
@@ -64,28 +74,27 @@ class Load:
         is_dry_run = self._counted is not None
         with database.transaction() as connection:
             if not is_dry_run:
-                wait_for_turn(connection, self._progress)
+                self._turn.begin(connection, self._progress)
             already = self._batch.loaded_at(connection)
             writes = not is_dry_run and already is None
             if already is not None:
                 self._on_duplicate = OnDuplicate.SKIP
-            with lookup(database) as reading:
-                writing = raw(connection) if writes else None
-                self._pass(
-                    ChunkRegistration(
-                        writing,
-                        reading,
-                        self._on_duplicate,
-                        self._moment,
-                        ids=partial(next_ids, database),
-                        seen=self._counted,
-                    )
+            with lookup(database, self._turn) as reading:
+                registration = ChunkRegistration(
+                    raw(connection) if writes else None,
+                    reading,
+                    self._on_duplicate,
+                    self._moment,
+                    ids=partial(next_ids, database),
+                    seen=self._counted,
                 )
+                self._pass(registration)
             if already is not None:
                 self._tally.all_there()
             self._outputs.complete(self._tally)
             if writes:
                 self._plan.table.check_unchanged()
+                self._turn.end(connection, self._batch, registration.hashes)
                 self._batch.record(connection, self._tally, self._moment)
         return already
 

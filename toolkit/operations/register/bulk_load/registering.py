@@ -15,8 +15,17 @@ import psycopg
 import pyarrow as pa
 import sqlalchemy as sa
 
+from toolkit.operations.register.bulk_load.batches import Turn
 from toolkit.operations.register.bulk_load.copying import Copying, NewIds, rows_of
-from toolkit.operations.register.bulk_load.duplicates import KEY, Key, SeenKeys, hash_keys, keys_of, registered
+from toolkit.operations.register.bulk_load.duplicates import (
+    KEY,
+    Hashes,
+    Key,
+    SeenKeys,
+    hash_keys,
+    keys_of,
+    registered,
+)
 from toolkit.operations.register.bulk_load.options import OnDuplicate
 from toolkit.operations.register.bulk_load.verdicts import ChunkVerdict
 from toolkit.operations.spreadsheets import Chunk
@@ -67,7 +76,7 @@ class ChunkRegistration:
         self._all_are_new = on_duplicate is OnDuplicate.REGISTER
         self._created_at = created_at
         self._ids = ids
-        self._seen = seen or SeenKeys()
+        self._seen = SeenKeys() if seen is None else seen
         self._later: list[tuple[Chunk, Settled]] = []
         self._waiting = 0
 
@@ -100,6 +109,11 @@ class ChunkRegistration:
         yield self._register(verdict.values, accepted[~there & ~repeated])
         if self._waiting > _LATER:
             yield from self._look_up()
+
+    @property
+    def hashes(self) -> Hashes:
+        """The hashes of the keys of all clients that were registered; none where each row is a new client."""
+        return self._seen.hashes
 
     def finish(self) -> Iterator[Accepted]:
         """Settle the rows that waited, and wait until all are in the database."""
@@ -152,8 +166,9 @@ def _taken(settled: Settled, rows: Positions) -> Settled:
 
 
 @contextmanager
-def lookup(database: Database) -> Iterator[Driver | None]:
+def lookup(database: Database, turn: Turn) -> Iterator[Driver | None]:
     """Open a connection that sees the clients registered until now; ``None`` where there are none."""
     with database.snapshot() as connection:
+        turn.look(connection)
         some = connection.scalar(sa.select(sa.exists(sa.select(clients.c.id))))
         yield raw(connection) if some else None

@@ -1,0 +1,94 @@
+"""Loads of several processes run side by side, and each client is registered once all the same."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.client_rows import client, write_csv
+from tests.integration.uploaded_sales import rows
+from tests.waiting import PATIENCE
+from toolkit.operations.register.bulk_load import LoadResult, load_clients
+from toolkit.operations.register.bulk_load import loads as load_module
+from toolkit.storage.database import Database
+
+
+def clock() -> datetime:
+    return datetime.now(UTC)
+
+
+@contextmanager
+def meeting(monkeypatch: pytest.MonkeyPatch, parties: int) -> Iterator[None]:
+    """Let the first loads wait for each other when all their rows are copied, and before any of them ends."""
+    barrier, left = threading.Barrier(parties, timeout=PATIENCE), iter([True] * parties)
+    completed = load_module.Outputs.complete
+
+    def waiting(outputs: Any, tally: Any) -> None:
+        completed(outputs, tally)
+        if next(left, False):
+            barrier.wait()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(load_module.Outputs, "complete", waiting)
+        yield
+
+
+def load_at_once(database: Database, files: Sequence[Path], monkeypatch: pytest.MonkeyPatch) -> list[LoadResult]:
+    with meeting(monkeypatch, len(files)), ThreadPoolExecutor(len(files)) as threads:
+        return list(
+            threads.map(
+                lambda file: load_clients(database, [file], out=file.parent / file.stem, clock=clock), files
+            )
+        )
+
+
+def registered(database: Database) -> Mapping[str, int]:
+    return dict(rows(database, "SELECT cpf, count(*) FROM public.clients GROUP BY cpf"))
+
+
+def test_files_with_different_clients_are_copied_at_the_same_time(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [write_csv(tmp_path / f"{at}.csv", [client(10 * at + n) for n in range(10)]) for at in range(4)]
+    found = load_at_once(database, files, monkeypatch)
+    assert [result.accepted for result in found] == [10] * 4
+    assert len(registered(database)) == 40
+
+
+def test_clients_in_several_files_are_registered_once(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [write_csv(tmp_path / f"{at}.csv", [client(5 * at + n) for n in range(10)]) for at in range(3)]
+    found = load_at_once(database, files, monkeypatch)
+    assert set(registered(database).values()) == {1}
+    assert sum(result.accepted for result in found) == len(registered(database)) == 20
+    assert sum(result.skipped for result in found) == 10
+
+
+def test_one_file_that_is_loaded_twice_at_once_is_in_once(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+    files = [write_csv(folder / "clients.csv", [client(n) for n in range(10)]) for folder in folders]
+    found = load_at_once(database, files, monkeypatch)
+    assert sorted(result.accepted for result in found) == [0, 10]
+    assert set(registered(database).values()) == {1}
+    assert rows(database, "SELECT count(*) FROM audit.load_batches") == [(1,)]
+
+
+def test_keys_are_kept_only_while_another_load_needs_them(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [write_csv(tmp_path / f"{at}.csv", [client(10 * at + n) for n in range(10)]) for at in range(3)]
+    load_at_once(database, files[:2], monkeypatch)
+    load_clients(database, [files[2]], out=tmp_path, clock=clock)
+    assert rows(database, "SELECT FROM audit.load_keys") == []
