@@ -124,7 +124,9 @@ def start(
 
 
 _SERVER = multiprocessing.get_context("forkserver")
-_SERVER.set_forkserver_preload(["tests.job_runner"])  # loaded once, so that a start takes little time
+_SERVER.set_forkserver_preload(
+    ["tests.job_runner", "toolkit.entrypoints.notebook_runs"]
+)  # a start takes little time
 _STATUS = {Outcome.DONE: 0, Outcome.FAILED: 1, Outcome.DONE_BEFORE: 10}
 
 

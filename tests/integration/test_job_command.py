@@ -17,9 +17,8 @@ from tests.unit.test_job_notices import Receiver
 from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.cli.job_commands import CommandLine
 from toolkit.entrypoints.jobs.folders import JobFolder
-from toolkit.entrypoints.jobs.job_settings import JobSettings
-from toolkit.entrypoints.jobs.jobs_file import load_jobs
 from toolkit.errors import DatabaseUnavailable
+from toolkit.samples import make_samples, write_sales
 from toolkit.settings import Settings
 from toolkit.storage.database import Database
 
@@ -312,16 +311,29 @@ def test_the_list_tells_what_is_due(office: Office) -> None:
     assert datetime.fromisoformat(job["next"]).astimezone(Settings.from_environment({}).timezone).hour == 2
 
 
-def test_the_jobs_that_come_with_the_toolkit_fit_it(
-    embedded_environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_packaged_jobs_do_their_work_on_embedded_services_as_they_are(
+    own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    settings = Settings.from_environment(embedded_environment)
-    packaged = JobSettings.from_environment({}, settings)
-    assert list(load_jobs(packaged.file, settings.timezone)) == ["nightly", "monthly"]
-    assert main(["job", "check"], embedded_environment) == 0
-    assert (
-        main(["job", "run", "monthly", "--late"], embedded_environment | {"TOOLKIT_JOBS_OUT": str(tmp_path)}) == 0
-    )
-    [custody] = tmp_path.glob("monthly/20*/custody/custody-*.jsonl")
-    assert main(["verify", str(custody)], embedded_environment) in {0, 3}  # 3: other tests hold all events back
+    environ = {"TOOLKIT_HOME": str(own_home)}
+    assert main(["job", "check"], environ) == 0
+    capsys.readouterr()
+    nightly = ["job", "run", "nightly", "--late", "--json"]
+    assert main(nightly, environ) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["code"], "there is no sale" in told["reason"]) == ("NOTHING_EVALUATED", True)
+    [kept] = (own_home / "jobs" / "nightly" / "failed").glob("*/reason.json")
+    assert json.loads(kept.read_text())["step"] == "audit"
+
+    sales = tmp_path / "sales.csv"
+    write_sales(make_samples().sales[:3], sales, {})
+    assert main(["sales", "load", str(sales)], environ) == 0
+    capsys.readouterr()
+    assert main(nightly, environ) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["counts"]["report"]["sales"] == 3
+    assert printed.err.count("done before") == 2  # sync and verify
+    assert main(["job", "run", "monthly", "--late"], environ) == 0
+    [custody] = (own_home / "jobs" / "monthly" / "latest" / "custody").iterdir()
+    assert main(["verify", str(custody)], environ) == 0
+    for folder in ("nightly", "monthly"):
+        assert main(["verify", str(own_home / "jobs" / folder / "latest" / "report")], environ) == 0

@@ -12,6 +12,8 @@ import nbformat
 import papermill
 import pytest
 import sqlalchemy as sa
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
 
 from tests.integration.audited import Story
 from toolkit.entrypoints.cli import main
@@ -155,6 +157,25 @@ def test_plain_papermill_refuses_a_parameter_that_the_notebook_does_not_have(tmp
         papermill.execute_notebook(
             NOTEBOOKS / f"{NAMES[2]}.ipynb", tmp_path / "out.ipynb", {"formts": "csv"}, progress_bar=False
         )
+
+
+@pytest.fixture(scope="module")
+def shell():
+    """What a kernel executes cells with."""
+    yield InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
+    InteractiveShell.clear_instance()
+
+
+@pytest.mark.parametrize("name", [*NAMES, *QUESTIONS])
+def test_no_notebook_takes_a_parameter_that_it_does_not_have(name, shell):
+    shell.reset()
+    parameters, imports, call = [cell.source for cell in notebook(name).cells if cell.cell_type == "code"][:3]
+    known = next(iter(read_parameters(notebook(name))))
+    for source in (parameters, f"# Parameters\n{known}x = 1\n", imports):
+        assert shell.run_cell(source, store_history=True).success
+    error = shell.run_cell(call, store_history=True).error_in_exec
+    assert isinstance(error, SettingsError)
+    assert f"no parameter '{known}x'. Did you mean '{known}'?" in str(error)
 
 
 @pytest.mark.parametrize(

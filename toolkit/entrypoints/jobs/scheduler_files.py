@@ -214,7 +214,7 @@ with DAG(
     PapermillOperator(
         task_id="report",
         input_nb="/opt/toolkit/notebooks/03_missing_evidence_report.ipynb",
-        output_nb="/opt/toolkit/runs/report-{{{{ ts_nodash }}}}.ipynb",
+        output_nb="/opt/toolkit/report-{{{{ ts_nodash }}}}.ipynb",
         parameters={{"out": "/opt/toolkit/reports"}},
     )
 '''
