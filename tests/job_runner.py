@@ -123,8 +123,8 @@ def start(
         access.close()
 
 
-_SERVER = multiprocessing.get_context("forkserver")
-_SERVER.set_forkserver_preload(
+SPAWNED = multiprocessing.get_context("forkserver")
+SPAWNED.set_forkserver_preload(
     ["tests.job_runner", "toolkit.entrypoints.notebook_runs"]
 )  # a start takes little time
 _STATUS = {Outcome.DONE: 0, Outcome.FAILED: 1, Outcome.DONE_BEFORE: 10}
@@ -135,7 +135,7 @@ def start_process(
 ) -> BaseProcess:
     """One start, in a process of its own that works in ``folder``; its exit status tells the outcome."""
     arguments = (folder, {**os.environ, **environ}, notebook, slot)
-    process = _SERVER.Process(target=_start_and_exit, args=arguments)
+    process = SPAWNED.Process(target=_start_and_exit, args=arguments)
     process.start()
     return process
 

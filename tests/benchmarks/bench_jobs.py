@@ -8,6 +8,7 @@ that is done, with every file and nothing half published, or as one that is miss
 from __future__ import annotations
 
 import io
+import os
 import random
 import shutil
 import tempfile
@@ -30,6 +31,7 @@ from nbclient import NotebookClient
 from tests.integration.test_job_retention import nights
 from tests.job_runner import (
     SLOT,
+    SPAWNED,
     STEPS,
     check_done_once,
     check_not_half_published,
@@ -63,9 +65,9 @@ _NOBODY = 0.1
 def main(scale: float) -> None:
     """Measure, let a year pass, and kill."""
     with ExitStack() as stack:
-        servers = [stack.enter_context(_server()) for _ in range(_LANES)]
+        servers = [stack.enter_context(_server()) for _ in range(_LANES + 1)]
         _overhead(*servers[0])
-        _year(*servers[0], max(_KEPT + 5, round(_NIGHTS * scale)))
+        stack.enter_context(_year(*servers.pop(), max(_KEPT + 5, round(_NIGHTS * scale))))
         for kind in ("runner", "kernel", "database"):
             _kills(kind, max(1, round(_KILLS * scale)), servers)
 
@@ -134,10 +136,16 @@ def _overhead(home: Path, database: Database) -> None:
     assert max(run, with_job) < 1.5
 
 
-def _year(home: Path, database: Database, number: int) -> None:
-    """Night after night."""
+@contextmanager
+def _year(home: Path, database: Database, number: int) -> Iterator[None]:
+    """Night after night, in a process of its own beside the kills."""
     folder, began = _fresh(home, database), time.perf_counter()
-    nights(folder, {"TOOLKIT_HOME": str(home)}, number, _KEPT)
+    environ = {**os.environ, "TOOLKIT_HOME": str(home)}
+    process = SPAWNED.Process(target=nights, args=(folder, environ, number, _KEPT))
+    process.start()
+    yield
+    process.join()
+    assert process.exitcode == 0
     kept = len(list((folder / "out" / "victim").glob("20*")))
     megabytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
     with database.transaction() as connection:
@@ -145,7 +153,7 @@ def _year(home: Path, database: Database, number: int) -> None:
         size = connection.scalar(sa.text("SELECT pg_total_relation_size('audit.job_runs') / 1e6"))
     seconds = time.perf_counter() - began
     print(
-        f"{number} nights in {seconds:.0f} s: {rows} entries ({size:.1f} MB), "
+        f"{number} nights beside them, {seconds:.0f} s in all: {rows} entries ({size:.1f} MB), "
         f"files of {kept} nights ({megabytes:.1f} MB)"
     )
     assert (rows, kept) == (number, _KEPT)
