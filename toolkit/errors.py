@@ -25,6 +25,7 @@
     │   └── WriteRefused          the service's tables cannot be written as the mapping describes them
     ├── MassDisappearance         most of the objects, sales or records are gone at once; nothing was written
     ├── NothingEvaluated          an audit of now found no sale at all
+    ├── JudgementDiffers          sales are judged otherwise than before, although nothing about them changed
     ├── BucketError               the bucket refused or failed
     │   ├── WrongBucket           the database belongs to another bucket
     │   ├── ObjectArchived        the object must be restored from an archive before it can be read
@@ -174,6 +175,18 @@ class MassDisappearance(ToolkitError):
 
 class NothingEvaluated(ToolkitError):
     """There is no sale that could be judged."""
+
+
+class JudgementDiffers(ToolkitError):
+    """Sales are judged otherwise than the last audit kept it, although nothing about them was observed since."""
+
+    def __init__(self, sales: int) -> None:
+        super().__init__(
+            f"{sales:,} sales are judged otherwise than the audit before judged them, although nothing about them "
+            "was observed since: rows of schema audit were changed by hand, or the toolkit has a fault. The kept "
+            "judgement is discarded, and the next audit judges every sale. Reports since the last audit of all "
+            "sales may be wrong; make them again by --as-of, which judges every sale."
+        )
 
 
 class BucketError(ToolkitError):

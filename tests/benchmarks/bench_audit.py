@@ -109,8 +109,9 @@ def _evidence(row: Any) -> Evidence:
         evidence_type,
         size=row.size,
         kind=FileKind(row.kind) if row.kind else None,
-        damaged=row.problem is not None,
+        damaged=row.damaged,
         expired=row.expires_at <= _NOW,
+        vanished=row.gone,
     )
     return Evidence(evidence_type, state)
 
@@ -160,21 +161,30 @@ def _fill(database: Database, sales: int) -> None:
 
 _DATA = """
     SELECT setseed(0.5);
-    INSERT INTO sales (id, utility_group, is_client_financial_responsible, partner, created_at, completed_at)
-    SELECT 'S-' || i, (ARRAY['A', 'B', 'C', 'D'])[1 + i % 4], i % 3 <> 0, 'partner ' || i % 20,
+    INSERT INTO clients (id, cpf, number_on_dealership, enrollment, first_name, last_name, birthdate, created_at)
+    SELECT ('00000000-0000-0000-0000-' || lpad(i::text, 12, '0'))::uuid, lpad(i::text, 11, '0'), '1', '1', 'Ana',
+           'Souza', '1980-01-01', '2026-01-01'
+    FROM generate_series(0, 999) AS i;
+    INSERT INTO sales (id, client_id, utility_group, is_client_financial_responsible, partner, created_at,
+                       completed_at)
+    SELECT 'S-' || i, ('00000000-0000-0000-0000-' || lpad((i % 1000)::text, 12, '0'))::uuid,
+           (ARRAY['A', 'B', 'C', 'D'])[1 + i % 4], i % 4 <> 0, 'partner ' || i % 20,
            timestamptz '2026-11-20' - i % 200 * interval '1 day',
            CASE WHEN i % 5 = 0 THEN timestamptz '2026-11-20' END
     FROM generate_series(1, :sales) AS i;
     INSERT INTO evidences (id, sale_id, file_name, file_format, type, evidence_type, object_key, requested_by,
                            requested_at, expires_at)
-    SELECT gen_random_uuid(), 'S-' || 1 + i % :sales, 'file', 'x', 'x',
-           (ARRAY['POV', 'POV', 'POV', 'DOC_CONTRATANTE', 'DOC_CONTRATANTE', 'DOC_CONTRATANTE', 'AUT',
-                  'DOC_RESPONSAVEL_FINANCEIRO', 'DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO', 'KYC'])
-           [1 + (random() * 9)::int],
+    SELECT gen_random_uuid(), 'S-' || i, 'file', 'x', 'x', evidence_type,
            'evidences/2026/11/20/' || gen_random_uuid() || '/file', 'bench',
            timestamptz '2026-11-20' - i % 50 * interval '1 day',
-           timestamptz '2026-11-20' + i % 2 * interval '2 days'
-    FROM generate_series(1, :sales * 5 / 2) AS i;
+           timestamptz '2026-11-20' + i % 2 * interval '3 days'
+    FROM generate_series(1, :sales) AS i
+    CROSS JOIN LATERAL unnest(CASE
+        WHEN i % 100 = 1 THEN ARRAY['KYC']
+        WHEN i % 4 = 0 THEN ARRAY['POV', 'AUT', 'DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO']
+        WHEN i % 4 = 1 THEN ARRAY['POV', 'DOC_CONTRATANTE', 'POV']
+        ELSE ARRAY['POV', 'DOC_CONTRATANTE'] END) AS evidence_type
+    ORDER BY random();
     INSERT INTO audit.sale_observations (sale_id, client_id, utility_group, is_client_financial_responsible,
                                          partner, created_at, completed_at, seen_at)
     SELECT id, client_id, utility_group, is_client_financial_responsible, partner, created_at, completed_at,
@@ -182,72 +192,154 @@ _DATA = """
     INSERT INTO audit.evidence_observations (evidence_id, sale_id, evidence_type, type, object_key, requested_at,
                                              expires_at, seen_at)
     SELECT id, sale_id, evidence_type, type, object_key, requested_at, expires_at, '2026-11-20' FROM evidences;
-    INSERT INTO audit.object_observations (key, size, etag, last_modified, seen_at)
-    SELECT object_key, 1000, 'etag', requested_at, '2026-11-20' FROM evidences WHERE random() < 0.8;
-    INSERT INTO audit.content_checks (observation_id, kind, problem, checked_at)
+    INSERT INTO audit.object_observations (key, size, etag, last_modified, seen_at, gone_at)
+    SELECT object_key, 1000, 'etag', requested_at, '2026-11-20',
+           CASE WHEN random() < 0.005 THEN timestamptz '2026-11-20T06:00Z' END
+    FROM evidences WHERE random() < 0.97;
+    INSERT INTO audit.content_checks (observation_id, kind, problem, sha256, checked_at)
     SELECT seen.id,
-           CASE WHEN random() < 0.02 THEN 'other' WHEN evidence_type IN ('POV', 'AUT') THEN 'audio' ELSE 'pdf' END,
-           CASE WHEN random() < 0.01 THEN 'DAMAGED' END, '2026-11-20'
+           CASE WHEN random() < 0.005 THEN 'other'
+                WHEN evidence_type IN ('POV', 'AUT') THEN 'audio' ELSE 'pdf' END,
+           CASE WHEN random() < 0.005 THEN 'DAMAGED' END, CASE WHEN random() < 0.9 THEN 'abc' END, '2026-11-20'
     FROM audit.object_observations AS seen JOIN evidences ON object_key = key WHERE random() < 0.97;
 """
 
-_OBSERVED = """
+_NIGHT = """
+    INSERT INTO audit.evidence_observations (evidence_id, sale_id, evidence_type, type, object_key, requested_at,
+                                             expires_at, seen_at)
+    SELECT gen_random_uuid(), 'S-' || i, 'POV', 'x', 'night/' || i, :night, :night, :night
+    FROM generate_series(1, :touched * 9 / 10) AS i;
+    INSERT INTO audit.object_observations (key, size, etag, last_modified, seen_at)
+    SELECT 'night/' || i, 1000, 'etag', :night, :night FROM generate_series(1, :touched * 8 / 10) AS i;
+    INSERT INTO audit.content_checks (observation_id, kind, sha256, checked_at)
+    SELECT id, 'audio', 'abc', :night FROM audit.object_observations WHERE seen_at = :night;
+    UPDATE audit.sale_observations SET gone_at = :night
+    WHERE gone_at IS NULL AND sale_id IN (
+        SELECT 'S-' || i FROM generate_series(:touched * 9 / 10 + 1, :touched) AS i);
+    INSERT INTO audit.sale_observations (sale_id, client_id, utility_group, is_client_financial_responsible,
+                                         partner, created_at, completed_at, seen_at)
+    SELECT sale_id, client_id, utility_group, is_client_financial_responsible, partner, created_at, :night, :night
+    FROM audit.sale_observations WHERE gone_at = :night;
+"""
+"""Recordings for most of the touched sales, and completions of the others."""
+
+_THEN = "'2026-11-20T12:00Z'"
+
+_HELD = f"seen_at <= {_THEN} AND (gone_at IS NULL OR gone_at > {_THEN})"
+
+_OBSERVED = f"""
+    looked_at AS (
+        SELECT observation_id,
+               max(id * 4 + CASE kind WHEN 'audio' THEN 1 WHEN 'pdf' THEN 2 ELSE 3 END) % 4 AS kind,
+               bool_or(problem IS NOT NULL) AS damaged, bool_or(sha256 IS NOT NULL) AS verified
+        FROM audit.content_checks
+        WHERE checked_at <= {_THEN}
+        GROUP BY 1
+    ),
     found AS (
-        SELECT records.sale_id, records.evidence_type, records.expires_at, seen.size, checks.kind, checks.problem
-        FROM evidences AS records
-        LEFT JOIN audit.object_observations AS seen
-            ON seen.key = records.object_key AND seen.seen_at <= '2026-11-20T12:00Z'
-            AND (seen.gone_at IS NULL OR seen.gone_at > '2026-11-20T12:00Z')
-        LEFT JOIN audit.content_checks AS checks
-            ON checks.observation_id = seen.id AND checks.checked_at <= '2026-11-20T12:00Z'
-        WHERE records.requested_at <= '2026-11-20T12:00Z'
-          AND NOT EXISTS (SELECT FROM audit.withdrawals WHERE evidence_id = records.id)
+        SELECT record.sale_id, record.evidence_type, record.requested_at, record.expires_at, seen.id AS seen_id,
+               seen.size, kind, coalesce(damaged, false) AS damaged, verified, failed.id AS failed_id,
+               seen.id IS NULL AND vanished.key IS NOT NULL AS gone
+        FROM audit.evidence_observations AS record
+        LEFT JOIN (SELECT * FROM audit.object_observations WHERE {_HELD}) AS seen ON seen.key = record.object_key
+        LEFT JOIN looked_at ON looked_at.observation_id = seen.id
+        LEFT JOIN (SELECT * FROM audit.verification_failures WHERE failed_at <= {_THEN}) AS failed
+            ON failed.observation_id = seen.id
+        LEFT JOIN (SELECT DISTINCT key FROM audit.object_observations WHERE gone_at <= {_THEN}) AS vanished
+            ON vanished.key = record.object_key
+        WHERE {_HELD.replace("seen_at", "record.seen_at").replace("gone_at", "record.gone_at")}
+          AND evidence_type IN ('POV', 'AUT', 'DOC_CONTRATANTE', 'DOC_RESPONSAVEL_FINANCEIRO',
+                                'DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO', 'KYC')
+          AND NOT EXISTS (SELECT FROM audit.withdrawals
+                          WHERE evidence_id = record.evidence_id AND withdrawn_at <= {_THEN})
     )
 """
 
 _ROWS = f"""
     WITH {_OBSERVED}
-    SELECT sales.id AS sale_id, utility_group, is_client_financial_responsible, completed_at, found.*
+    SELECT id AS sale_id, utility_group, is_client_financial_responsible, completed_at, evidence_type,
+           expires_at, size, (ARRAY['audio', 'pdf', 'other'])[kind] AS kind, damaged, gone
     FROM (SELECT * FROM sales ORDER BY id LIMIT :sales) AS sales LEFT JOIN found ON found.sale_id = sales.id
     ORDER BY 1
-""".replace("found.*", "evidence_type, expires_at, size, kind, problem")
+"""
+
+_REASON = "(ARRAY['UNUSABLE', 'VANISHED', 'NOT_UPLOADED', 'EXPIRY_UNKNOWN', 'EXPIRED', 'NEVER_REQUESTED'])"
 
 _BY_HAND = f"""
     WITH {_OBSERVED},
-    counted AS (
+    ranked AS (
+        SELECT *,
+               CASE WHEN good THEN 0 WHEN gone THEN 2 WHEN seen_id IS NOT NULL THEN 1
+                    WHEN expires_at > {_THEN} THEN 3 WHEN expires_at IS NULL THEN 4 ELSE 5 END AS rank
+        FROM found
+        CROSS JOIN LATERAL (SELECT size > 0 AND NOT damaged AND (
+            kind IS NULL OR kind = CASE WHEN evidence_type IN ('POV', 'AUT') THEN 1 ELSE 2 END) AS good) AS usable
+    ),
+    attempts AS (
         SELECT sale_id,
-               count(*) FILTER (WHERE good AND evidence_type = 'KYC') AS kyc,
-               count(*) FILTER (WHERE good AND evidence_type <> 'KYC') AS others,
                min(rank) FILTER (WHERE evidence_type = 'POV') AS pov,
                min(rank) FILTER (WHERE evidence_type = 'AUT') AS aut,
-               min(rank) FILTER (WHERE evidence_type IN (
-                   'DOC_CONTRATANTE', 'DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO')) AS contract,
-               min(rank) FILTER (WHERE evidence_type IN (
-                   'DOC_RESPONSAVEL_FINANCEIRO', 'DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO')) AS payer
-        FROM found
-        CROSS JOIN LATERAL (SELECT coalesce(
-            size > 0 AND problem IS NULL
-            AND (kind IS NULL OR kind = CASE WHEN evidence_type IN ('POV', 'AUT') THEN 'audio' ELSE 'pdf' END),
-            false) AS good) AS usable
-        CROSS JOIN LATERAL (SELECT CASE WHEN good THEN 0 WHEN size IS NOT NULL THEN 1
-                                        WHEN expires_at > '2026-11-20T12:00Z' THEN 2 ELSE 3 END AS rank) AS ranked
+               min(rank) FILTER (WHERE evidence_type = 'DOC_CONTRATANTE') AS contract,
+               min(rank) FILTER (WHERE evidence_type = 'DOC_RESPONSAVEL_FINANCEIRO') AS payer,
+               min(rank) FILTER (WHERE evidence_type = 'DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO') AS both_parties,
+               count(*) FILTER (WHERE good AND evidence_type = 'KYC') AS kyc,
+               count(*) FILTER (WHERE good AND kind IS NULL) AS unexamined,
+               count(*) FILTER (WHERE good AND verified) AS verified,
+               count(*) FILTER (WHERE good AND NOT verified AND failed_id IS NULL) AS first_bytes,
+               count(*) FILTER (WHERE good AND verified IS NULL AND failed_id IS NULL) AS never,
+               count(*) FILTER (WHERE good AND verified IS NOT TRUE AND failed_id IS NOT NULL) AS unreadable,
+               min(requested_at) AS oldest_request,
+               min(expires_at) FILTER (WHERE rank = 3) AS stands_until
+        FROM ranked
         GROUP BY sale_id
     ),
     lacking AS (
-        SELECT sales.*, kyc, others,
-               utility_group NOT IN ('A', 'B', 'C', 'D') OR (kyc > 0 AND others > 0) OR kyc > 1 AS conflict,
-               CASE WHEN coalesce(pov, 4) > 0 THEN 'POV' END AS pov,
-               CASE WHEN NOT is_client_financial_responsible AND coalesce(aut, 4) > 0 THEN 'AUT' END AS aut,
-               CASE WHEN coalesce(contract, 4) > 0 THEN 'DOC_CONTRATANTE' END AS contract,
-               CASE WHEN NOT is_client_financial_responsible AND coalesce(payer, 4) > 0
-                    THEN 'DOC_RESPONSAVEL_FINANCEIRO' END AS payer
-        FROM audit.sale_observations AS sales LEFT JOIN counted USING (sale_id)
-        WHERE seen_at <= '2026-11-20T12:00Z' AND (gone_at IS NULL OR gone_at > '2026-11-20T12:00Z')
+        SELECT sales.*, pov, aut, contract, payer, both_parties, kyc, unexamined, verified, first_bytes, never,
+               unreadable, oldest_request, stands_until, least(contract, both_parties) AS any_contract,
+               least(payer, both_parties) AS any_payer,
+               utility_group NOT IN ('A', 'B', 'C', 'D') OR kyc > 1
+                   OR (is_client_financial_responsible IS NULL AND coalesce(kyc, 0) = 0) OR (
+                   kyc > 0 AND (pov = 0 OR aut = 0 OR contract = 0 OR payer = 0 OR both_parties = 0)) AS conflict
+        FROM audit.sale_observations AS sales LEFT JOIN attempts USING (sale_id)
+        WHERE {_HELD}
     )
-    SELECT sale_id, utility_group, partner, created_at, completed_at,
-           CASE WHEN conflict THEN 'conflict'
-                WHEN coalesce(kyc, 0) = 0 AND coalesce(pov, aut, contract, payer) IS NOT NULL THEN 'incomplete'
-                ELSE 'compliant' END AS status,
-           concat_ws('|', pov, aut, contract, payer) AS missing
+    SELECT lacking.sale_id, client_id, utility_group, is_client_financial_responsible, partner, created_at,
+           completed_at, oldest_request, coalesce(unexamined, 0) AS unexamined, coalesce(verified, 0) AS verified,
+           coalesce(first_bytes, 0) AS first_bytes, coalesce(never, 0) AS never,
+           coalesce(unreadable, 0) AS unreadable, status,
+           CASE WHEN status = 'incomplete' THEN concat_ws('|',
+               CASE WHEN lacks_pov THEN 'POV' END, CASE WHEN lacks_aut THEN 'AUT' END,
+               CASE WHEN lacks_contract THEN 'DOC_CONTRATANTE' END,
+               CASE WHEN lacks_payer THEN 'DOC_RESPONSAVEL_FINANCEIRO' END) ELSE '' END AS missing,
+           CASE WHEN status = 'incomplete' THEN concat_ws('|',
+               CASE WHEN lacks_pov THEN {_REASON}[coalesce(pov, 6)] END,
+               CASE WHEN lacks_aut THEN {_REASON}[coalesce(aut, 6)] END,
+               CASE WHEN lacks_contract THEN {_REASON}[coalesce(any_contract, 6)] END,
+               CASE WHEN lacks_payer THEN {_REASON}[coalesce(any_payer, 6)] END) ELSE '' END AS reasons,
+           concat_ws('|',
+               CASE WHEN completed_at IS NOT NULL AND status <> 'compliant' THEN 'COMPLETED_WITHOUT_EVIDENCE' END,
+               CASE WHEN utility_group NOT IN ('A', 'B', 'C', 'D') THEN 'GROUP_UNKNOWN' END,
+               CASE WHEN is_client_financial_responsible IS NULL AND coalesce(kyc, 0) = 0 THEN 'PAYER_UNKNOWN' END,
+               CASE WHEN kyc > 0 AND (pov = 0 OR aut = 0 OR contract = 0 OR payer = 0 OR both_parties = 0)
+                    THEN 'KYC_NOT_ALONE' END,
+               CASE WHEN kyc > 1 THEN 'KYC_REPEATED' END,
+               CASE WHEN both_parties = 0 AND (contract = 0 OR payer = 0) THEN 'DOCUMENT_REDUNDANT' END
+           ) AS problems,
+           concat_ws('|',
+               CASE WHEN pov = 0 THEN 'POV' END, CASE WHEN aut = 0 THEN 'AUT' END,
+               CASE WHEN contract = 0 THEN 'DOC_CONTRATANTE' END,
+               CASE WHEN payer = 0 THEN 'DOC_RESPONSAVEL_FINANCEIRO' END,
+               CASE WHEN both_parties = 0 THEN 'DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO' END,
+               CASE WHEN kyc > 0 THEN 'KYC' END) AS counted,
+           stands_until
     FROM lacking
+    CROSS JOIN LATERAL (
+        SELECT pov IS DISTINCT FROM 0 AS lacks_pov,
+               NOT is_client_financial_responsible AND aut IS DISTINCT FROM 0 AS lacks_aut,
+               any_contract IS DISTINCT FROM 0 AS lacks_contract,
+               NOT is_client_financial_responsible AND any_payer IS DISTINCT FROM 0 AS lacks_payer) AS lacks
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN conflict THEN 'conflict'
+                    WHEN coalesce(kyc, 0) = 0 AND (lacks_pov OR lacks_aut OR lacks_contract OR lacks_payer)
+                    THEN 'incomplete' ELSE 'compliant' END AS status) AS judged
 """

@@ -32,6 +32,7 @@ def audit(
     as_of: datetime | None = None,
     sync: bool = True,
     confirmed: bool = False,
+    everything: bool = False,
     verify: bool = True,
     unmasking: Unmasking | None = None,
     with_file_findings: bool = False,
@@ -42,6 +43,7 @@ def audit(
     An audit of now looks at the sales and the bucket first, verifies contents within the budget of the settings
     unless ``verify`` is off, and seals the custody log; with ``sync`` off it does nothing of this;
     an audit of the past takes what was seen then. ``confirmed`` takes a mass disappearance for true;
+    ``everything`` judges also the sales that did not change since the last audit, and compares;
     ``with_file_findings`` also looks at the files themselves, as ``toolkit evidence findings`` does. ``unmasking``
     has CPFs shown whole.
     """
@@ -67,6 +69,7 @@ def audit(
         verification=verification,
         deadlines=deadlines_of(application),
         replica=application.replica,
+        everything=everything,
     )
 
 

@@ -35,6 +35,15 @@ toolkit = MetaData(schema=AUDIT, naming_convention=_names)
 
 _moment = TIMESTAMP(timezone=True)
 
+
+def _stamps(table: str) -> tuple[Index, Index]:
+    """Indexes that find what began or ended since a moment; rows are written in the order of ``seen_at``."""
+    began = Index(
+        f"{table}_seen_at_idx", "seen_at", postgresql_using="brin", postgresql_with={"autosummarize": "on"}
+    )
+    return began, Index(f"{table}_gone_at_idx", "gone_at", postgresql_where=text("gone_at IS NOT NULL"))
+
+
 clients = Table(
     "clients",
     service,
@@ -136,6 +145,7 @@ sale_observations = Table(
     Column("seen_at", _moment, nullable=False),
     Column("gone_at", _moment),
     Index("sale_observations_current_idx", "sale_id", unique=True, postgresql_where=text("gone_at IS NULL")),
+    *_stamps("sale_observations"),
 )
 """Observations of each sale: a row holds from ``seen_at`` until ``gone_at`` (open: until now)."""
 
@@ -154,6 +164,8 @@ evidence_observations = Table(
     Column("gone_at", _moment),
     Column("assumed_at", _moment),
     Index(None, "evidence_id"),
+    Index(None, "sale_id"),
+    *_stamps("evidence_observations"),
     Index("evidence_observations_object_key_idx", "object_key", postgresql_where=text("gone_at IS NULL")),
     Index(
         "evidence_observations_current_idx", "evidence_id", unique=True, postgresql_where=text("gone_at IS NULL")
@@ -179,6 +191,7 @@ object_observations = Table(
     Column("version_id", Text),
     Column("gone_how", Text),
     Index("object_observations_key_idx", text('key COLLATE "C"')),
+    *_stamps("object_observations"),
 )
 """Observations of each key of the bucket; an overwritten object is a new row.
 
@@ -199,6 +212,7 @@ content_checks = Table(
     Column("seconds", sa.Double),
     Column("normal_form", Text),
     Index(None, "observation_id"),
+    Index(None, "checked_at", postgresql_using="brin", postgresql_with={"autosummarize": "on"}),
     Index(None, "sha256", postgresql_where=text("sha256 IS NOT NULL")),
 )
 """Checks of the bytes of an observed object: ``kind`` is a ``FileKind``; ``problem`` says why it is unusable.
@@ -405,12 +419,48 @@ finding_observations = Table(
     Column("seen_at", _moment, nullable=False),
     Column("gone_at", _moment),
     Index(None, "finding_id"),
+    Index(None, "sale_id"),
     Index("finding_observations_current_idx", "finding_id", unique=True, postgresql_where=text("gone_at IS NULL")),
 )
 """Each stretch of a finding's life: from the audit that saw it first until the audit that did not see it any more.
 
 Partner and utility group are those of the sale when the stretch began.
 """
+
+judged_sales = Table(
+    "judged_sales",
+    toolkit,
+    Column("sale_id", Text, primary_key=True),
+    Column("client_id", Uuid),
+    Column("utility_group", Text, nullable=False),
+    Column("is_client_financial_responsible", sa.Boolean),
+    Column("partner", Text),
+    Column("created_at", _moment, nullable=False),
+    Column("completed_at", _moment),
+    Column("oldest_request", _moment),
+    *(
+        Column(name, sa.BigInteger, nullable=False)
+        for name in ("unexamined", "verified", "first_bytes", "never", "unreadable")
+    ),
+    *(Column(name, Text, nullable=False) for name in ("status", "missing", "reasons", "problems", "counted")),
+    Column("stands_until", _moment),
+    Index(None, "stands_until", postgresql_where=text("stands_until IS NOT NULL")),
+    prefixes=["UNLOGGED"],
+)
+"""The judgement of each sale by the last audit of now, so that the next one judges only what changed since.
+
+It can be made again from the observations at any time. After a crash of the server it is empty.
+"""
+
+judgement = Table(
+    "judgement",
+    toolkit,
+    Column("only", sa.Boolean, primary_key=True),
+    Column("judged_at", _moment, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    prefixes=["UNLOGGED"],
+)
+"""At most one row: the moment of ``judged_sales``, and a fingerprint of the statement that judged them."""
 
 evidence_openings = Table(
     "evidence_openings",

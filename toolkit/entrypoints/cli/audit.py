@@ -32,9 +32,13 @@ def audit(ctx: Context, asked: Asked, as_json: bool) -> int:
     are in TOOLKIT_TIMEZONE, a bare date is the end of that day. `toolkit report` names the
     single sales.
 
+    An audit of now judges the sales that changed since the last one, and takes over its
+    judgement of the others; --all judges every sale and fails where that differs.
+
     \b
     Examples:
       toolkit audit
+      toolkit audit --all
       toolkit audit --as-of 2026-11-20
       toolkit audit --as-of "2026-11-20 18:00" --json
 

@@ -27,6 +27,7 @@ class Asked:
     no_sync: bool
     no_verify: bool
     confirmed: bool
+    everything: bool
     snapshot: str | None
     engine: str | None
 
@@ -49,13 +50,19 @@ def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     no_verify = click.option(
         "--no-verify", is_flag=True, help="Do not verify the contents of new files first; the report says so."
     )
+    everything = click.option(
+        "--all",
+        "everything",
+        is_flag=True,
+        help="Judge every sale, also those that did not change since the last audit, and compare both.",
+    )
     snapshot = click.option("--snapshot", metavar="TARGET", help="Judge a snapshot instead of the database.")
     engine = click.option(
         "--engine",
         type=click.Choice([each.value for each in EngineName]),
         help="The engine that judges: postgres, or, for a snapshot, duckdb (its default) or spark.",
     )
-    return as_of(no_sync(no_verify(confirm_disappearance(snapshot(engine(with_asked))))))
+    return as_of(no_sync(no_verify(confirm_disappearance(everything(snapshot(engine(with_asked)))))))
 
 
 confirm_disappearance = click.option(
@@ -88,6 +95,7 @@ def asked_for(
         as_of=moment,
         sync=not asked.no_sync,
         confirmed=asked.confirmed,
+        everything=asked.everything,
         verify=not asked.no_verify,
         unmasking=unmasking,
         with_file_findings=with_file_findings,

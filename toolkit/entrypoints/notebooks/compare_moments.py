@@ -26,16 +26,19 @@ def compare_moments(*, earlier: str = "", later: str = "") -> Shown[Changes]:
         first = parse_timestamp(earlier, timezone=zone, now=now) if earlier.strip() else last - timedelta(days=30)
         changes = changes_between(opened.database, first, last)
         before, after = (audit(opened, as_of=moment) for moment in (first, last))
+        findings = after.life.findings
     counts = {
         "job": "compare_moments",
         **{kind: len(getattr(changes, kind)) for kind in ("new", "resolved", "reopened", "open")},
         "needsAttention": bool(changes.new or changes.reopened),
     }
     names = [readable(moment, zone) for moment in (first, last)]
-    return Shown(changes, _parts(changes, before, after, names), counts)
+    return Shown(changes, _parts(changes, before, after, findings, names), counts)
 
 
-def _parts(changes: Changes, before: AuditResult, after: AuditResult, names: list[str]) -> list[Part]:
+def _parts(
+    changes: Changes, before: AuditResult, after: AuditResult, findings: pd.DataFrame, names: list[str]
+) -> list[Part]:
     facts = [
         Fact("new", len(changes.new), BAD if changes.new else QUIET),
         Fact("back again", len(changes.reopened), BAD if changes.reopened else QUIET),
@@ -50,7 +53,7 @@ def _parts(changes: Changes, before: AuditResult, after: AuditResult, names: lis
     for heading, kind in (("New", "new"), ("Back again", "reopened"), ("Resolved", "resolved")):
         ids = set(map(str, getattr(changes, kind)))
         if ids:
-            parts.append(_findings(heading, after.life.findings, ids))
+            parts.append(_findings(heading, findings, ids))
     return parts
 
 

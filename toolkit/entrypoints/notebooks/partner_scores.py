@@ -19,7 +19,7 @@ def partner_scores(*, as_of: str = "", sync: bool = True) -> Shown[pd.DataFrame]
         zone = opened.settings.timezone
         moment = parse_timestamp(as_of, timezone=zone, now=opened.clock()) if as_of.strip() else None
         result = audit(opened, as_of=moment, sync=sync, with_file_findings=True, progress=NotebookProgress())
-    board = result.partners
+        board = result.partners
     overdue = int(board["overdue"].sum())
     counts = {"job": "partner_scores", "partners": len(board), "overdue": overdue, "needsAttention": overdue > 0}
     return Shown(board, _parts(board, readable(result.as_of, zone)), counts)

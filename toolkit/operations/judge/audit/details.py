@@ -7,11 +7,9 @@ from typing import Final
 
 import pandas as pd
 import sqlalchemy as sa
-from sqlalchemy import Connection
 
 from toolkit.domain.codes import KindFault
 from toolkit.domain.evidence import KIND_OF, EvidenceType
-from toolkit.operations import Clock
 from toolkit.storage.database import Database
 from toolkit.storage.tables import (
     content_checks,
@@ -49,13 +47,7 @@ WITHDRAWN: Final = (
 """The columns of a table of withdrawn records."""
 
 
-def standing_faults(database: Database, clock: Clock) -> pd.DataFrame:
-    """Return the unusable files that are in the bucket now, as far as they were looked at."""
-    with database.snapshot() as connection:
-        return faults_at(connection, clock())
-
-
-def faults_at(connection: Connection, moment: datetime) -> pd.DataFrame:
+def faults_at(database: Database, moment: datetime) -> pd.DataFrame:
     """Return the unusable files that lay in the bucket under a record that was not withdrawn, the latest first."""
     record, seen, sale = evidence_observations, object_observations, sale_observations
     check, looked = content_checks, content_checks.alias("looked")
@@ -102,10 +94,10 @@ def faults_at(connection: Connection, moment: datetime) -> pd.DataFrame:
         )
         .order_by(since.desc(), record.c.sale_id, record.c.evidence_id)
     )
-    return _frame(connection, query, FAULTS)
+    return _frame(database, query, FAULTS)
 
 
-def withdrawals_at(connection: Connection, moment: datetime) -> pd.DataFrame:
+def withdrawals_at(database: Database, moment: datetime) -> pd.DataFrame:
     """Return the records that had been withdrawn by then, the latest first, with the reason and both people."""
     record, sale = evidence_observations, sale_observations
     query = (
@@ -124,7 +116,7 @@ def withdrawals_at(connection: Connection, moment: datetime) -> pd.DataFrame:
         .where(withdrawals.c.withdrawn_at <= moment, _held(record, moment))
         .order_by(withdrawals.c.withdrawn_at.desc(), record.c.evidence_id)
     )
-    return _frame(connection, query, WITHDRAWN)
+    return _frame(database, query, WITHDRAWN)
 
 
 def _held(observations: sa.Table, moment: datetime) -> sa.ColumnElement[bool]:
@@ -138,6 +130,7 @@ def _withdrawn(record: sa.Table, moment: datetime) -> sa.ColumnElement[bool]:
     )
 
 
-def _frame(connection: Connection, query: sa.Select[tuple[object, ...]], columns: tuple[str, ...]) -> pd.DataFrame:
-    rows = connection.execute(query).all()
+def _frame(database: Database, query: sa.Select[tuple[object, ...]], columns: tuple[str, ...]) -> pd.DataFrame:
+    with database.snapshot() as connection:
+        rows = connection.execute(query).all()
     return pd.DataFrame(rows, columns=list(columns), dtype=object)

@@ -28,7 +28,6 @@ from toolkit.domain.rules import (
     REPLACED_BY_COMBINED,
     REPLACES_ALL,
     EvidenceState,
-    Requirement,
 )
 
 SALES: Final = ibis.schema(
@@ -71,7 +70,8 @@ OBJECTS: Final = ibis.schema(
         "gone": "!boolean",
     }
 )
-"""One row a key under which an object lies in the bucket, or lay before (``gone``); ``size`` in bytes.
+"""One row a key under which an object lies in the bucket; ``size`` in bytes. One that lay there and is ``gone``
+has a row of its own, also where another one lies there now: that one says how far the upload got.
 
 ``kind`` is a ``FileKind``, null where nobody has looked at the bytes yet; ``damaged`` stands for every fault
 that was found in them; ``coverage`` is a ``Coverage``.
@@ -86,12 +86,14 @@ COVERAGES: Final = {
 """The columns that count the counted files of a sale by the depth to which they were looked at."""
 
 _ORDER: Final = (EvidenceState.COUNTED, *REASON_OF)
-"""The states of an attempt, furthest first; its position is its rank, and the lowest rank is the best."""
+"""The states of an attempt, furthest first: the best one counts."""
 
-_COUNTED: Final = _ORDER.index(EvidenceState.COUNTED)
-_NEVER_REQUESTED: Final = len(_ORDER)
-_REASONS: Final = [(rank, REASON_OF[state]) for rank, state in enumerate(_ORDER) if state in REASON_OF]
-_CONFLICTS: Final = (Problem.GROUP_UNKNOWN, Problem.PAYER_UNKNOWN, Problem.KYC_NOT_ALONE, Problem.KYC_REPEATED)
+_TYPES: Final = list(EvidenceType)
+
+
+def _bit(state: EvidenceState, *types: EvidenceType) -> int:
+    """Return the bits that stand for an attempt at one of these types that got as far as this state."""
+    return sum(1 << len(_TYPES) * _ORDER.index(state) + _TYPES.index(each) for each in types)
 
 
 def missing_evidence(sales: Table, evidences: Table, objects: Table, as_of: datetime) -> Table:
@@ -100,102 +102,85 @@ def missing_evidence(sales: Table, evidences: Table, objects: Table, as_of: date
     One row a sale: ``sale_id`` and the other columns of the sale; ``status`` (a ``Status``); ``missing`` in the
     order of the contract's evidenceType table, and ``reasons`` aligned with it; ``problems``, gravest first;
     ``counted``, the types that are there; ``unexamined``, how many of the counted files nobody has looked into
-    yet; the columns of ``COVERAGES``; ``oldest_request``. Lists are joined by ``|``; an empty list is an empty
-    string.
+    yet; the columns of ``COVERAGES``; ``oldest_request``; ``stands_until``, the moment at which time alone changes
+    the judgement, null where it does not. Lists are joined by ``|``; an empty list is an empty string.
     """
     attempts = _attempts(evidences, objects, as_of)
-    return _with_lists(_with_status(_with_best_attempts(sales, attempts)))
+    return _with_lists(_with_status(_with_attempts(sales, attempts)))
 
 
 def _attempts(evidences: Table, objects: Table, as_of: datetime) -> Table:
-    """Return one row an evidence record, with the rank of how far it got."""
-    known = evidences.filter(evidences.evidence_type.isin(list(EvidenceType)))
+    """Return one row an evidence record, with the bit of its type and its state."""
+    known = evidences.filter(evidences.evidence_type.isin(_TYPES))
     found = known.left_join(objects, known.object_key == objects.key)
-    absent = found.key.isnull()
-    gone = found.gone.fill_null(False)
-    expired = found.expires_at <= ibis.literal(as_of)
-    demanded = found.evidence_type.cases(*KIND_OF.items())
-    usable = (found["size"] > 0) & (found.kind.isnull() | (found.kind == demanded)) & ~found.damaged
-    rank = ibis.cases(
-        (gone, _ORDER.index(EvidenceState.VANISHED)),
-        (absent & expired, _ORDER.index(EvidenceState.EXPIRED)),
-        (absent & found.expires_at.isnull(), _ORDER.index(EvidenceState.EXPIRY_UNKNOWN)),
-        (absent, _ORDER.index(EvidenceState.NOT_UPLOADED)),
-        (usable, _COUNTED),
-        else_=_ORDER.index(EvidenceState.UNUSABLE),
+    *others, last = dict.fromkeys(KIND_OF.values())
+    of_kind = {
+        kind: found.evidence_type.isin([each for each in _TYPES if KIND_OF[each] is kind]) for kind in others
+    }
+    demanded = ibis.cases(*((each, kind) for kind, each in of_kind.items()), else_=last)
+    usable = (found["size"] > 0) & ~found.damaged & (found.kind.isnull() | (found.kind == demanded))
+    states = {
+        EvidenceState.COUNTED: usable & ~found.gone,
+        EvidenceState.VANISHED: found.gone,
+        EvidenceState.UNUSABLE: found.key.notnull(),
+        EvidenceState.NOT_UPLOADED: found.expires_at > ibis.literal(as_of),
+        EvidenceState.EXPIRED: found.expires_at.notnull(),
+    }
+    of_first = {state: _bit(state, _TYPES[0]) for state in _ORDER}
+    of_state = ibis.cases(
+        *((holds, of_first[state]) for state, holds in states.items()),
+        else_=of_first[EvidenceState.EXPIRY_UNKNOWN],
     )
+    of_type = found.evidence_type.cases(*((each, _bit(EvidenceState.COUNTED, each)) for each in _TYPES))
     return found.select(
         "sale_id",
-        "evidence_type",
         "requested_at",
-        rank=rank,
+        "expires_at",
+        "coverage",
+        bit=of_state.cast("int64") * of_type,
+        counted=states[EvidenceState.COUNTED],
         examined=found.kind.notnull(),
-        coverage=found.coverage,
+        replacing=found.evidence_type == REPLACES_ALL,
+        waiting=found.key.isnull() & states[EvidenceState.NOT_UPLOADED],
     )
 
 
-def _with_best_attempts(sales: Table, attempts: Table) -> Table:
-    """Return the sales, each with the rank of its best attempt at every evidence type."""
-    counted = attempts["rank"] == _COUNTED
+def _with_attempts(sales: Table, attempts: Table) -> Table:
+    """Return the sales, each with the bits of all its attempts."""
+    counted = attempts.counted
     by_sale = attempts.group_by("sale_id").aggregate(
-        **{_best(each): attempts["rank"].min(where=attempts.evidence_type == each) for each in EvidenceType},
-        replacing=counted.sum(where=attempts.evidence_type == REPLACES_ALL),
-        unexamined=(counted & ~attempts.examined).sum(),
-        **{COVERAGES[each]: (counted & (attempts.coverage == each)).sum() for each in Coverage},
+        bits=attempts.bit.bit_or(),
+        replacing=attempts.count(where=attempts.replacing & counted),
+        unexamined=attempts.count(where=~attempts.examined & counted),
+        **{COVERAGES[each]: attempts.count(where=(attempts.coverage == each) & counted) for each in Coverage},
         oldest_request=attempts.requested_at.min(),
+        stands_until=attempts.expires_at.min(where=attempts.waiting),
     )
     found = sales.left_join(by_sale, sales.id == by_sale.sale_id)
     return found.select(
         *(sales[name] for name in SALES.names if name != "id"),
         by_sale.oldest_request,
+        by_sale.stands_until,
         sale_id=sales.id,
-        **{_best(each): by_sale[_best(each)].fill_null(_NEVER_REQUESTED) for each in EvidenceType},
-        **{name: by_sale[name].fill_null(0) for name in ("replacing", "unexamined", *COVERAGES.values())},
+        **{name: by_sale[name].fill_null(0) for name in ("bits", "replacing", "unexamined", *COVERAGES.values())},
     )
 
 
 def _with_status(sales: Table) -> Table:
-    """Add whether each conflict and each piece of evidence concerns the sale, and its status."""
-    there = _there(sales)
-    others = _any(found for each, found in there.items() if each is not REPLACES_ALL)
-    conflicts = {
-        Problem.GROUP_UNKNOWN: ~sales.utility_group.isin(list(UtilityGroup)),
-        Problem.PAYER_UNKNOWN: sales.is_client_financial_responsible.isnull() & ~there[REPLACES_ALL],
-        Problem.KYC_NOT_ALONE: there[REPLACES_ALL] & others,
-        Problem.KYC_REPEATED: sales.replacing > 1,
-    }
-    reasons = {named: _reason_for_lack(sales, named) for named in _named()}
-    lacking = ~there[REPLACES_ALL] & _any(reason.notnull() for reason in reasons.values())
+    """Add the status of each sale."""
+    lacking = ~_reached(sales, REPLACES_ALL) & _any(_lacks(sales, named) for named in _named())
     status = ibis.cases(
-        (_any(conflicts.values()), Status.CONFLICT), (lacking, Status.INCOMPLETE), else_=Status.COMPLIANT
+        (_any(_conflicts(sales).values()), Status.CONFLICT), (lacking, Status.INCOMPLETE), else_=Status.COMPLIANT
     )
-    return sales.mutate(
-        **conflicts, **{_reason(named): reason for named, reason in reasons.items()}, status=status
-    )
-
-
-def _reason_for_lack(sales: Table, named: EvidenceType) -> StringValue:
-    """Return the reason why a sale lacks this type, null where it has it or no rule demands it."""
-    lacks = []
-    for requirement in _requirements(named):
-        demanded = sales.utility_group.isin(
-            [group for group, rules in GROUP_RULES.items() if requirement in rules]
-        )
-        if requirement.only_with_separate_payer:
-            demanded &= ~sales.is_client_financial_responsible
-        best = ibis.least(*(sales[_best(each)] for each in requirement.accepts))
-        lacks.append((demanded & (best > _COUNTED), best.cases(*_REASONS, else_=Reason.NEVER_REQUESTED)))
-    return ibis.cases(*lacks)
+    return sales.mutate(status=status)
 
 
 def _with_lists(sales: Table) -> Table:
     """Return the judged sales, with what was found about each as texts."""
-    there = _there(sales)
     incomplete = sales.status == Status.INCOMPLETE
-    reasons = {named: sales[_reason(named)] for named in _named()}
-    problems = {each: sales[each] for each in _CONFLICTS} | {
+    problems = _conflicts(sales) | {
         Problem.COMPLETED_WITHOUT_EVIDENCE: sales.completed_at.notnull() & (sales.status != Status.COMPLIANT),
-        Problem.DOCUMENT_REDUNDANT: there[COMBINED] & _any(there[each] for each in REPLACED_BY_COMBINED),
+        Problem.DOCUMENT_REDUNDANT: _reached(sales, COMBINED) & _reached(sales, *REPLACED_BY_COMBINED),
     }
     return sales.select(
         "sale_id",
@@ -204,36 +189,69 @@ def _with_lists(sales: Table) -> Table:
         "unexamined",
         *COVERAGES.values(),
         "status",
-        missing=incomplete.ifelse(
-            _joined(_where(reason.notnull(), named) for named, reason in reasons.items()), ""
-        ),
-        reasons=incomplete.ifelse(_joined(reasons.values()), ""),
+        missing=incomplete.ifelse(_joined(_where(_lacks(sales, named), named) for named in _named()), ""),
+        reasons=incomplete.ifelse(_joined(_reason_for_lack(sales, named) for named in _named()), ""),
         problems=_joined(_where(problems[each], each) for each in Problem),
-        counted=_joined(_where(there[each], each) for each in EvidenceType),
+        counted=_joined(_where(_reached(sales, each), each) for each in EvidenceType),
+        stands_until=sales.stands_until,
     )
 
 
-def _requirements(named: EvidenceType) -> Iterator[Requirement]:
-    """Return the different requirements, of all groups, that name this type when it is missing."""
+def _conflicts(sales: Table) -> dict[Problem, BooleanValue]:
+    others = (each for each in EvidenceType if each is not REPLACES_ALL)
+    return {
+        Problem.GROUP_UNKNOWN: ~sales.utility_group.isin(list(UtilityGroup)),
+        Problem.PAYER_UNKNOWN: sales.is_client_financial_responsible.isnull() & ~_reached(sales, REPLACES_ALL),
+        Problem.KYC_NOT_ALONE: _reached(sales, REPLACES_ALL) & _reached(sales, *others),
+        Problem.KYC_REPEATED: sales.replacing > 1,
+    }
+
+
+def _reached(sales: Table, *types: EvidenceType, state: EvidenceState = EvidenceState.COUNTED) -> BooleanValue:
+    """Tell whether an attempt at one of these types got exactly so far."""
+    return (sales.bits & _bit(state, *types)) != 0
+
+
+def _lacks(sales: Table, named: EvidenceType) -> BooleanValue:
+    """Tell whether a sale without conflict lacks this type."""
+    return _any(lacks for lacks, _ in _requirements(sales, named))
+
+
+def _reason_for_lack(sales: Table, named: EvidenceType) -> StringValue:
+    """Return the reason why a sale without conflict lacks this type, null where it does not."""
+    return ibis.cases(
+        *(
+            (
+                lacks,
+                ibis.cases(
+                    *((_reached(sales, *accepts, state=state), REASON_OF[state]) for state in _ORDER[1:]),
+                    else_=Reason.NEVER_REQUESTED,
+                ),
+            )
+            for lacks, accepts in _requirements(sales, named)
+        )
+    )
+
+
+def _requirements(sales: Table, named: EvidenceType) -> Iterator[tuple[BooleanValue, tuple[EvidenceType, ...]]]:
+    """Return whether a sale without conflict fails each requirement that names this type, with what it accepts."""
     every = dict.fromkeys(requirement for rules in GROUP_RULES.values() for requirement in rules)
-    return (requirement for requirement in every if requirement.named is named)
+    for requirement in every:
+        if requirement.named is not named:
+            continue
+        fails = ~_reached(sales, *requirement.accepts)
+        groups = [group for group, rules in GROUP_RULES.items() if requirement in rules]
+        if len(groups) < len(GROUP_RULES):
+            fails &= sales.utility_group.isin(groups)
+        if requirement.only_with_separate_payer:
+            fails &= ~sales.is_client_financial_responsible
+        yield fails, requirement.accepts
 
 
 def _named() -> list[EvidenceType]:
     """Return the types that some rule can name as missing, in the order of the contract's table."""
-    return [each for each in EvidenceType if any(_requirements(each))]
-
-
-def _there(sales: Table) -> dict[EvidenceType, BooleanValue]:
-    return {each: sales[_best(each)] == _COUNTED for each in EvidenceType}
-
-
-def _best(evidence_type: EvidenceType) -> str:
-    return f"best_{evidence_type}"
-
-
-def _reason(evidence_type: EvidenceType) -> str:
-    return f"reason_{evidence_type}"
+    named = {requirement.named for rules in GROUP_RULES.values() for requirement in rules}
+    return [each for each in EvidenceType if each in named]
 
 
 def _any(conditions: Iterable[BooleanValue]) -> BooleanValue:

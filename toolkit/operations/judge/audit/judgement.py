@@ -22,11 +22,15 @@ from sqlalchemy import Connection
 from toolkit.operations.judge.audit.engines import duckdb_engine
 from toolkit.operations.judge.audit.expression import missing_evidence
 from toolkit.operations.judge.audit.observed import evidences_at, objects_at, sales_at, unbound
+from toolkit.operations.judge.audit.result import ROW_COLUMNS
 from toolkit.storage import tables
 from toolkit.storage.database import raw, writes_nothing
 from toolkit.storage.frames import read_arrow, stream_arrow
 
-_AUDITED: Final = "audited_sales"
+AUDITED: Final = "audited_sales"
+"""The temporary table of the sales that were judged."""
+
+_BROUGHT: Final = {"sale_id", "client_id", "utility_group", "partner", "missing", "problems"}
 
 
 @dataclass(frozen=True)
@@ -38,24 +42,46 @@ class Judged:
     read: Callable[[Table], pd.DataFrame]
 
 
+def judging(moment: datetime) -> Table:
+    """Return the judgement of all sales as of a moment, over the tables of the database."""
+    return missing_evidence(sales_at(moment), evidences_at(moment), objects_at(moment), moment)
+
+
+def clients() -> Table:
+    """Return the clients, as their table has them."""
+    return unbound(tables.clients, "id", "cpf")
+
+
 @contextmanager
 def judged_at(connection: Connection, moment: datetime) -> Iterator[Judged]:
     """Judge the sales as of a moment."""
-    judged = missing_evidence(sales_at(moment), evidences_at(moment), objects_at(moment), moment)
-    clients = unbound(tables.clients, "id", "cpf")
+    judged = judging(moment)
     if not writes_nothing(connection):
-        raw(connection).execute(f"CREATE TEMPORARY TABLE {_AUDITED} ON COMMIT DROP AS {_sql(judged)}")
-        yield Judged(ibis.table(judged.schema(), name=_AUDITED), clients, partial(_read, connection))
+        raw(connection).execute(f"CREATE TEMPORARY TABLE {AUDITED} ON COMMIT DROP AS {_sql(judged)}")
+        yield Judged(ibis.table(judged.schema(), name=AUDITED), clients(), partial(in_postgres, connection))
         return
     with duckdb_engine() as engine:
         sales, people = (
             engine.taken(stream_arrow(connection, _sql(query), query.schema().to_pyarrow()), query.schema())
-            for query in (judged, clients)
+            for query in (judged, clients())
         )
         yield Judged(sales, people, lambda query: engine.read(query).to_pandas())
 
 
-def _read(connection: Connection, query: Table) -> pd.DataFrame:
+def bring(connection: Connection, rows: pd.DataFrame) -> None:
+    """Put sales that were judged elsewhere, in the columns of ``AuditResult.rows``, into the table ``AUDITED``."""
+    names = [name for name, ours in ROW_COLUMNS.items() if ours in _BROUGHT]
+    columns = ", ".join(f"{ROW_COLUMNS[name]} text" for name in names)
+    driver = raw(connection)
+    driver.execute(f"CREATE TEMPORARY TABLE {AUDITED} ({columns}) ON COMMIT DROP")
+    found = rows[names].astype(object)
+    with driver.cursor() as cursor, cursor.copy(f"COPY {AUDITED} FROM STDIN") as copy:
+        for row in found.where(found.notna(), None).itertuples(index=False, name=None):
+            copy.write_row(row)
+
+
+def in_postgres(connection: Connection, query: Table) -> pd.DataFrame:
+    """Return the rows of a query over tables that the connection sees."""
     found: pd.DataFrame = read_arrow(connection, _sql(query), query.schema().to_pyarrow()).to_pandas()
     return found
 

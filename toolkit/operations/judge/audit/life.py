@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Final
 
 import pandas as pd
-from sqlalchemy import Connection
 
 from toolkit.domain.codes import CODES, Subject
 from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.domain.waivers import Waiver
 from toolkit.operations.judge.audit.present import COLUMNS as PRESENT
-from toolkit.operations.judge.findings.changes import TREND, Changes, all_partners, changes_seen, trends
+from toolkit.operations.judge.findings.changes import TREND, Changes, all_partners, changes_between, trends
 from toolkit.operations.judge.findings.history import audits_until, lives_at
 from toolkit.operations.judge.findings.living import COLUMNS, living
 from toolkit.operations.judge.findings.waivers import waivers_at
+from toolkit.storage.database import Database
 
 TREND_DAYS: Final = 30
 """Days of the trend, the last one included."""
@@ -31,10 +33,10 @@ ENDS_SOON: Final = 14
 class Life:
     """The findings of an audit and their history up to its moment."""
 
-    findings: pd.DataFrame
-    """One row a finding, see ``toolkit.operations.judge.findings.living``; resolved ones come last."""
-    changes: Changes | None
-    """The changes since the audit before, ``None`` where there is none."""
+    read: Callable[[], pd.DataFrame]
+    """Reads ``findings``; what was noted up to the moment stays, so that it may be asked for later."""
+    read_changes: Callable[[], Changes | None]
+    """Reads ``changes`` likewise."""
     trends: pd.DataFrame
     """The last days by partner, see ``toolkit.operations.judge.findings.changes.trends``."""
     waivers: tuple[Waiver, ...]
@@ -42,12 +44,22 @@ class Life:
     ending: tuple[Waiver, ...]
     """Those of them that end within ``ENDS_SOON`` days."""
 
+    @cached_property
+    def findings(self) -> pd.DataFrame:
+        """One row a finding, see ``toolkit.operations.judge.findings.living``; resolved ones come last."""
+        return self.read()
+
+    @cached_property
+    def changes(self) -> Changes | None:
+        """The changes since the audit before, ``None`` where there is none."""
+        return self.read_changes()
+
     def only(self, findings: pd.DataFrame, partner: str) -> Life:
         """Return the life of these findings, which are all that this partner has."""
         ids = set(findings["id"])
         return Life(
-            findings=findings,
-            changes=None if self.changes is None else self.changes.only(ids),
+            read=lambda: findings,
+            read_changes=lambda: None if self.changes is None else self.changes.only(ids),
             trends=self.trends[self.trends["partner"] == partner].reset_index(drop=True),
             waivers=tuple(each for each in self.waivers if str(each.id) in set(findings["waiverId"])),
             ending=tuple(each for each in self.ending if str(each.id) in set(findings["waiverId"])),
@@ -67,30 +79,45 @@ class Life:
         }
 
 
-NO_LIFE: Final = Life(pd.DataFrame(columns=list(COLUMNS)), None, pd.DataFrame(columns=list(TREND)), (), ())
+NO_LIFE: Final = Life(
+    lambda: pd.DataFrame(columns=list(COLUMNS)), lambda: None, pd.DataFrame(columns=list(TREND)), (), ()
+)
 
 
 def read_life(
-    connection: Connection,
-    of_sales: pd.DataFrame,
+    database: Database,
+    of_sales: Callable[[], pd.DataFrame],
     of_files: pd.DataFrame | None,
     moment: datetime,
     deadlines: Deadlines,
 ) -> Life:
     """Read the lives of these findings; where nobody looked at files (``None``), those that were noted stand."""
-    lives = lives_at(connection, moment)
-    if of_files is None:
-        about_files = lives["code"].map(lambda code: CODES[code].subject is Subject.FILE).astype(bool)
-        of_files = lives[about_files & lives["closed_at"].isna()].reindex(columns=list(PRESENT))
-    audits = audits_until(connection, moment)
-    waivers = [each for each in waivers_at(connection, moment) if each.holds(deadlines.day_of(moment))]
-    before = [each for each in audits if each < moment]
     today = deadlines.day_of(moment)
-    present = pd.concat([of_sales, of_files], ignore_index=True)
+    with database.snapshot() as connection:
+        audits = audits_until(connection, moment)
+        waivers = [each for each in waivers_at(connection, moment) if each.holds(today)]
+        by_day = trends(connection, today - timedelta(days=TREND_DAYS - 1), moment, deadlines.timezone)
+
+    def read() -> pd.DataFrame:
+        with database.snapshot() as connection:
+            lives = lives_at(connection, moment)
+        present = pd.concat([of_sales(), _noted(lives) if of_files is None else of_files], ignore_index=True)
+        return living(present, lives, audits, waivers, moment, deadlines)
+
+    def read_changes() -> Changes | None:
+        before = [each for each in audits if each < moment]
+        return changes_between(database, before[-1], moment) if before else None
+
     return Life(
-        findings=living(present, lives, audits, waivers, moment, deadlines),
-        changes=changes_seen(connection, before[-1], moment) if before else None,
-        trends=trends(connection, today - timedelta(days=TREND_DAYS - 1), moment, deadlines.timezone),
+        read=read,
+        read_changes=read_changes,
+        trends=by_day,
         waivers=tuple(waivers),
         ending=tuple(each for each in waivers if each.days_left(today) <= ENDS_SOON),
     )
+
+
+def _noted(lives: pd.DataFrame) -> pd.DataFrame:
+    """Return the findings about files that no audit has seen gone."""
+    about_files = lives["code"].map(lambda code: CODES[code].subject is Subject.FILE).astype(bool)
+    return lives[about_files & lives["closed_at"].isna()].reindex(columns=list(PRESENT))

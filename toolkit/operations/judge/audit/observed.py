@@ -15,6 +15,7 @@ from ibis import Table
 from ibis.expr import datatypes as dt
 
 from toolkit.domain.contents import Coverage
+from toolkit.domain.evidence import FileKind
 from toolkit.operations.judge.audit.expression import EVIDENCES, OBJECTS, SALES
 from toolkit.storage import tables
 
@@ -58,31 +59,33 @@ def objects_at(as_of: datetime) -> Table:
     """
     checks = unbound(tables.content_checks, "id", "observation_id", "kind", "problem", "sha256", "checked_at")
     known = checks.filter(checks.checked_at <= ibis.literal(as_of))
+    # The latest look as one number, its id with its kind: that needs no sorting.
+    latest = known.id * len(FileKind) + known.kind.cases(*((kind, n) for n, kind in enumerate(FileKind)))
     contents = known.group_by("observation_id").aggregate(
-        kind=known.kind.argmax(known.id),
+        latest=latest.max(),
         damaged=known.problem.notnull().any(),
         verified=known.sha256.notnull().any(),
     )
     failures = unbound(tables.verification_failures, "observation_id", "failed_at")
     failed = failures.filter(failures.failed_at <= ibis.literal(as_of)).select(failed_id="observation_id")
-    observed = unbound(tables.object_observations, "id", "key", "size", *_HELD)
-    seen = _seen(observed, as_of)
+    seen = _seen(unbound(tables.object_observations, "id", "key", "size", *_HELD), as_of)
     found = seen.left_join(contents, seen.id == contents.observation_id)
     found = found.left_join(failed, found.id == failed.failed_id)
     coverage = ibis.cases(
         (found.verified, Coverage.VERIFIED),
         (found.failed_id.notnull(), Coverage.UNREADABLE),
-        (found.kind.notnull(), Coverage.FIRST_BYTES),
+        (found.latest.notnull(), Coverage.FIRST_BYTES),
         else_=Coverage.NEVER,
     )
-    there = found.mutate(damaged=found.damaged.fill_null(False), coverage=coverage, gone=False)
-    return _as_objects(there).union(_as_objects(_vanished(observed, seen, as_of)))
+    kind = (found.latest % len(FileKind)).cases(*enumerate(FileKind))
+    there = found.mutate(kind=kind, damaged=found.damaged.fill_null(False), coverage=coverage, gone=False)
+    return _as_objects(there).union(_as_objects(_vanished(as_of)))
 
 
-def _vanished(observed: Table, held: Table, as_of: datetime) -> Table:
-    """Return the keys under which an object was seen, and none any more."""
-    closed = observed.filter(observed.gone_at <= ibis.literal(as_of))
-    keys = closed.anti_join(held, "key").select("key").distinct()
+def _vanished(as_of: datetime) -> Table:
+    """Return the keys under which an object was seen that is gone, also where another one lies there now."""
+    observed = unbound(tables.object_observations, "key", "gone_at")
+    keys = observed.filter(observed.gone_at <= ibis.literal(as_of)).select("key").distinct()
     return keys.mutate(
         size=0, kind=ibis.null(str), damaged=False, coverage=ibis.literal(Coverage.NEVER), gone=True
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -66,10 +66,10 @@ class AuditResult:
     """The findings with their lives, what changed, the trend and the waivers."""
     warned: pd.DataFrame
     """One row a compliant sale with a warning; columns as in ``rows``."""
-    faults: pd.DataFrame
-    """The unusable files; columns as in ``toolkit.operations.judge.audit.details.FAULTS``."""
-    withdrawals: pd.DataFrame
-    """The withdrawn records with reason and people; columns as in ``details.WITHDRAWN``."""
+    read_faults: Callable[[], pd.DataFrame]
+    """Reads ``faults``, of all partners; as of the moment, so that it may be asked for later."""
+    read_withdrawals: Callable[[], pd.DataFrame]
+    """Reads ``withdrawals`` likewise."""
     completions: pd.DataFrame
     """One row a partner: ``partner``, ``completed`` sales, and the ``median_days`` until completion."""
     partner: str | None = None
@@ -82,6 +82,16 @@ class AuditResult:
     """The findings about the files themselves, gravest first, where they were asked for."""
     verification: Verified | None = None
     """The verification of contents before this audit, ``None`` where none was made."""
+
+    @cached_property
+    def faults(self) -> pd.DataFrame:
+        """The unusable files; columns as in ``toolkit.operations.judge.audit.details.FAULTS``."""
+        return self._own(self.read_faults())
+
+    @cached_property
+    def withdrawals(self) -> pd.DataFrame:
+        """The withdrawn records with reason and people; columns as in ``details.WITHDRAWN``."""
+        return self._own(self.read_withdrawals())
 
     @cached_property
     def sales(self) -> int:
@@ -209,21 +219,16 @@ class AuditResult:
         if name not in set(self.counts["partner"].dropna()):
             raise InvalidInput(f"No sale names the partner {name!r}; names are written exactly as in the sales.")
 
-        def own(table: pd.DataFrame) -> pd.DataFrame:
-            return table[table["partner"] == name].reset_index(drop=True)
-
-        findings = own(self.life.findings)
+        own = replace(self, partner=name)
+        findings = own._own(self.life.findings)
         sales = set(findings["saleId"])
         ids = set(findings["id"])
         return replace(
-            self,
-            partner=name,
-            counts=own(self.counts),
-            rows=own(self.rows),
-            warned=own(self.warned),
-            faults=own(self.faults),
-            withdrawals=own(self.withdrawals),
-            completions=own(self.completions),
+            own,
+            counts=own._own(self.counts),
+            rows=own._own(self.rows),
+            warned=own._own(self.warned),
+            completions=own._own(self.completions),
             life=self.life.only(findings, name),
             file_findings=tuple(
                 restricted
@@ -232,6 +237,10 @@ class AuditResult:
                 for restricted in [finding.only(sales)]
             ),
         )
+
+    def _own(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The rows of the partner, where everything is restricted to one."""
+        return table if self.partner is None else table[table["partner"] == self.partner].reset_index(drop=True)
 
     def _with_status(self, status: Status) -> int:
         return sum(row.sales for row in self._census() if row.status == status)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache, partial
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -17,17 +18,18 @@ from toolkit.domain.findings import Status
 from toolkit.domain.integrity import IntegrityFinding
 from toolkit.domain.masking import Unmasking
 from toolkit.domain.versions import rules_fingerprint, toolkit_version
-from toolkit.errors import InvalidInput, NothingEvaluated
+from toolkit.errors import InvalidInput, JudgementDiffers, NothingEvaluated
 from toolkit.operations import Clock
 from toolkit.operations.judge.audit.census import by_partner, census, to_act_on
 from toolkit.operations.judge.audit.details import faults_at, withdrawals_at
-from toolkit.operations.judge.audit.judgement import Judged, judged_at
+from toolkit.operations.judge.audit.judgement import AUDITED, Judged, bring, judged_at
+from toolkit.operations.judge.audit.kept import TOUCHED, forget_judgement, judged_now
 from toolkit.operations.judge.audit.life import NO_LIFE, read_life
 from toolkit.operations.judge.audit.present import present_file_findings, present_findings
 from toolkit.operations.judge.audit.result import AuditResult
 from toolkit.operations.judge.audit.rows import told_rows
 from toolkit.operations.judge.audit.source import LastSync, Source
-from toolkit.operations.judge.findings.history import note_findings
+from toolkit.operations.judge.findings.history import note_file_findings, note_findings
 from toolkit.operations.observe.belonging import check_replica
 from toolkit.operations.observe.bucket_sync import picture_since
 from toolkit.operations.prove.custody_log import record_unmasking
@@ -61,10 +63,12 @@ def run_audit(
     verification: Verified | None = None,
     deadlines: Deadlines = DEFAULT_DEADLINES,
     replica: Database | None = None,
+    everything: bool = False,
 ) -> AuditResult:
     """Judge all sales as of a moment, or as of now; an audit of now is noted in ``audit.audit_runs``.
 
-    It sees what was observed by then: observe the sales and sync the bucket before an audit of now.
+    It sees what was observed by then: observe the sales and sync the bucket before an audit of now. An audit of
+    now judges the sales that changed since the one before, and takes over its judgement of all others.
 
     Args:
         database: where the observations are.
@@ -74,74 +78,133 @@ def run_audit(
         unmasking: keep whole CPFs in the rows, which the custody log then tells; otherwise they are masked.
         with_file_findings: also look for what is odd about the files that were in the bucket.
         deadlines: the business days that each finding has, and the zone of its days.
-        replica: a streaming replica of ``database`` to judge on; it must have seen the moment.
+        replica: a streaming replica of ``database`` to judge all sales on; it must have seen the moment.
         verification: what the verification of contents before this audit did, if there was one.
+        everything: let an audit of now judge all sales, too, and compare them with what was kept.
 
     Raises:
         NothingEvaluated: there is no sale now.
         WrongService: the replica is one of another database.
+        JudgementDiffers: sales are judged otherwise than they were kept, although nothing about them changed.
         InvalidInput: ``as_of`` lies in the future or carries no offset.
         DatabaseError: the database could not be asked.
     """
     now = clock()
+    as_of = _checked(as_of, now)
     if replica is not None:
         check_replica(database, replica)
-    moment = final_moment(database if as_of is None else replica or database, clock, _checked(as_of, now))
-    behind = None if replica is None else wait_for(replica, moment)
     if unmasking is not None:
         with database.transaction() as connection:
             record_unmasking(connection, unmasking, "CPFs of an audit", now)
-    asked = replica or database
-    with asked.snapshot() as connection, judged_at(connection, moment) as judged:
-        counts = judged.read(census(judged.sales, moment))
-        told = told_rows(judged.read(to_act_on(judged.sales, judged.clients)), moment, unmasking is not None)
-        completions = judged.read(by_partner(judged.sales))
-        last_sync, seal = _last_sync(connection, moment), _newest_seal(connection, moment)
-        assumed_at = connection.scalar(sa.select(sa.func.max(tables.evidence_observations.c.assumed_at)))
-        picture = picture_since(connection, moment)
-        file_findings = tuple(integrity_findings_at(connection, moment)) if with_file_findings else ()
-        of_files = present_file_findings(file_findings, _sales_of(judged, file_findings))
-        faults, withdrawn = faults_at(connection, moment), withdrawals_at(connection, moment)
-    embedded = {"database": database.embedded, "bucket": embedded_bucket}
-    source = Source(
-        database=database.address,
-        embedded=tuple(name for name, is_embedded in embedded.items() if is_embedded),
-        toolkit=toolkit_version(),
-        rules=rules_fingerprint(),
-        last_sync=last_sync,
-        seal=seal,
-        records_assumed_at=assumed_at,
-        picture_since=picture,
-        replica=None if replica is None or behind is None else f"{replica.address}, {behind:.1f} s behind",
+    asked = _Asked(
+        database, replica, clock, now, embedded_bucket, unmasking is not None, with_file_findings, verification
     )
+    if as_of is None:
+        found = _judged_now(asked, everything)
+    else:
+        found = _judged_elsewhere(asked, final_moment(asked.place, clock, as_of), of_now=False)
+    of_sales = cache(lambda: present_findings(pd.concat([found.result.rows, found.result.warned])))
+    place = database if as_of is None else asked.place
+    of_files = found.of_files if with_file_findings else None
+    return replace(found.result, life=read_life(place, of_sales, of_files, found.result.as_of, deadlines))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    database: Database
+    replica: Database | None
+    clock: Clock
+    now: datetime
+    embedded_bucket: bool
+    cpf_shown: bool
+    with_files: bool
+    verification: Verified | None
+
+    @property
+    def place(self) -> Database:
+        """The database that judges, unless an audit of now takes over what was kept."""
+        return self.replica or self.database
+
+
+@dataclass(frozen=True)
+class _Found:
+    result: AuditResult
+    of_files: pd.DataFrame
+    """The findings about files, in the columns of ``present``."""
+
+
+def _judged_now(asked: _Asked, everything: bool) -> _Found:
+    """Judge now, and note it; another audit of now waits, so that they are noted in the order of their moments."""
+    try:
+        with asked.database.transaction() as connection:
+            take(connection, Lock.FINDING_HISTORY)
+            moment = final_moment(asked.database, asked.clock)
+            if asked.replica is None:
+                judged = judged_now(connection, moment, everything=everything)
+                found = _answered(asked, connection, judged, moment, of_now=True)
+                touched = None if judged.everything else TOUCHED
+            else:
+                found = _judged_elsewhere(asked, moment, of_now=True)
+                bring(connection, pd.concat([found.result.rows, found.result.warned]))
+                touched = None
+            if not found.result.sales:
+                raise NothingEvaluated(_NO_SALES)
+            _note(connection, found.result, asked.with_files)
+            note_findings(connection, AUDITED, moment, touched=touched)
+            if asked.with_files:
+                note_file_findings(connection, found.of_files, moment)
+    except JudgementDiffers:
+        with asked.database.transaction() as connection:
+            forget_judgement(connection)
+        raise
+    return found
+
+
+def _judged_elsewhere(asked: _Asked, moment: datetime, *, of_now: bool) -> _Found:
+    """Judge all sales as of a moment, without keeping anything."""
+    behind = 0.0 if asked.replica is None else wait_for(asked.replica, moment)
+    with asked.place.snapshot() as connection, judged_at(connection, moment) as judged:
+        found = _answered(asked, connection, judged, moment, of_now=of_now)
+    if asked.replica is None:
+        return found
+    source = replace(found.result.source, replica=f"{asked.replica.address}, {behind:.1f} s behind")
+    return replace(found, result=replace(found.result, source=source))
+
+
+def _answered(asked: _Asked, connection: Connection, judged: Judged, moment: datetime, *, of_now: bool) -> _Found:
+    """Everything that is said of the judged sales, but for the life of their findings."""
+    told = told_rows(judged.read(to_act_on(judged.sales, judged.clients)), moment, asked.cpf_shown)
     is_open = told["status"] != Status.COMPLIANT
+    file_findings = tuple(integrity_findings_at(connection, moment)) if asked.with_files else ()
+    embedded = {"database": asked.database.embedded, "bucket": asked.embedded_bucket}
     result = AuditResult(
         as_of=moment,
-        made_at=now,
-        source=source,
-        counts=counts,
+        made_at=asked.now,
+        source=Source(
+            database=asked.database.address,
+            embedded=tuple(name for name, is_embedded in embedded.items() if is_embedded),
+            toolkit=toolkit_version(),
+            rules=rules_fingerprint(),
+            last_sync=_last_sync(connection, moment),
+            seal=_newest_seal(connection, moment),
+            records_assumed_at=connection.scalar(
+                sa.select(sa.func.max(tables.evidence_observations.c.assumed_at))
+            ),
+            picture_since=picture_since(connection, moment),
+        ),
+        counts=judged.read(census(judged.sales, moment)),
         rows=told[is_open].reset_index(drop=True),
         warned=told[~is_open].reset_index(drop=True),
-        cpf_shown=unmasking is not None,
+        cpf_shown=asked.cpf_shown,
         file_findings=file_findings,
-        of_now=as_of is None,
-        verification=verification,
-        faults=faults,
-        withdrawals=withdrawn,
-        completions=completions,
+        of_now=of_now,
+        verification=asked.verification,
+        read_faults=cache(partial(faults_at, asked.place, moment)),
+        read_withdrawals=cache(partial(withdrawals_at, asked.place, moment)),
+        completions=judged.read(by_partner(judged.sales)),
         life=NO_LIFE,
     )
-    of_sales = present_findings(told)
-    if as_of is None:
-        if not result.sales:
-            raise NothingEvaluated(_NO_SALES)
-        with database.transaction() as connection:
-            take(connection, Lock.FINDING_HISTORY)
-            _note(connection, result, with_file_findings)
-            note_findings(connection, pd.concat([of_sales, of_files]), moment, with_files=with_file_findings)
-    with (database if as_of is None else asked).snapshot() as connection:
-        life = read_life(connection, of_sales, of_files if with_file_findings else None, moment, deadlines)
-    return replace(result, life=life)
+    return _Found(result, present_file_findings(file_findings, _sales_of(judged, file_findings)))
 
 
 def _checked(as_of: datetime | None, now: datetime) -> datetime | None:
@@ -157,12 +220,12 @@ def _checked(as_of: datetime | None, now: datetime) -> datetime | None:
 def _last_sync(connection: Connection, moment: datetime) -> LastSync | None:
     syncs = tables.bucket_syncs
     row = connection.execute(
-        sa.select(syncs.c.finished_at, syncs.c.bucket, syncs.c.source)
+        sa.select(syncs.c.finished_at, syncs.c.bucket)
         .where(syncs.c.finished_at <= moment)
         .order_by(syncs.c.finished_at.desc(), syncs.c.id.desc())
         .limit(1)
     ).one_or_none()
-    return None if row is None else LastSync(row.finished_at, row.bucket, row.source)
+    return None if row is None else LastSync(row.finished_at, row.bucket)
 
 
 def _newest_seal(connection: Connection, moment: datetime) -> str | None:
@@ -173,7 +236,7 @@ def _newest_seal(connection: Connection, moment: datetime) -> str | None:
 
 
 def _sales_of(judged: Judged, findings: Iterable[IntegrityFinding]) -> pd.DataFrame:
-    """Return the partner and the utility group of the sales that these findings concern."""
+    """Partner and utility group of the sales that these findings concern."""
     wanted = sorted({sale_id for finding in findings for sale_id in finding.sale_ids})
     if not wanted:
         return pd.DataFrame(columns=["sale_id", "partner", "utility_group"], dtype=object)

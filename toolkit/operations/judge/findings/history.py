@@ -11,10 +11,11 @@ import sqlalchemy as sa
 from psycopg import sql
 from sqlalchemy import Connection
 
-from toolkit.domain.codes import CODES, Subject
+from toolkit.domain.codes import CODES, SaleWarning, Subject, missing_code
+from toolkit.domain.finding_life import finding_id
 from toolkit.storage.database import raw
 from toolkit.storage.frames import read_arrow
-from toolkit.storage.tables import audit_runs, finding_observations
+from toolkit.storage.tables import audit_runs
 
 PRESENT: Final = ("id", "code", "sale_id", "partner", "utility_group")
 """The columns of a table of findings that an audit saw."""
@@ -34,31 +35,35 @@ _LIVES: Final = pa.schema(
 )
 
 
-def note_findings(connection: Connection, present: pd.DataFrame, moment: datetime, *, with_files: bool) -> None:
+def note_findings(connection: Connection, judged: str, moment: datetime, *, touched: str | None = None) -> None:
     """Close the stretches of findings that an audit of ``moment`` did not see, and open those that are new.
 
-    Findings about files are closed only ``with_files``: otherwise nobody looked. Whoever calls it holds the lock
-    of the history. Where an audit of a later moment was noted before, nothing is written.
+    ``judged`` is the table of the sales that it judged, in the columns of ``missing_evidence``: all sales, or
+    those of the table ``touched``, outside of which no finding came or went. Whoever calls it holds the lock of
+    the history.
     """
-    latest = sa.func.greatest(
-        sa.func.max(finding_observations.c.seen_at), sa.func.max(finding_observations.c.gone_at)
-    )
-    noted: datetime | None = connection.scalar(sa.select(latest))
-    if noted is not None and noted > moment:
-        return
-    looked_at = [code.code for code in CODES.values() if code.subject is Subject.SALE or with_files]
     driver = raw(connection)
-    driver.execute(
-        "CREATE TEMPORARY TABLE present_findings (finding_id uuid, code text, sale_id text, partner text, "
-        "utility_group text) ON COMMIT DROP"
-    )
-    with driver.cursor() as cursor, cursor.copy("COPY present_findings FROM STDIN") as copy:
-        rows = present[list(PRESENT)].astype(object)
-        for row in rows.where(rows.notna(), None).itertuples(index=False, name=None):
-            copy.write_row(row)
+    driver.execute(_PRESENT.format(judged=judged).encode())
     driver.execute("ANALYZE present_findings")
-    connection.execute(sa.text(_CLOSE), {"moment": moment, "codes": looked_at})
-    connection.execute(sa.text(_OPEN), {"moment": moment})
+    only = "" if touched is None else f"AND sale_id IN (SELECT sale_id FROM {touched})"  # noqa: S608
+    of_sales = [code.code for code in CODES.values() if code.subject is Subject.SALE]
+    connection.execute(sa.text(_CLOSE.format(only=only)), {"moment": moment, "codes": of_sales})
+    while fresh := connection.execute(sa.text(_NEW), {"rows": _AT_ONCE}).all():
+        with driver.cursor() as cursor, cursor.copy(_OPEN) as copy:
+            for code, sale_id, *about in fresh:
+                copy.write_row((finding_id(code, sale_id), code, sale_id, *about, moment))
+
+
+def note_file_findings(connection: Connection, present: pd.DataFrame, moment: datetime) -> None:
+    """The same for findings about files, given in the columns of ``PRESENT``: all that there are."""
+    looked_at = [code.code for code in CODES.values() if code.subject is Subject.FILE]
+    bound = {"moment": moment, "codes": looked_at, "ids": present["id"].tolist()}
+    connection.execute(sa.text(_CLOSE_OTHERS), bound)
+    known = {str(each) for each in connection.scalars(sa.text(_KNOWN), {"codes": looked_at})}
+    rows = present.loc[~present["id"].isin(known), list(PRESENT)].astype(object)
+    with raw(connection).cursor() as cursor, cursor.copy(_OPEN) as copy:
+        for row in rows.where(rows.notna(), None).itertuples(index=False, name=None):
+            copy.write_row((*row, moment))
 
 
 def lives_at(connection: Connection, moment: datetime, *, sale_id: str | None = None) -> pd.DataFrame:
@@ -88,21 +93,48 @@ _LIVES_AT: Final = """
     ORDER BY finding_id, seen_at DESC
 """
 
+_MISSING: Final = missing_code("")
+
+_PRESENT: Final = f"""
+    CREATE TEMPORARY TABLE present_findings ON COMMIT DROP AS
+    SELECT unnest(string_to_array(concat_ws(
+               '|',
+               nullif(problems, ''),
+               '{_MISSING}' || replace(nullif(missing, ''), '|', '|{_MISSING}'),
+               CASE WHEN client_id IS NULL THEN '{SaleWarning.WITHOUT_CLIENT}' END
+           ), '|')) AS code,
+           sale_id, partner, utility_group
+    FROM {{judged}}
+    WHERE problems <> '' OR missing <> '' OR client_id IS NULL
+"""  # noqa: S608
+
 _CLOSE: Final = """
     UPDATE audit.finding_observations AS known
     SET gone_at = :moment
-    WHERE gone_at IS NULL
-      AND code = ANY(:codes)
-      AND NOT EXISTS (SELECT FROM present_findings WHERE finding_id = known.finding_id)
+    WHERE gone_at IS NULL AND code = ANY(:codes) {only}
+      AND NOT EXISTS (SELECT FROM present_findings WHERE sale_id = known.sale_id AND code = known.code)
+"""
+
+_NEW: Final = """
+    SELECT code, sale_id, partner, utility_group
+    FROM present_findings AS present
+    WHERE NOT EXISTS (
+        SELECT FROM audit.finding_observations
+        WHERE sale_id = present.sale_id AND code = present.code AND gone_at IS NULL
+    )
+    LIMIT :rows
 """
 
 _OPEN: Final = """
-    INSERT INTO audit.finding_observations (finding_id, code, sale_id, partner, utility_group, seen_at)
-    SELECT finding_id, code, sale_id, partner, utility_group, :moment
-    FROM present_findings AS present
-    WHERE NOT EXISTS (
-        SELECT FROM audit.finding_observations WHERE finding_id = present.finding_id AND gone_at IS NULL
-    )
-    ORDER BY finding_id
+    COPY audit.finding_observations (finding_id, code, sale_id, partner, utility_group, seen_at) FROM STDIN
 """
-"""Sorted, so that the rows are found before the first is inserted: else each looks through those before it."""
+
+_AT_ONCE: Final = 50_000
+
+_CLOSE_OTHERS: Final = """
+    UPDATE audit.finding_observations
+    SET gone_at = :moment
+    WHERE gone_at IS NULL AND code = ANY(:codes) AND finding_id <> ALL(CAST(:ids AS uuid[]))
+"""
+
+_KNOWN: Final = "SELECT finding_id FROM audit.finding_observations WHERE gone_at IS NULL AND code = ANY(:codes)"

@@ -1,0 +1,180 @@
+"""Judge now what changed since the last audit of now, and take over its judgement of all other sales.
+
+A judgement changes when something about the sale is observed (the sale, a record, an object, a look at its
+contents, a withdrawal), or at the moment until which it stands, when upload credentials run out. Observations are
+stamped in the order of their commits (``toolkit.storage.observation_clock``), so those since a moment are found by
+their stamps.
+
+All sales are judged where nothing was kept, or where another statement judges: the rules or the toolkit changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from hashlib import sha256
+from typing import Final
+
+import ibis
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolkit.errors import JudgementDiffers
+from toolkit.operations.judge.audit.judgement import AUDITED, Judged, clients, in_postgres, judging
+from toolkit.storage.database import raw
+from toolkit.storage.tables import judged_sales, judgement
+
+TOUCHED: Final = "touched_sales"
+"""The temporary table with the ``sale_id`` of each sale that may be judged otherwise than before."""
+
+
+@dataclass(frozen=True)
+class JudgedNow(Judged):
+    """All sales, judged now; those that were judged, and not taken over, are in the table ``AUDITED``."""
+
+    everything: bool
+    """Whether all sales were judged; otherwise those of ``TOUCHED`` were."""
+
+
+def judged_now(connection: Connection, moment: datetime, *, everything: bool = False) -> JudgedNow:
+    """Judge the sales as of ``moment``, which is now, and keep that for the next time.
+
+    ``everything`` judges all sales, also those about which nothing changed. Whoever calls it holds the lock of the
+    history of findings, so that no other audit of now keeps anything meanwhile.
+
+    Raises:
+        JudgementDiffers: a sale is judged otherwise than it was kept, although nothing about it changed.
+    """
+    moment = moment.astimezone(UTC)
+    expression = judging(moment)
+    statement = str(ibis.to_sql(expression, dialect="postgres"))
+    fingerprint = sha256(statement.replace(moment.isoformat(), "").encode()).hexdigest()
+    kept = connection.execute(
+        sa.select(judgement.c.judged_at).where(judgement.c.fingerprint == fingerprint)
+    ).one_or_none()
+    everything = everything or kept is None
+    run = partial(_run, connection, {"moment": moment, "since": moment if kept is None else kept.judged_at})
+    if kept is not None:
+        _put(run, TOUCHED, _TOUCHED)
+    if not everything:
+        for name, query in _INPUTS.items():
+            _put(run, name, query)
+            statement = statement.replace(f'"audit"."{name}"', f'pg_temp."{name}"')
+    raw(connection).execute(f"CREATE TEMPORARY TABLE {AUDITED} ON COMMIT DROP AS {statement}")
+    if everything and kept is not None:
+        differing = connection.scalar(sa.text(_DIFFERING))
+        if differing:
+            raise JudgementDiffers(differing)
+    run(_FORGET_OTHERS if everything else _FORGET_TOUCHED)
+    run(_KEEP)
+    forget_judgement(connection)
+    connection.execute(sa.insert(judgement).values(only=True, judged_at=moment, fingerprint=fingerprint))
+    sales = ibis.table(expression.schema(), name=judged_sales.name, database=judged_sales.schema)
+    return JudgedNow(sales, clients(), partial(in_postgres, connection), everything)
+
+
+def forget_judgement(connection: Connection) -> None:
+    """Have the next audit of now judge all sales."""
+    connection.execute(sa.delete(judgement))
+
+
+def _put(run: Callable[[str], None], name: str, query: str) -> None:
+    """Put the rows of a query into a temporary table."""
+    run(f"CREATE TEMPORARY TABLE {name} ON COMMIT DROP AS {query}")
+    run(f"ANALYZE pg_temp.{name}")
+
+
+def _run(connection: Connection, moments: dict[str, datetime], query: str) -> None:
+    for name, moment in moments.items():  # a statement that creates a table takes no parameters
+        query = query.replace(f":{name}", f"timestamptz '{moment.isoformat()}'")
+    raw(connection).execute(query.encode())
+
+
+def _row(table: str) -> str:
+    return f"ROW({', '.join(f'{table}.{column.name}' for column in judged_sales.columns)})"
+
+
+_COLUMNS: Final = ", ".join(column.name for column in judged_sales.columns)
+
+_SEEN: Final = ("sale_observations", "evidence_observations", "object_observations")
+
+_SINCE: Final = {
+    table: " UNION ALL ".join(
+        f"SELECT * FROM audit.{table} WHERE {stamp} > :since"  # noqa: S608
+        for stamp in ("seen_at", "gone_at")
+    )
+    for table in _SEEN
+}
+
+_TOUCHED: Final = f"""
+    WITH looked_at AS (
+        SELECT observation_id FROM audit.content_checks WHERE checked_at > :since
+        UNION ALL
+        SELECT observation_id FROM audit.verification_failures WHERE failed_at > :since
+    ),
+    keys AS (
+        SELECT key FROM ({_SINCE["object_observations"]}) AS objects
+        UNION
+        SELECT key FROM audit.object_observations WHERE id IN (SELECT observation_id FROM looked_at)
+    )
+    SELECT sale_id FROM ({_SINCE["sale_observations"]}) AS sales
+    UNION
+    SELECT sale_id FROM ({_SINCE["evidence_observations"]}) AS records
+    UNION
+    SELECT sale_id FROM audit.evidence_observations
+    WHERE evidence_id IN (SELECT evidence_id FROM audit.withdrawals WHERE withdrawn_at > :since)
+    UNION
+    SELECT sale_id FROM audit.evidence_observations AS record JOIN keys ON record.object_key = keys.key
+    WHERE gone_at IS NULL
+    UNION
+    SELECT sale_id FROM audit.judged_sales WHERE stands_until <= :moment
+"""  # noqa: S608
+"""A record that ended, and may have had one of these keys, is among the records since then itself."""
+
+_INPUTS: Final = {
+    "sale_observations": f"""
+        SELECT seen.* FROM audit.sale_observations AS seen JOIN {TOUCHED} USING (sale_id) WHERE gone_at IS NULL
+        UNION ALL
+        SELECT seen.* FROM audit.sale_observations AS seen JOIN {TOUCHED} USING (sale_id) WHERE gone_at > :moment
+    """,  # noqa: S608
+    "evidence_observations": f"""
+        SELECT seen.* FROM audit.evidence_observations AS seen JOIN {TOUCHED} USING (sale_id)
+        WHERE gone_at IS NULL OR gone_at > :moment
+    """,  # noqa: S608
+    "object_observations": """
+        SELECT seen.* FROM (SELECT DISTINCT object_key FROM pg_temp.evidence_observations) AS named
+        JOIN audit.object_observations AS seen ON seen.key COLLATE "C" = object_key
+    """,
+    "content_checks": """
+        SELECT * FROM audit.content_checks WHERE observation_id IN (SELECT id FROM pg_temp.object_observations)
+    """,
+    "verification_failures": """
+        SELECT * FROM audit.verification_failures
+        WHERE observation_id IN (SELECT id FROM pg_temp.object_observations)
+    """,
+}
+"""The rows that the judgement of the touched sales reads, each in a temporary table of the name of their own."""
+
+_DIFFERING: Final = f"""
+    SELECT count(*)
+    FROM audit.judged_sales AS kept FULL JOIN {AUDITED} AS fresh USING (sale_id)
+    WHERE sale_id NOT IN (SELECT sale_id FROM {TOUCHED}) AND {_row("kept")} IS DISTINCT FROM {_row("fresh")}
+"""  # noqa: S608
+
+_FORGET_OTHERS: Final = f"""
+    DELETE FROM audit.judged_sales AS kept
+    WHERE NOT EXISTS (
+        SELECT FROM {AUDITED} AS fresh
+        WHERE fresh.sale_id = kept.sale_id AND {_row("fresh")} IS NOT DISTINCT FROM {_row("kept")}
+    )
+"""  # noqa: S608
+
+_FORGET_TOUCHED: Final = f"DELETE FROM audit.judged_sales WHERE sale_id IN (SELECT sale_id FROM {TOUCHED})"  # noqa: S608
+
+_KEEP: Final = f"""
+    INSERT INTO audit.judged_sales ({_COLUMNS})
+    SELECT {_COLUMNS} FROM {AUDITED} AS fresh
+    WHERE NOT EXISTS (SELECT FROM audit.judged_sales WHERE sale_id = fresh.sale_id)
+"""  # noqa: S608
