@@ -20,7 +20,7 @@ from toolkit.entrypoints.cli import main
 from toolkit.operations.judge.withdrawal import withdraw
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.prove.custody_log import export_log, newest_seal, seal_events, sealing, verify_log
-from toolkit.operations.request import UploadLimits, request_manifest, request_upload
+from toolkit.operations.request import Order, UploadLimits, request_manifest, request_upload
 from toolkit.operations.verify.contents import verify_contents
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
@@ -107,15 +107,7 @@ def test_each_record_of_a_manifest_is_told(database: Database, bucket: Bucket, c
     names = "".join(f"sale-1,{number}.pdf,application/pdf,application/pdf,KYC\n" for number in range(20))
     manifest.write_text("saleId,fileName,fileFormat,type,evidenceType\n" + names)
     for _ in range(2):
-        request_manifest(
-            database,
-            bucket,
-            manifest,
-            tmp_path / "c.jsonl",
-            requested_by="x",
-            limits=LIMITS,
-            clock=clock,
-        )
+        request_manifest(database, bucket, manifest, tmp_path / "c.jsonl", Order("x", LIMITS, clock))
     assert (
         rows(
             database,

@@ -25,6 +25,7 @@ from toolkit.operations.atomic_file import atomic_file
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.request import (
     ManifestResult,
+    Order,
     UploadLimits,
     existing_records,
     request_manifest,
@@ -57,9 +58,7 @@ def ask(database: Database, bucket: Bucket, clock: Any, tmp_path: Path, out: Pat
     def ask(*lines: str, headings: str = HEADINGS, bucket: Bucket = bucket, out: Path = out) -> ManifestResult:
         manifest = tmp_path / f"for-{out.stem}.csv"
         manifest.write_text("\n".join([headings, *lines]) + "\n", encoding="utf-8")
-        return request_manifest(
-            database, bucket, manifest, out, requested_by="night job", limits=LIMITS, clock=clock
-        )
+        return request_manifest(database, bucket, manifest, out, Order("night job", LIMITS, clock))
 
     return ask
 
@@ -463,6 +462,6 @@ def test_a_kyc_that_lies_in_the_bucket_unseen_is_pending_and_an_unusable_one_is_
     s3.put_object(Bucket=bucket.name, Key=keys["unseen"], Body=PDF)
     report = tmp_path / "missing-evidence.csv"
     report.write_text(REPORT + "unusable,A,incomplete,POV,\n" + "unseen,A,incomplete,POV,\n")
-    result, left_out = request_missing(database, bucket, report, out, requested_by="x", limits=LIMITS, clock=clock)
+    result, left_out = request_missing(database, bucket, report, out, Order("x", LIMITS, clock))
     assert result.issued == 1
     assert [(sale.sale_id, sale.reason) for sale in left_out] == [("unseen", "KYC_PENDING")]

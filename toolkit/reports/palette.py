@@ -20,10 +20,4 @@ COLOURS: Final[Mapping[str, str]] = {
 }
 """The colour of each code."""
 
-INK: Final = "#1d2126"
-SOFT: Final = "#5d646c"
-LINE: Final = "#e2ddd2"
-NOTICE: Final = "#fdf6dc"
-
 STATUS_INK: Final[Mapping[str, str]] = {Status.INCOMPLETE: "#7a4a00", Status.CONFLICT: "#8c1f37"}
-STATUS_WASH: Final[Mapping[str, str]] = {Status.INCOMPLETE: "#fbeed6", Status.CONFLICT: "#f8e1e4"}

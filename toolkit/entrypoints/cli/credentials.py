@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypedDict
 
 import click
 
@@ -12,13 +11,12 @@ from toolkit.domain.fields import required_text
 from toolkit.entrypoints.account import signed_in_account
 from toolkit.entrypoints.cli.context import DONE, FAILED, Context, Place, note, pass_context, print_json, show
 from toolkit.entrypoints.spoken import _, counted
-from toolkit.operations import Clock
-from toolkit.operations.progress import Progress
 from toolkit.operations.request import (
     LEFT_OUT_TEXTS,
     AlreadyUploaded,
     LeftOut,
     ManifestResult,
+    Order,
     RejectedRow,
     UploadLimits,
     request_manifest,
@@ -90,7 +88,7 @@ def request(
     source = manifest or report
     if source is None or (manifest is not None and report is not None):
         raise click.UsageError("Name either MANIFEST or --from-report.")
-    options = _Options(
+    order = Order(
         requested_by=_name(requested_by),
         account=signed_in_account(),
         limits=UploadLimits(ctx.settings.upload_ttl, ctx.settings.upload_max_bytes),
@@ -99,24 +97,14 @@ def request(
     )
     left_out: Sequence[LeftOut] = ()
     if manifest is not None:
-        result = request_manifest(ctx.application.database, ctx.application.bucket, source, out, **options)
+        result = request_manifest(ctx.application.database, ctx.application.bucket, source, out, order)
     else:
-        result, left_out = request_missing(
-            ctx.application.database, ctx.application.bucket, source, out, **options
-        )
+        result, left_out = request_missing(ctx.application.database, ctx.application.bucket, source, out, order)
     if as_json:
         print_json(_as_json(result, left_out, out))
     else:
         _show(result, left_out, source, out)
     return FAILED if result.rejected else DONE
-
-
-class _Options(TypedDict):
-    requested_by: str
-    account: str
-    limits: UploadLimits
-    clock: Clock
-    progress: Progress
 
 
 def _name(requested_by: str) -> str:

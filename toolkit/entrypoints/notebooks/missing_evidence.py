@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import pandas as pd
 
 from toolkit.domain.codes import CODES
-from toolkit.domain.findings import Reason, Status
+from toolkit.domain.findings import Reason
 from toolkit.domain.report_cells import items
 from toolkit.entrypoints.auditing import audit, witnessed
 from toolkit.entrypoints.notebooks.display import (
@@ -37,18 +37,10 @@ from toolkit.language import Language, default_language
 from toolkit.language import language as language_of
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports import DEFAULT_FORMATS, chosen, write_report
+from toolkit.reports.palette import COLOURS
 from toolkit.reports.wording import headline, notices
 
-_STATUS_COLOURS: Final = {Status.COMPLIANT: GOOD, Status.INCOMPLETE: DOUBTFUL, Status.CONFLICT: BAD}
-_REASON_COLOURS: Final = {
-    Reason.UNUSABLE: "#7d4a97",
-    Reason.VANISHED: "#b85a7f",
-    Reason.NOT_UPLOADED: "#9cc3dd",
-    Reason.EXPIRY_UNKNOWN: "#75a9cb",
-    Reason.EXPIRED: "#4f8fb9",
-    Reason.NEVER_REQUESTED: "#1c4e74",
-}
-"""As in the report's pages."""
+_STATUS_COLOURS: Final = {"compliant": GOOD, "incomplete": DOUBTFUL, "conflict": BAD}
 
 
 @told_plainly
@@ -100,10 +92,12 @@ def _parts(result: AuditResult, written: Sequence[Path], timezone: ZoneInfo, spo
     as_of = f"{spoken.text('As of')} {spoken.moment(result.as_of, timezone)}."
     parts: list[Part] = [Facts(headline(result, spoken), facts, as_of), Files("The report", written)]
     parts += [Remark("Note", text) for text in notices(result, spoken, timezone)]
-    parts.append(Bars("Sales by utility group", _counts(result.by_group, "utilityGroup"), _texts(_STATUS_COLOURS)))
+    parts.append(Bars("Sales by utility group", _counts(result.by_group, "utilityGroup"), _STATUS_COLOURS))
     missing = {name: row for name, row in _counts(result.missing, "evidenceType").items() if any(row.values())}
     if missing:
-        parts.append(Bars("What is missing, and why", missing, _texts(_REASON_COLOURS)))
+        parts.append(
+            Bars("What is missing, and why", missing, {str(reason): COLOURS[reason] for reason in Reason})
+        )
         parts.append(
             Grid("The reasons", ["reason", "meaning"], [(each, _(CODES[each].meaning)) for each in Reason])
         )
@@ -154,7 +148,3 @@ def _counts(table: pd.DataFrame, name: str) -> dict[str, dict[str, int]]:
 
 def _tuples(table: pd.DataFrame) -> Iterator[Any]:
     return table.itertuples(index=False)
-
-
-def _texts(colours: dict[Any, str]) -> dict[str, str]:
-    return {str(name): colour for name, colour in colours.items()}

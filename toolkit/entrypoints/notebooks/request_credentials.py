@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from toolkit.entrypoints.account import signed_in_account
 from toolkit.entrypoints.application_context import ApplicationContext
@@ -17,6 +16,7 @@ from toolkit.operations.request import (
     LEFT_OUT_TEXTS,
     LeftOut,
     ManifestResult,
+    Order,
     UploadLimits,
     request_manifest,
     request_missing,
@@ -48,17 +48,18 @@ def request_credentials(
     progress = NotebookProgress()
     with application() as opened:
         out = given_path(credentials_file) if credentials_file else _private_file(opened, source)
-        requested, left_out = (_request_manifest if manifest else request_missing)(
-            opened.database,
-            opened.bucket,
-            source,
-            out,
-            requested_by=requested_by or signed_in_account(),
-            account=signed_in_account(),
-            limits=UploadLimits(opened.settings.upload_ttl, opened.settings.upload_max_bytes),
-            clock=opened.clock,
-            progress=progress,
+        order = Order(
+            requested_by or signed_in_account(),
+            UploadLimits(opened.settings.upload_ttl, opened.settings.upload_max_bytes),
+            opened.clock,
+            signed_in_account(),
+            progress,
         )
+        left_out: Sequence[LeftOut] = ()
+        if manifest:
+            requested = request_manifest(opened.database, opened.bucket, source, out, order)
+        else:
+            requested, left_out = request_missing(opened.database, opened.bucket, source, out, order)
     folder = given_path(files) if files else source.parent / "files" if manifest else None
     uploaded = None
     if upload and folder is not None and not requested.rejected:
@@ -76,10 +77,6 @@ def request_credentials(
         "needsAttention": bool(requested.rejected or left_out or (uploaded and uploaded.failures)),
     }
     return Shown(requested, _parts(requested, left_out, out, uploaded), counts)
-
-
-def _request_manifest(*args: Any, **kwargs: Any) -> tuple[ManifestResult, tuple[LeftOut, ...]]:
-    return request_manifest(*args, **kwargs), ()
 
 
 def _private_file(opened: ApplicationContext, source: Path) -> Path:

@@ -9,7 +9,7 @@
     from_report         credentials for the evidence that a report lists as missing
 """
 
-from toolkit.operations.request.bulk import AlreadyUploaded, ManifestResult, request_manifest
+from toolkit.operations.request.bulk import AlreadyUploaded, ManifestResult, Order, request_manifest
 from toolkit.operations.request.from_report import LEFT_OUT_TEXTS, LeftOut, LeftOutReason, request_missing
 from toolkit.operations.request.manifest import RejectedRow
 from toolkit.operations.request.single import IssuedCredentials, UploadLimits, request_upload
@@ -21,6 +21,7 @@ __all__ = [
     "LeftOut",
     "LeftOutReason",
     "ManifestResult",
+    "Order",
     "RejectedRow",
     "UploadLimits",
     "request_manifest",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, TextIO
@@ -66,21 +66,29 @@ class ManifestResult:
     rejected: tuple[RejectedRow, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The requester, the limits and the clock of a request for many credentials.
+
+    ``account`` is who is signed in, where ``requested_by`` may be another name.
+    """
+
+    requested_by: str
+    limits: UploadLimits
+    clock: Clock
+    account: str | None = None
+    progress: Progress = field(default_factory=Quiet)
+
+
 def request_manifest(
     database: Database,
     bucket: Bucket,
     path: Path,
     out: Path,
-    *,
-    requested_by: str,
-    account: str | None = None,
-    limits: UploadLimits,
-    clock: Clock,
-    progress: Progress | None = None,
+    order: Order,
 ) -> ManifestResult:
     """Issue credentials for every row of the manifest ``path`` into ``out``, or for none.
 
-    ``account`` is who is signed in, where ``requested_by`` may be another name.
     ``out`` gets one JSON object a line, in the manifest's order; its mode is 0600 and it is replaced as a whole,
     after the records were committed. A call that was killed in between is repeated: what it stored is reissued.
 
@@ -91,17 +99,7 @@ def request_manifest(
         BucketError: forms cannot be signed. In all these cases nothing was stored or written.
     """
     keep_apart(path, out)
-    return issue(
-        database,
-        bucket,
-        read_manifest(path),
-        out,
-        requested_by=requested_by,
-        account=account,
-        limits=limits,
-        clock=clock,
-        progress=progress,
-    )
+    return issue(database, bucket, read_manifest(path), out, order)
 
 
 def keep_apart(source: Path, out: Path) -> None:
@@ -119,12 +117,7 @@ def issue(
     bucket: Bucket,
     manifest: Manifest,
     out: Path,
-    *,
-    requested_by: str,
-    account: str | None = None,
-    limits: UploadLimits,
-    clock: Clock,
-    progress: Progress | None = None,
+    order: Order,
 ) -> ManifestResult:
     """Issue credentials for rows that were read before; see ``request_manifest``."""
     require_writable(database, "evidences.insert")
@@ -137,10 +130,9 @@ def issue(
         unknown = [RejectedRow(wanted[position].line, _NO_SALE) for position in without_sale(connection)]
         if rejected := sorted([*manifest.rejected, *unknown], key=lambda row: row.line):
             return ManifestResult(rows, rejected=tuple(rejected))
-        now = clock()
+        now = order.clock()
         known = known_records(connection, bucket, now)
-        batch = _Batch(database, bucket, limits, requested_by, account or requested_by, now)
-        issued = batch.write(connection, wanted, known, draft.file, progress or Quiet())
+        issued = _Batch(database, bucket, order, now).write(connection, wanted, known, draft.file)
         draft.finish()
         # The journal of an earlier file's uploads says nothing about this file.
         journal_of(out).unlink(missing_ok=True)
@@ -162,9 +154,7 @@ class _Batch:
 
     database: Database
     bucket: Bucket
-    limits: UploadLimits
-    requested_by: str
-    account: str
+    order: Order
     requested_at: datetime
 
     def write(
@@ -173,9 +163,9 @@ class _Batch:
         wanted: Sequence[Wanted],
         known: Mapping[int, KnownRecord],
         file: TextIO,
-        progress: Progress,
     ) -> int:
         """Write a line for each row that is not uploaded, store the records that are new, and count those."""
+        progress = self.order.progress
         issued: list[UUID] = []
         reissued: list[UUID] = []
         ids = next_ids(self.database, "evidences", len(wanted) - len(known))
@@ -199,17 +189,19 @@ class _Batch:
         progress.advance(len(wanted) % _STEP)
         if issued:
             record_issued(connection, issued)
-            connection.execute(_ASKED_BY_OPERATOR, {"ids": issued, "account": self.account})
+            connection.execute(
+                _ASKED_BY_OPERATOR, {"ids": issued, "account": self.order.account or self.order.requested_by}
+            )
         record_reissued(connection, reissued, self.requested_at)
         progress.end()
         return len(issued)
 
     def _new_form(self, row: ManifestRow, evidence_id: UUID) -> UploadForm:
         key = object_key(evidence_id, row.file_name, self.requested_at)
-        return self._form(key, self.requested_at + timedelta(seconds=self.limits.ttl_seconds))
+        return self._form(key, self.requested_at + timedelta(seconds=self.order.limits.ttl_seconds))
 
     def _form(self, key: str, expires_at: datetime) -> UploadForm:
-        return self.bucket.presign_post(key, max_bytes=self.limits.max_bytes, expires_at=expires_at)
+        return self.bucket.presign_post(key, max_bytes=self.order.limits.max_bytes, expires_at=expires_at)
 
     def _record(self, row: ManifestRow, evidence_id: UUID, form: UploadForm) -> tuple[object, ...]:
         return (
@@ -220,7 +212,7 @@ class _Batch:
             row.type,
             row.evidence_type.value,
             form.fields["key"],
-            self.requested_by,
+            self.order.requested_by,
             self.requested_at,
             form.expires_at,
         )

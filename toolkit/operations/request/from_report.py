@@ -14,12 +14,9 @@ from toolkit.domain.evidence import KIND_OF, EvidenceType, FileKind
 from toolkit.domain.findings import Problem, Status
 from toolkit.domain.report_cells import REPORT, items
 from toolkit.errors import UnreadableFile
-from toolkit.operations import Clock
-from toolkit.operations.progress import Progress
-from toolkit.operations.request.bulk import ManifestResult, issue, keep_apart
+from toolkit.operations.request.bulk import ManifestResult, Order, issue, keep_apart
 from toolkit.operations.request.existing_records import sales_with_kyc
 from toolkit.operations.request.manifest import judged
-from toolkit.operations.request.single import UploadLimits
 from toolkit.operations.spreadsheets import read_table
 from toolkit.operations.spreadsheets.formulas import as_written
 from toolkit.storage.bucket import Bucket
@@ -82,12 +79,7 @@ def request_missing(
     bucket: Bucket,
     report: Path,
     out: Path,
-    *,
-    requested_by: str,
-    account: str | None = None,
-    limits: UploadLimits,
-    clock: Clock,
-    progress: Progress | None = None,
+    order: Order,
 ) -> tuple[ManifestResult, tuple[LeftOut, ...]]:
     """Issue credentials for every file that ``report`` says is missing, as ``request_manifest`` does.
 
@@ -101,21 +93,10 @@ def request_missing(
     source = report / REPORT_NAME if report.is_dir() else report
     keep_apart(source, out)
     sales = _reported_sales(source)
-    left_out = _left_out(database, bucket, sales, clock())
+    left_out = _left_out(database, bucket, sales, order.clock())
     named = {sale.line for sale in left_out}
     manifest = judged(body for sale in sales if sale.line not in named for body in _bodies(sale))
-    result = issue(
-        database,
-        bucket,
-        manifest,
-        out,
-        requested_by=requested_by,
-        account=account,
-        limits=limits,
-        clock=clock,
-        progress=progress,
-    )
-    return result, tuple(left_out)
+    return issue(database, bucket, manifest, out, order), tuple(left_out)
 
 
 def _reported_sales(path: Path) -> list[_ReportedSale]:
