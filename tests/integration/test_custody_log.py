@@ -250,7 +250,7 @@ def test_the_commands_export_and_verify(
     assert main(["evidence", "log", "--out", str(path), "--json"], embedded_environment) == 0
     newest = json.loads(capsys.readouterr().out)["newestSeal"]["hash"]
     assert main(["verify", str(path), "--seal", newest], {}) == 0
-    assert "2 events under 1 seals" in capsys.readouterr().out
+    assert "2 events under 1 seal" in capsys.readouterr().out
     edited(path, lambda lines: lines[0]["event"].update(kind="x"))
     assert main(["verify", str(path)], {}) == 3
     assert "line 1: event 1 (x) was changed" in capsys.readouterr().out
