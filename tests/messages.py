@@ -64,6 +64,8 @@ def templates() -> set[Template]:
     found: set[Template] = set()
     for path in (PACKAGE / "entrypoints").rglob("*.py"):
         found |= set(_templates_in(path, _in_calls)) | set(_templates_in(path, _in_displays))
+    for path in [*(PACKAGE / "operations").rglob("*.py"), *FOLDER.glob("*.py")]:
+        found |= set(_templates_in(path, _in_tasks))
     for place in _RAISING:
         paths = [PACKAGE / place] if place.endswith(".py") else (PACKAGE / place).rglob("*.py")
         for path in paths:
@@ -104,6 +106,12 @@ def _in_displays(node: ast.AST) -> list[ast.expr]:
 def _in_calls(node: ast.AST) -> list[ast.expr]:
     called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _TOLD
     return node.args[:1] if called else []  # type: ignore[attr-defined]
+
+
+def _in_tasks(node: ast.AST) -> list[ast.expr]:
+    """The names of tasks whose progress is shown, and of their units."""
+    begun = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "begin"
+    return [node.args[0], node.args[2]] if begun and len(node.args) == 3 else []  # type: ignore[attr-defined]
 
 
 def _in_rejections(node: ast.AST) -> list[ast.expr]:

@@ -7,6 +7,8 @@ from typing import NoReturn, TextIO
 
 from tqdm import tqdm
 
+from toolkit.entrypoints.spoken import _, sentence
+
 
 class ProgressBar:
     """Shows a bar for each task on ``stream``, only where that is a terminal."""
@@ -19,7 +21,13 @@ class ProgressBar:
         """Show a new bar."""
         self.end()
         self._bar = tqdm(
-            desc=task, total=total, unit=f" {unit}", file=self._stream, disable=None, leave=False, unit_scale=True
+            desc=sentence(task),
+            total=total,
+            unit=f" {_(unit)}",
+            file=self._stream,
+            disable=None,
+            leave=False,
+            unit_scale=True,
         )
 
     def advance(self, count: int) -> None:

@@ -26,7 +26,7 @@ from toolkit.errors import InvalidInput
 from toolkit.extras import require
 from toolkit.language import ENGLISH, Language
 from toolkit.operations.judge.audit import AuditResult
-from toolkit.operations.progress import Progress
+from toolkit.operations.progress import Progress, Quiet
 from toolkit.reports import document_json, document_oscal, table_csv, web_page, workbook
 from toolkit.reports.folder import FileState, VerifiedFile, Witness, Writer, verify_files, write_files
 from toolkit.reports.report import Report
@@ -100,6 +100,7 @@ def partner_reports(
     *,
     timezone: ZoneInfo = _TIMEZONE,
     language: Language = ENGLISH,
+    progress: Progress | None = None,
     witness: Witness | None = None,
 ) -> list[Path]:
     """Write one report for each partner into a folder of its own below ``out``; raises as ``write_report`` does.
@@ -107,12 +108,16 @@ def partner_reports(
     A folder is called after the partner, with a few digits of its hash, so that no two are alike. It holds
     nothing of any other partner.
     """
-    wanted, written = chosen(formats), []
-    for name in sorted(result.counts["partner"].dropna().unique()):
+    wanted, written, told = chosen(formats), [], progress or Quiet()
+    names = sorted(result.counts["partner"].dropna().unique())
+    told.begin("Writing a report for each partner", len(names), "partners")
+    for name in names:
         safe = re.sub(r"[^A-Za-z0-9.-]+", "_", name).strip("._")[:60] or "partner"
         folder = out / f"{safe}-{sha256(name.encode()).hexdigest()[:6]}"
         own = result.for_partner(name)
         written += write_report(own, folder, wanted, timezone=timezone, language=language, witness=witness)
+        told.advance(1)
+    told.end()
     return written
 
 

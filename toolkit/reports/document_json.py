@@ -34,6 +34,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -45,14 +46,19 @@ from toolkit.domain.report_cells import REPORT, items
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports.document_life import life_lists, life_summary, records
 from toolkit.reports.json_rows import json_rows
-from toolkit.reports.report import MOMENTS, Report
+from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, Rows
 from toolkit.reports.times import iso, iso_column, iso_exact
 
 
 def write(report: Report, path: Path) -> None:
     """Write the summary and then the rows, one a line."""
+    result = report.result
+    written = Rows(report, len(result.rows) + len(result.warned) + len(result.life.findings))
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(_text(report))
+        pieces = _text(report)
+        while part := list(islice(pieces, ROWS_AT_ONCE)):
+            file.writelines(part)
+            written.add(len(part))
 
 
 def fingerprint(report: Report) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -70,8 +70,8 @@ def write_files(
         draft = folder.path
         try:
             for name, write in zip(names, writers.values(), strict=True):
-                told.begin(f"Writing {name}", None, "files")
-                write(report, draft / name)
+                told.begin(f"Writing {name}", 100, "%")
+                write(replace(report, tell=_percents(told)), draft / name)
                 told.end()
             kept = keep_earlier(out, names, _identity(report))
             seal = witness({name: digest(draft / name) for name in names}) if witness is not None else None
@@ -87,6 +87,17 @@ def write_files(
     except OSError as error:
         raise ReportError(f"The report cannot be written to {out}: {error.strerror or error}") from error
     return [out / name for name in names]
+
+
+def _percents(told: Progress) -> Callable[[float], None]:
+    done = 0
+
+    def tell(share: float) -> None:
+        nonlocal done
+        told.advance(round(100 * share) - done)
+        done = round(100 * share)
+
+    return tell
 
 
 def verify_files(folder: Path) -> list[VerifiedFile]:

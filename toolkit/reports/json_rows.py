@@ -8,18 +8,15 @@ from typing import Any, Final
 
 import pandas as pd
 
-from toolkit.reports.report import known
-
-_CHUNK: Final = 20_000
-"""Rows that are encoded at once."""
+from toolkit.reports.report import ROWS_AT_ONCE, known
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def json_rows(table: pd.DataFrame, told: Mapping[str, Callable[[Any], Any]]) -> Iterator[str]:
     """Yield each row as a JSON object; ``told`` maps, by column, a value to its JSON value."""
-    for start in range(0, len(table), _CHUNK):
-        part = known(table.iloc[start : start + _CHUNK])
+    for start in range(0, len(table), ROWS_AT_ONCE):
+        part = known(table.iloc[start : start + ROWS_AT_ONCE])
         template = ", ".join(f"{_encode(name).replace('%', '%%')}: %s" for name in part.columns)
         columns = [_encoded(part[name].tolist(), told.get(str(name), _same)) for name in part.columns]
         yield from (f"{{{template}}}" % row for row in zip(*columns, strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -14,6 +14,14 @@ from toolkit.operations.judge.audit import AuditResult
 
 MOMENTS: Final = ("createdAt", "completedAt", "oldestRequest")
 """The columns of the rows that hold times."""
+
+
+ROWS_AT_ONCE: Final = 20_000
+"""Rows that are turned into a format at once; more take more memory and no less time."""
+
+
+def _nobody(_: float) -> None:
+    """Tell nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +37,22 @@ class Report:
     """The language of the formats for people; those for programs have none."""
     excel: bool = False
     """Whether the CSV is written as a Brazilian Excel opens it, instead of as programs read it."""
+    tell: Callable[[float], None] = _nobody
+    """Is told the share of a format that is written, from 0 to 1."""
+
+
+@dataclass(slots=True)
+class Rows:
+    """The rows of a format that are written, of about so many."""
+
+    report: Report
+    expected: int
+    written: int = 0
+
+    def add(self, count: int) -> None:
+        """Tell of more rows."""
+        self.written += count
+        self.report.tell(min(self.written / max(self.expected, 1), 1))
 
 
 def known(rows: pd.DataFrame) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pandas as pd
 
 from toolkit.operations.spreadsheets.formulas import harmless
-from toolkit.reports.report import MOMENTS, Report
+from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, Rows
 from toolkit.reports.times import iso_column
 
 _FREE_TEXTS: Final = {"saleId", "utilityGroup", "partner"}
@@ -26,7 +26,11 @@ def write(report: Report, path: Path) -> None:
     with path.open("w", encoding=encoding, newline="") as file:
         writer = csv.writer(file, delimiter=delimiter, lineterminator=end)
         writer.writerow(rows.columns)
-        writer.writerows(zip(*(_cells(rows[name], report) for name in rows.columns), strict=True))
+        written = Rows(report, len(rows))
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            part = rows.iloc[start : start + ROWS_AT_ONCE]
+            writer.writerows(zip(*(_cells(part[name], report) for name in part.columns), strict=True))
+            written.add(len(part))
 
 
 def _cells(column: pd.Series[Any], report: Report) -> list[Any]:

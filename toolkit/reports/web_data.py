@@ -23,6 +23,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from toolkit.reports.report import Report
+
 _UUID: Final = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 _NO_UUID: Final = " " * 32
 _LEVEL: Final = 4
@@ -31,10 +33,13 @@ _OFTEN: Final = 4
 """The number of cells from which on a text is stored once and referred to."""
 
 
-def packed(document: Mapping[str, Any], rows: pd.DataFrame, timezone: ZoneInfo) -> str:
+def packed(document: Mapping[str, Any], rows: pd.DataFrame, report: Report) -> str:
     """Return a document with the rows as its ``columns``: base64 of deflated JSON, which means nothing in HTML."""
     deflate = zlib.compressobj(level=_LEVEL, wbits=-zlib.MAX_WBITS)
-    parts = [deflate.compress(piece) for piece in _pieces(document, rows, timezone)]
+    parts = []
+    for number, piece in enumerate(_pieces(document, rows, report.timezone)):
+        parts.append(deflate.compress(piece))
+        report.tell(number / (len(rows.columns) + 2))
     return base64.b64encode(b"".join([*parts, deflate.flush()])).decode()
 
 

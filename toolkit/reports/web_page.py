@@ -200,7 +200,7 @@ def _with_deadlines(report: Report) -> pd.DataFrame:
 
 
 def _packed(report: Report) -> Markup:
-    text = web_data.packed(_data(report), _with_deadlines(report), report.timezone)
+    text = web_data.packed(_data(report), _with_deadlines(report), report)
     return Markup(text)  # noqa: S704  # letters and digits of base64, too many to look through for others
 
 

@@ -25,13 +25,11 @@ from toolkit.operations.spreadsheets.xlsx_parts import Looks, Style, column_name
 from toolkit.operations.spreadsheets.xlsx_writer import SHEET_NAME, SHEET_ROWS, Cells, Workbook
 from toolkit.reports import sheet_cells, wording
 from toolkit.reports.palette import COLOURS
-from toolkit.reports.report import Report, tuples
+from toolkit.reports.report import ROWS_AT_ONCE, Report, Rows, tuples
 from toolkit.reports.sections import Section, findings, sections
 from toolkit.reports.sheet_cells import Heading, Table
 from toolkit.reports.wording import told
 
-_CHUNK: Final = 20_000
-"""Rows that are turned into cells at once."""
 _ALL: Final = 1 << 62
 """A number larger than the rows of any list."""
 
@@ -42,10 +40,12 @@ def write(report: Report, path: Path) -> None:
     say = report.language.text
     with closing(Workbook(path, title=say(wording.TITLE), created=created)) as book:
         _write_summary(book, report)
-        _write_table(book, report, say("Sales"), report.result.rows, _sales(report))
-        _write_table(book, report, say("Missing"), _pieces(report.result.rows), _missing(report))
-        for section in (findings(report, _ALL), *sections(report, _ALL)):
-            _write_section(book, report, section)
+        lists = [findings(report, _ALL), *sections(report, _ALL)]
+        written = Rows(report, 2 * len(report.result.rows) + sum(each.total for each in lists))
+        _write_table(book, written, say("Sales"), report.result.rows, _sales(report))
+        _write_table(book, written, say("Missing"), _pieces(report.result.rows), _missing(report))
+        for section in lists:
+            _write_section(book, written, section)
         _write_notes(book, report)
     if book.problem:
         raise ReportError(f"No workbook can hold this report: {book.problem}.")
@@ -102,18 +102,24 @@ def _write_counts(
     return {ranged: COLOURS[name] for ranged, name in zip(cells, columns, strict=True)}
 
 
-def _write_table(book: Workbook, report: Report, name: str, rows: pd.DataFrame, table: Table) -> None:
+def _write_table(book: Workbook, written: Rows, name: str, rows: pd.DataFrame, table: Table) -> None:
     _write_rows(
         book,
+        written,
         name,
         [heading.name for heading in table],
         len(rows),
-        lambda part: [heading.cells(rows.iloc[part], report) for heading in table],
+        lambda part: [heading.cells(rows.iloc[part], written.report) for heading in table],
     )
 
 
 def _write_rows(
-    book: Workbook, name: str, headings: Sequence[str], total: int, cells: Callable[[slice], list[Cells]]
+    book: Workbook,
+    written: Rows,
+    name: str,
+    headings: Sequence[str],
+    total: int,
+    cells: Callable[[slice], list[Cells]],
 ) -> None:
     """Write rows, on ``Sales 2`` and so on where they are more than a sheet holds."""
     room = SHEET_ROWS - 1
@@ -124,8 +130,10 @@ def _write_rows(
         book.begin_sheet(f"{name[: SHEET_NAME - len(suffix)]}{suffix}", Looks(widths, frozen_columns=1))
         book.add_row(*headings, style=Style.HEADING)
         last = min(first + room, total)
-        for start in range(first, last, _CHUNK):
-            book.add(cells(slice(start, min(start + _CHUNK, last))))
+        for start in range(first, last, ROWS_AT_ONCE):
+            part = slice(start, min(start + ROWS_AT_ONCE, last))
+            book.add(cells(part))
+            written.add(part.stop - part.start)
 
 
 def _sales(report: Report) -> Table:
@@ -177,14 +185,15 @@ def _pieces(rows: pd.DataFrame) -> pd.DataFrame:
     return found
 
 
-def _write_section(book: Workbook, report: Report, section: Section) -> None:
+def _write_section(book: Workbook, written: Rows, section: Section) -> None:
     """Write one of the lists beside the sales."""
     _write_rows(
         book,
+        written,
         section.title,
         list(section.columns),
         section.total,
-        lambda part: [sheet_cells.values(column[part], report) for column in section.cells],
+        lambda part: [sheet_cells.values(column[part], written.report) for column in section.cells],
     )
 
 

@@ -119,7 +119,9 @@ def report(
         result, out, wanted, timezone=zone, language=spoken, excel=excel, progress=ctx.progress, witness=told
     )
     if per_partner:
-        written += partner_reports(whole, out / "partners", wanted, timezone=zone, language=spoken, witness=told)
+        written += partner_reports(
+            whole, out / "partners", wanted, timezone=zone, language=spoken, progress=ctx.progress, witness=told
+        )
     note(f"{headline(result, spoken)}.")
     for text in notices(result, spoken, zone):
         note(f"note: {text}")

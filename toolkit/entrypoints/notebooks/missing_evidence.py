@@ -69,7 +69,9 @@ def missing_evidence_report(
         progress = NotebookProgress()
         result = audit(opened, as_of=moment, sync=sync, verify=verify, with_file_findings=True, progress=progress)
         told = partial(witnessed, opened)
-        written = write_report(result, given_path(out), wanted, timezone=timezone, language=spoken, witness=told)
+        written = write_report(
+            result, given_path(out), wanted, timezone=timezone, language=spoken, progress=progress, witness=told
+        )
     counts = {
         "job": "missing_evidence_report",
         "sales": result.sales,

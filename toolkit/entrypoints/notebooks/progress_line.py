@@ -8,6 +8,8 @@ from typing import Final
 
 from IPython.display import DisplayHandle
 
+from toolkit.entrypoints.spoken import _, sentence, spoken
+
 _EVERY: Final = 0.25
 """Seconds between two changes of the line."""
 
@@ -21,7 +23,7 @@ class NotebookProgress:
     def begin(self, task: str, total: int | None, unit: str) -> None:
         """Show a new line."""
         self.end()
-        self._task, self._total, self._unit, self._done = task, total, unit, 0
+        self._task, self._total, self._unit, self._done = sentence(task), total, _(unit), 0
         self._started = self._shown = time.monotonic()
         self._line = DisplayHandle()
         self._line.display(self._moving(), raw=True)
@@ -37,13 +39,14 @@ class NotebookProgress:
         """Leave a line with the final count and time."""
         if self._line is not None:
             seconds = time.monotonic() - self._started
-            text = f"{self._task}: {self._done:,} {self._unit} in {seconds:.1f} s"
+            done = "" if self._unit == "%" else f"{spoken().number(self._done)} {self._unit}, "
+            text = f"{self._task}: {done}{seconds:.1f} s"
             self._line.update(_bundle(f"{escape(text)}", text), raw=True)
             self._line = None
 
     def _moving(self) -> dict[str, str]:
-        of_total = f" of {self._total:,}" if self._total else ""
-        text = f"{self._task}: {self._done:,}{of_total} {self._unit}"
+        number, share = spoken().number, f" ({spoken().percent(self._done / self._total)})" if self._total else ""
+        text = f"{self._task}: {number(self._done)} {self._unit}{'' if self._unit == '%' else share}"
         size = f' value="{self._done}" max="{self._total}"' if self._total else ""
         return _bundle(f"<progress{size}></progress> {escape(text)}", text)
 
