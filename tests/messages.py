@@ -12,12 +12,13 @@ from typing import Any
 from babel.messages.extract import extract_from_dir
 
 import toolkit
+from toolkit.domain import fields
 from toolkit.domain.codes import CODES, Owner, Severity, Subject
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.domain.findings import Status
-from toolkit.domain.quality import WARNING_TEXTS
 from toolkit.entrypoints.cli import explain, sale_case
 from toolkit.operations.register.bulk_load import REPAIR_TEXTS, WARNINGS
+from toolkit.operations.register.client_quality import LIKENESS_TEXTS, QUALITY_TEXTS
 from toolkit.operations.request import LEFT_OUT_TEXTS
 from toolkit.operations.verify.contents import FAILURE_TEXTS
 from toolkit.reports import sections, wording
@@ -148,7 +149,14 @@ def _of_tables() -> Iterator[str]:
             yield from (text for text in table.values() if isinstance(text, str))
     yield from wording.GLOSSARY
     yield wording.TITLE
-    for table in (FAILURE_TEXTS, WARNING_TEXTS, REPAIR_TEXTS, WARNINGS, LEFT_OUT_TEXTS):
+    for table in (
+        FAILURE_TEXTS,
+        REPAIR_TEXTS,
+        WARNINGS,
+        LEFT_OUT_TEXTS,
+        QUALITY_TEXTS,
+        LIKENESS_TEXTS,
+    ):
         yield from table.values()
 
 
@@ -164,4 +172,5 @@ def _of_loops() -> Iterator[str]:
     yield from ("new", "back again", "resolved", "unknown", "database", "bucket")
     yield from (*Status, *FindingStatus, *Severity, *Owner, "changed")
     yield from (f"a {subject}" for subject in Subject)
+    yield from (fields.REQUIRED, fields._WANTED_INSTALLATION)
     yield from (*sale_case._PAYERS.values(), *explain._TITLES.values())

@@ -28,7 +28,14 @@ from toolkit.storage import tables
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 NAMES = ("01_bulk_load_clients", "02_request_credentials", "03_missing_evidence_report", "04_job_history")
-QUESTIONS = ("05_one_sale", "06_compare_moments", "07_partners", "08_verify_contents", "09_load_sales")
+QUESTIONS = (
+    "05_one_sale",
+    "06_compare_moments",
+    "07_partners",
+    "08_verify_contents",
+    "09_load_sales",
+    "10_client_quality",
+)
 
 
 def notebook(name: str) -> nbformat.NotebookNode:
@@ -102,13 +109,16 @@ def test_the_notebooks_for_questions_run_by_papermill(embedded_environment, data
         )
         for name in QUESTIONS
     }
-    [sale], [changes], [partners], [verified], [sales] = (results_of(executed) for executed in ran.values())
+    [sale], [changes], [partners], [verified], [sales], [quality] = (
+        results_of(executed) for executed in ran.values()
+    )
     assert (sale["status"], sale["needsAttention"]) == ("incomplete", True)
     assert "MISSING_POV" in outputs(ran["05_one_sale"])
     assert changes["resolved"] == 0
     assert partners["partners"] == 1
     assert (verified["verified"], verified["needsAttention"]) == (0, False)
     assert sales["rows"] == 0
+    assert (quality["clients"], quality["alike"]) == (0, {})
 
 
 def test_a_mistake_is_told_in_one_line(embedded_environment, tmp_path, capsys):

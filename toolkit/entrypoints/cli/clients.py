@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -17,7 +18,7 @@ from toolkit.entrypoints.cli.context import (
     print_json,
     show,
 )
-from toolkit.entrypoints.spoken import _, counted, readable, sentence
+from toolkit.entrypoints.spoken import _, counted, readable, sentence, spoken
 from toolkit.operations.register.bulk_load import (
     REPAIR_TEXTS,
     WARNINGS,
@@ -29,16 +30,20 @@ from toolkit.operations.register.bulk_load import (
     Understood,
     load_clients,
 )
+from toolkit.operations.register.client_quality import LIKENESS_TEXTS, QUALITY_TEXTS, Likeness, client_quality
+
+_SHOWN = 20
 
 
 @click.group()
 def clients() -> None:
-    """Register clients.
+    """Register clients, and look through those that are registered.
 
     \b
     Examples:
       toolkit clients load clients.csv --dry-run
       toolkit clients load --help
+      toolkit clients quality
     """
 
 
@@ -47,6 +52,41 @@ def _mapping(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
     if any(not (heading and field) for heading, _, field in pairs):
         raise click.BadParameter("write HEADING=field, for example --map 'Nr. contrato=numberOnDealership'")
     return {heading: field for heading, _, field in pairs}
+
+
+@clients.command(short_help="Name doubtful clients, and those registered more than once.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@pass_context
+def quality(ctx: Context, as_json: bool) -> int:
+    """Look through the registered clients for doubtful values, and for clients that are alike.
+
+    \b
+    Registered more than once are those with the same CPF, installation and number at the
+    distributor. What else is alike may be right: a person with several installations, a
+    family with one phone. CPFs are masked; nothing is changed.
+
+    \b
+    Examples:
+      toolkit clients quality
+      toolkit clients quality --json > quality.json
+
+    Exit status 3: some clients are registered more than once.
+    """
+    found = client_quality(ctx.application.database, ctx.today())
+    if as_json:
+        print_json(asdict(found))
+    else:
+        show(f"{counted(found.clients, 'client')}")
+        for code, count in found.counts.items():
+            show(f"{spoken().number(count):>9} × {_(QUALITY_TEXTS[code])}")
+        for likeness, count in found.groups.items():
+            show(f"{counted(count, 'group')}: {_(LIKENESS_TEXTS[likeness])}")
+        for each in found.alike[:_SHOWN]:
+            ids = ", ".join(each.client_ids)
+            show(f"  {each.likeness:<17}  {each.number:>3}  {each.cpf or _('several CPFs'):<14}  {ids}")
+        if len(found.alike) > _SHOWN:
+            note(f"... and {len(found.alike) - _SHOWN} more; --json lists all of them")
+    return NEEDS_ATTENTION if found.groups.get(Likeness.SAME_CONTRACT) else DONE
 
 
 @clients.command(short_help="Register the clients in CSV and XLSX files.")

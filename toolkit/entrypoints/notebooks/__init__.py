@@ -6,11 +6,12 @@ is what the operation returned.
 ::
 
     load_clients, request_credentials, missing_evidence, job_history, one_sale, compare_moments, partner_scores,
-    content_verification, load_sales    one notebook each: the call and its display
+    content_verification, load_sales, client_quality    one notebook each: the call and its display
     display, progress_line    figures, charts and tables, and a line of progress
     notebook_errors           the application context, paths, and errors without a traceback
 """
 
+from toolkit.entrypoints.notebooks.client_quality import client_quality
 from toolkit.entrypoints.notebooks.compare_moments import compare_moments
 from toolkit.entrypoints.notebooks.content_verification import content_verification
 from toolkit.entrypoints.notebooks.job_history import job_history
@@ -22,6 +23,7 @@ from toolkit.entrypoints.notebooks.partner_scores import partner_scores
 from toolkit.entrypoints.notebooks.request_credentials import request_credentials
 
 __all__ = [
+    "client_quality",
     "compare_moments",
     "content_verification",
     "job_history",

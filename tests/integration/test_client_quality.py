@@ -1,0 +1,53 @@
+"""Registered clients are looked through: what is doubtful is counted, and those that are alike are named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import date, datetime
+
+from tests.unit.test_fields import body
+from toolkit.domain.quality import QualityWarning
+from toolkit.operations.register.client_quality import Likeness, client_quality
+from toolkit.operations.register.registration import register_client
+from toolkit.storage.database import Database
+
+TODAY = date(2026, 11, 20)
+OTHER_CPF = "11144477735"
+
+
+def test_no_client_is_no_doubt(database: Database) -> None:
+    found = client_quality(database, TODAY)
+    assert (found.clients, found.counts, found.groups, found.alike) == (0, {}, {}, ())
+
+
+def test_clients_that_are_alike_are_named_by_their_ids_and_masked_cpf(
+    database: Database, clock: Callable[[], datetime]
+) -> None:
+    def register(**changed: str) -> str:
+        return str(register_client(database, body(**changed), clock).client_id)
+
+    first, again = register(email="Ana@example.com"), register(email="other@example.com")
+    elsewhere = register(address_installationNumber="7654321", email="third@example.com")
+    somebody = register(cpf=OTHER_CPF, email="ana@example.com")
+    found = client_quality(database, TODAY)
+    groups = {each.likeness: each for each in found.alike}
+    assert found.clients == 4
+    assert set(groups[Likeness.SAME_CONTRACT].client_ids) == {first, again}
+    assert set(groups[Likeness.SAME_CPF].client_ids) == {first, again, elsewhere}
+    assert groups[Likeness.SAME_CPF].cpf == "***.982.247-**"
+    assert set(groups[Likeness.SAME_EMAIL].client_ids) == {first, somebody}
+    assert groups[Likeness.SAME_EMAIL].cpf is None
+    assert set(groups[Likeness.SAME_INSTALLATION].client_ids) == {first, again, somebody}
+    assert found.counts["NO_SALE"] == 4
+    assert "52998224725" not in str(asdict(found))
+    assert len(client_quality(database, TODAY, most=1).alike) == len(found.groups)
+
+
+def test_doubtful_values_are_counted(database: Database, clock: Callable[[], datetime]) -> None:
+    register_client(database, body(phoneNumber="20987654321", birthdate="1880-01-01"), clock)
+    register_client(database, body(birthdate="2030-01-01", address_zipCode="78950-000"), clock)
+    counts = client_quality(database, TODAY).counts
+    assert {code: counts[code] for code in QualityWarning} == dict.fromkeys(QualityWarning, 1)
+    assert counts["NO_EMAIL"] == 2
+    assert "CPF_SHAPE" not in counts

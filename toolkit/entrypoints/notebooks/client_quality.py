@@ -1,0 +1,58 @@
+"""Notebook 10: the quality of the registered clients, and those that are registered more than once."""
+
+from __future__ import annotations
+
+from toolkit.entrypoints.notebooks.display import BAD, DOUBTFUL, GOOD, QUIET, Bars, Fact, Facts, Grid, Part, Shown
+from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
+from toolkit.entrypoints.spoken import _
+from toolkit.errors import SettingsError
+from toolkit.operations.register.client_quality import (
+    LIKENESS_TEXTS,
+    QUALITY_TEXTS,
+    ClientQuality,
+    Likeness,
+)
+from toolkit.operations.register.client_quality import client_quality as look_through
+
+
+@told_plainly
+def client_quality(*, most: int = 500) -> Shown[ClientQuality]:
+    """Look through the registered clients; nothing of a person is shown but the masked CPF.
+
+    Of each likeness ``most`` groups of clients are named, the largest first.
+    """
+    if type(most) is not int or most < 1:
+        raise SettingsError("most must be a whole number above zero.")
+    with application() as opened:
+        found = look_through(opened.database, opened.clock().astimezone(opened.settings.timezone).date(), most)
+    repeated = found.groups.get(Likeness.SAME_CONTRACT, 0)
+    counts = {
+        "job": "client_quality",
+        "clients": found.clients,
+        "doubtful": dict(found.counts),
+        "alike": {str(likeness): number for likeness, number in found.groups.items()},
+        "needsAttention": repeated > 0,
+    }
+    return Shown(found, _parts(found, repeated), counts)
+
+
+def _parts(found: ClientQuality, repeated: int) -> list[Part]:
+    facts = [
+        Fact("clients", found.clients),
+        Fact("registered more than once", repeated, BAD if repeated else GOOD),
+        Fact("groups that are alike", sum(found.groups.values()), DOUBTFUL if found.groups else QUIET),
+    ]
+    parts: list[Part] = [Facts("Registered clients", facts)]
+    if found.counts:
+        doubtful = {_(QUALITY_TEXTS[code]): number for code, number in found.counts.items()}
+        parts.append(Bars.ranked("Doubtful or not there", doubtful, DOUBTFUL))
+    if found.alike:
+        groups = {_(LIKENESS_TEXTS[likeness]): number for likeness, number in found.groups.items()}
+        parts.append(Bars.ranked("Groups of clients that are alike", groups, DOUBTFUL))
+        columns = ["what is the same", "clients", "CPF, masked", "client ids"]
+        rows = [
+            (_(LIKENESS_TEXTS[each.likeness]), each.number, each.cpf or _("several"), ", ".join(each.client_ids))
+            for each in found.alike
+        ]
+        parts.append(Grid("Clients that are alike", columns, rows, total=sum(found.groups.values())))
+    return parts
