@@ -12,15 +12,17 @@ import pytest
 from moto import mock_aws
 
 from tests.conftest import SettableClock
+from tests.gateway import Gateway
 from tests.integration.evidence_bytes import pdf
-from tests.integration.uploaded_sales import add_record, add_sale
+from tests.integration.test_upload_forms import make_bucket
+from tests.integration.uploaded_sales import add_record, add_sale, rows
 from toolkit.entrypoints.cli import main
 from toolkit.errors import BucketError, ObjectDenied
 from toolkit.operations.judge.completion import complete_sale
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.verify.contents import verify_contents
 from toolkit.settings import AwsSettings
-from toolkit.storage.bucket import Bucket
+from toolkit.storage.bucket import Area, Bucket
 from toolkit.storage.database import Database
 
 DENIED = ObjectDenied("The bucket denied access: the credentials are wrong, or lack s3:GetObject.")
@@ -70,7 +72,8 @@ def test_commands_count_and_name_what_may_not_be_read_and_end_with_3(
     shown = capsys.readouterr()
     folder = no_reading.rpartition("/")[0]
     assert shown.err == (
-        f"1 objects are not readable with these credentials (s3:GetObject), for example below {folder}/\n"
+        "1 objects are not readable with these credentials (s3:GetObject), or perhaps not there, "
+        f"for example below {folder}/\n"
     )
     assert main(["--quiet", "evidence", "verify", "--json"], embedded_environment) == 3
     assert json.loads(capsys.readouterr().out)["failures"] == {"DENIED": 1}
@@ -83,6 +86,91 @@ def test_status_tries_a_read_and_names_the_right_that_is_missing(
     assert main(["status", "--json"], embedded_environment) == 3
     problem = json.loads(capsys.readouterr().out)["bucket"]["problem"]
     assert problem.endswith("lack s3:GetObject.")
+
+
+STILL_THERE = "SELECT count(*) FROM audit.object_observations WHERE gone_at IS NULL"
+
+
+def deny(bucket: Bucket, action: str, resource: str = "") -> None:
+    statement = {"Effect": "Deny", "Principal": "*", "Action": [action]}
+    statement |= {"Resource": [f"arn:aws:s3:::{bucket.name}{resource}"]}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    bucket._client.put_bucket_policy(Bucket=bucket.name, Policy=policy)
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+def test_policies_that_deny_reading_or_listing_are_told_and_take_nothing_for_gone(
+    versioned: bool,
+    object_gateway: Gateway,
+    database: Database,
+    embedded_environment: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bucket = make_bucket(object_gateway)
+    environ = embedded_environment | {
+        "EVIDENCE_BUCKET": bucket.name,
+        "AWS_ENDPOINT_URL": object_gateway.endpoint_url,
+        "AWS_ACCESS_KEY_ID": object_gateway.access_key,
+        "AWS_SECRET_ACCESS_KEY": object_gateway.secret_key,
+    }
+    for name in environ:
+        monkeypatch.setenv(name, environ[name])
+
+    def told(*command: str) -> tuple[int, str]:
+        status = main(["-q", *command], environ)
+        shown = capsys.readouterr()
+        return status, shown.out + shown.err
+
+    if versioned:
+        settings = {"Status": "Enabled"}
+        bucket._client.put_bucket_versioning(Bucket=bucket.name, VersioningConfiguration=settings)
+    add_sale(database)
+    keys = [add_record(database)[1] for _ in range(12)]
+    for key in keys:
+        bucket._client.put_object(Bucket=bucket.name, Key=key, Body=pdf())
+    deny(bucket, "s3:GetObject", "/*")
+    status, text = told("bucket", "sync")
+    assert status == 3
+    assert text.startswith("12 objects: 12 new")
+    assert "12 objects are not readable with these credentials (s3:GetObject)" in text
+    assert told("evidence", "verify")[0] == 3
+    # Asked for one by one, as a listing does not show them.
+    environ["EVIDENCE_PREFIX"] = "elsewhere/"
+    assert told("bucket", "sync") == (3, text.replace("12 objects: 12 new", "0 objects: 0 new"))
+    status, text = told("status")
+    assert status == 0  # nothing lies there that could be tried
+    del environ["EVIDENCE_PREFIX"]
+    status, text = told("status")
+    assert status == 3
+    assert "lack s3:GetObject. Without s3:ListBucket" in text
+    deny(bucket, "s3:ListBucket")
+    status, text = told("bucket", "sync")
+    assert status == 1
+    assert "lack s3:ListBucket." in text
+    assert told("status")[0] == 3
+    assert rows(database, STILL_THERE) == [(12,)]
+    bucket._client.delete_bucket_policy(Bucket=bucket.name)
+    assert told("bucket", "sync") == (0, "12 objects: 0 new, 0 overwritten, 0 vanished; 12 examined\n")
+
+
+def test_what_is_denied_though_it_is_not_there_is_never_taken_for_gone(
+    s3: Any, bucket: Bucket, database: Database, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without s3:ListBucket Amazon answers 403 for an object that does not exist."""
+    add_sale(database)
+    (_, key), (_, other) = add_record(database), add_record(database)
+    for each in (key, other):
+        s3.put_object(Bucket=bucket.name, Key=each, Body=pdf())
+    sync_bucket(database, bucket, clock=clock)
+    bucket.area = Area(prefixes=("elsewhere/",))
+    s3.delete_object(Bucket=bucket.name, Key=key)
+    with monkeypatch.context() as patched:
+        patched.setattr(Bucket, "head", Mock(side_effect=DENIED))
+        synced = sync_bucket(database, bucket, clock=clock)
+    assert (synced.vanished, synced.unreadable) == (0, tuple(sorted((key, other))))
+    assert rows(database, STILL_THERE) == [(2,)]
+    assert sync_bucket(database, bucket, clock=clock).vanished == 1
 
 
 def test_a_bucket_is_adopted_by_a_command(

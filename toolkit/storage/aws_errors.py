@@ -123,7 +123,10 @@ class Server:
         if code == "InvalidObjectState":
             return ObjectArchived(f"The {self.name} holds the object in an archive; restore it before it is read.")
         if status == 403 and operation in {"GetObject", "HeadObject"}:
-            return ObjectDenied(f"The {self.name} denied access: the credentials are wrong, or lack s3:GetObject.")
+            return ObjectDenied(
+                f"The {self.name} denied access: the credentials are wrong, or lack s3:GetObject. Without "
+                "s3:ListBucket an object that is denied cannot be told apart from one that does not exist."
+            )
         if status == 403:
             needed = _PERMISSIONS.get(operation, operation)
             return BucketError(f"The {self.name} denied access: the credentials are wrong, or lack {needed}.")

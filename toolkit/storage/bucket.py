@@ -172,7 +172,7 @@ class Bucket:
             try:
                 self._client.head_object(Bucket=self.name, Key=key)
             except ClientError as error:
-                if status_of(error) != 404:
+                if status_of(error) not in {403, 404}:
                     raise
                 headers = error.response["ResponseMetadata"].get("HTTPHeaders", {})
                 if headers.get("x-amz-delete-marker") == "true" or self._is_marked(key):

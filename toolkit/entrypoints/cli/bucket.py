@@ -114,7 +114,7 @@ def sync(
             )
     for keys, why in (
         (synced.archived, _("archived, and must be restored before they can be read")),
-        (synced.unreadable, _("not readable with these credentials (s3:GetObject)")),
+        (synced.unreadable, _("not readable with these credentials (s3:GetObject), or perhaps not there")),
         (synced.unstorable, _("under keys with a character that no database can hold, and count for no sale")),
     ):
         if keys:

@@ -84,11 +84,13 @@ def sync_bucket(
     observe_service(database, clock, tolerance)
     with database.transaction() as connection:
         scope = next_scope(connection, bucket, started_at, full=full, within=every_key_within)
-    pages = pages_of(database, bucket, scope)
-    changes = observe_objects(database, bucket, pages, scope, clock, progress, tolerance)
+    denied: list[str] = []
+    pages = pages_of(database, bucket, scope, denied)
+    changes = observe_objects(database, bucket, pages, scope, denied, clock, progress, tolerance)
     if changes.unrecorded:  # their records were stored before them, and perhaps after the service was looked at
         observe_service(database, clock, tolerance)
     looked = examine(database, bucket, scope, clock, progress)
+    unreadable = tuple(dict.fromkeys((*looked.unreadable, *denied)))
     with database.transaction() as connection:
         connection.execute(
             sa.insert(bucket_syncs),
@@ -103,7 +105,7 @@ def sync_bucket(
                 "cycle": scope.cycle,
                 "read_to": scope.read_to,
                 "asked": len(scope.asked),
-                "unreadable": len(looked.archived) + len(looked.unreadable) + len(changes.unstorable),
+                "unreadable": len(looked.archived) + len(unreadable) + len(changes.unstorable),
             },
         )
     return Synced(
@@ -114,6 +116,6 @@ def sync_bucket(
         looked.examined,
         scope.full,
         looked.archived,
-        looked.unreadable,
+        unreadable,
         changes.unstorable,
     )

@@ -14,6 +14,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from toolkit.errors import ObjectDenied
 from toolkit.operations.observe.bucket_sync.scope import Range, Scope, day_prefix
 from toolkit.storage.bucket import Bucket, ObjectSeen
 from toolkit.storage.database import Database
@@ -30,16 +31,17 @@ _ASKED_AT_ONCE: Final = 1000
 Page = list[ObjectSeen]
 
 
-def pages_of(database: Database, bucket: Bucket, scope: Scope) -> Iterator[Page]:
+def pages_of(database: Database, bucket: Bucket, scope: Scope, denied: list[str]) -> Iterator[Page]:
     """Yield every object of the scope, in pages, in no particular order; memory holds a page for each part.
 
-    One that lies in two ranges comes twice.
+    One that lies in two ranges comes twice. A key about which the bucket refuses to answer goes into ``denied``:
+    nobody knows whether there is an object.
     """
     ranges: Sequence[Range] = scope.ranges
     if scope.full:
         ranges = [Range(after or "", last) for after, last in pairwise(["", *_cuts(database), None])]
     yield from _side_by_side(_range(bucket, each) for each in ranges)
-    yield from _one_by_one(bucket, scope.asked)
+    yield from _one_by_one(bucket, scope.asked, denied)
 
 
 def _cuts(database: Database) -> list[str]:
@@ -69,10 +71,17 @@ def _range(bucket: Bucket, wanted: Range) -> Iterator[Page]:
             yield page
 
 
-def _one_by_one(bucket: Bucket, keys: Sequence[str]) -> Iterator[Page]:
+def _one_by_one(bucket: Bucket, keys: Sequence[str], denied: list[str]) -> Iterator[Page]:
+    def look(key: str) -> ObjectSeen | None:
+        try:
+            return bucket.head(key)
+        except ObjectDenied:  # it may be there or not
+            denied.append(key)
+            return None
+
     with ThreadPoolExecutor(ASKERS, thread_name_prefix="asking") as threads:
         for start in range(0, len(keys), _ASKED_AT_ONCE):
-            found = threads.map(bucket.head, keys[start : start + _ASKED_AT_ONCE])
+            found = threads.map(look, keys[start : start + _ASKED_AT_ONCE])
             yield [item for item in found if item is not None]
 
 

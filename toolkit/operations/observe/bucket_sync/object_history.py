@@ -6,17 +6,19 @@ import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from toolkit.errors import ObjectDenied
 from toolkit.operations import Clock
 from toolkit.operations.observe.bucket_sync.listing import ASKERS, Page
 from toolkit.operations.observe.bucket_sync.scope import Condition, Scope, in_area, in_ranges
 from toolkit.operations.observe.disappearance import FEW, Tolerance
 from toolkit.operations.progress import Progress
-from toolkit.storage.bucket import Bucket
+from toolkit.storage.bucket import Bucket, ObjectSeen
 from toolkit.storage.database import Database, raw
 from toolkit.storage.locks import Lock, take
 from toolkit.storage.observation_clock import stamp
@@ -44,11 +46,15 @@ def observe_objects(
     bucket: Bucket,
     pages: Iterable[Page],
     scope: Scope,
+    denied: Sequence[str],
     clock: Clock,
     progress: Progress,
     tolerance: Tolerance,
 ) -> Changes:
     """Take over the objects of the scope, all of them or nothing.
+
+    ``denied`` holds, once ``pages`` were read, the keys about which the bucket refused to answer: what was known
+    of them stays.
 
     Raises:
         MassDisappearance: most of them are gone; nothing was written.
@@ -57,7 +63,7 @@ def observe_objects(
         take(connection, Lock.OBJECT_HISTORY)
         unstorable: list[str] = []
         listed = _copy_listing(connection, pages, progress, unstorable)
-        known = _known(bucket, scope)
+        known = _known(bucket, scope, denied)
         find_ended(connection, known)
         vanished = connection.execute(sa.text("SELECT count(*) FROM ended WHERE NOT changed")).scalar_one()
         if vanished > FEW:
@@ -105,10 +111,10 @@ def _copy_listing(connection: Connection, pages: Iterable[Page], progress: Progr
     return count
 
 
-def _known(bucket: Bucket, scope: Scope) -> Condition:
+def _known(bucket: Bucket, scope: Scope, denied: Sequence[str]) -> Condition:
     """Return the known objects of the scope, as a query."""
     ranges, area = in_ranges("key", scope.ranges), in_area("key", bucket.area)
-    bound = {"asked": list(scope.asked), **ranges.bound, **area.bound}
+    bound = {"asked": sorted({*scope.asked} - {*denied}), **ranges.bound, **area.bound}
     return Condition(_KNOWN.format(ranges=ranges.text, area=area.text), bound)
 
 
@@ -119,7 +125,7 @@ def _ask_for_versions(connection: Connection, bucket: Bucket) -> None:
     if not (new or vanished) or not bucket.keeps_versions():
         return
     with ThreadPoolExecutor(ASKERS, thread_name_prefix="versions") as threads:
-        objects = [item for item in threads.map(bucket.head, new) if item is not None]
+        objects = [item for item in threads.map(partial(_version_of, bucket), new) if item is not None]
         hows = list(zip(vanished, threads.map(bucket.how_gone, vanished), strict=True))
     with raw(connection).cursor() as cursor, cursor.copy("COPY told (key, version, how) FROM STDIN") as copy:
         for item in objects:
@@ -127,6 +133,13 @@ def _ask_for_versions(connection: Connection, bucket: Bucket) -> None:
         for key, how in hows:
             copy.write_row((key, None, how))
     connection.execute(sa.text("ANALYZE told"))
+
+
+def _version_of(bucket: Bucket, key: str) -> ObjectSeen | None:
+    try:
+        return bucket.head(key)
+    except ObjectDenied:  # a listing shows it, so it is observed without its version
+        return None
 
 
 _CREATE_LISTED: Final = """
