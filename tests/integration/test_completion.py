@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from hashlib import md5, sha256
 from pathlib import Path
@@ -158,8 +159,8 @@ class Interrupted:
             self._meanwhile.pop()()
         return self._bucket.head(key)
 
-    def chunks(self, key: str, *, etag: str) -> Any:
-        return self._bucket.chunks(key, etag=etag)
+    def download(self, key: str, *, etag: str) -> Any:
+        return self._bucket.download(key, etag=etag)
 
 
 def test_sales_are_loaded_while_one_of_them_is_completed(
@@ -235,8 +236,10 @@ def test_a_file_that_is_deleted_or_replaced_after_it_was_read_does_not_complete_
     [key] = [item.key for page in bucket.seen() for item in page]
 
     class Changing(Interrupted):
-        def chunks(self, key: str, *, etag: str) -> Any:
-            yield from self._bucket.chunks(key, etag=etag)
+        @contextmanager
+        def download(self, key: str, *, etag: str) -> Any:
+            with self._bucket.download(key, etag=etag) as opened:
+                yield opened
             if deleted:
                 s3.delete_object(Bucket=bucket.name, Key=key)
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,9 +11,12 @@ from uuid import UUID
 
 import pytest
 import sqlalchemy as sa
+from pypdf import PdfWriter
+from pypdf.annotations import Link
+from pypdf.generic import DictionaryObject, NameObject, TextStringObject
 
 from tests.integration.evidence_bytes import pdf, tone
-from tests.integration.uploaded_sales import add_record, add_sale
+from tests.integration.uploaded_sales import add_record, add_sale, rows
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem, same_type
 from toolkit.domain.partners import PartnerAccess, UnassignedSales
@@ -295,6 +299,27 @@ def test_a_file_whose_record_came_while_the_bucket_was_read_is_no_finding(
 )
 def test_names_of_one_type(declared: str, actual: str, same: bool) -> None:
     assert same_type(declared, actual) is same
+
+
+def test_a_document_with_a_script_a_link_and_the_type_of_a_page_is_found_and_counts(
+    database: Database, bucket: Bucket, s3: Any, look: Any
+) -> None:
+    writer = PdfWriter()
+    writer.add_blank_page(width=595, height=842)
+    script = {NameObject("/S"): NameObject("/JavaScript"), NameObject("/JS"): TextStringObject("app.alert(1)")}
+    writer.root_object[NameObject("/OpenAction")] = DictionaryObject(script)
+    writer.add_annotation(0, Link(rect=(0, 0, 9, 9), url="https://example.com"))
+    content = io.BytesIO()
+    writer.write(content)
+    _, key = add_record(database, add_sale(database))
+    s3.put_object(Bucket=bucket.name, Key=key, Body=content.getvalue(), ContentType="text/html")
+    found = {each.problem.name: each.detail for each in look()}
+    assert found == {
+        "ACTIVE_CONTENT": "javascript",
+        "STORED_TYPE_DIFFERS": "declared application/pdf, stored as text/html",
+        "EXTERNAL_LINK": "",
+    }
+    assert rows(database, "SELECT problem FROM audit.content_checks WHERE sha256 IS NOT NULL") == [(None,)]
 
 
 def test_the_command_lists_findings(

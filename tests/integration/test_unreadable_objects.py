@@ -61,7 +61,7 @@ def no_reading(s3: Any, bucket: Bucket, database: Database, monkeypatch: pytest.
     _, key = add_record(database)
     s3.put_object(Bucket=bucket.name, Key=key, Body=pdf())
     monkeypatch.setattr(Bucket, "read", Mock(side_effect=DENIED))
-    monkeypatch.setattr(Bucket, "chunks", Mock(side_effect=DENIED))
+    monkeypatch.setattr(Bucket, "download", Mock(side_effect=DENIED))
     return key
 
 
@@ -72,7 +72,7 @@ def test_commands_count_and_name_what_may_not_be_read_and_end_with_3(
     shown = capsys.readouterr()
     folder = no_reading.rpartition("/")[0]
     assert shown.err == (
-        "1 objects are not readable with these credentials (s3:GetObject), or perhaps not there, "
+        "1 object: not readable with these credentials (s3:GetObject), or perhaps not there, "
         f"for example below {folder}/\n"
     )
     assert main(["--quiet", "evidence", "verify", "--json"], embedded_environment) == 3
@@ -133,7 +133,7 @@ def test_policies_that_deny_reading_or_listing_are_told_and_take_nothing_for_gon
     status, text = told("bucket", "sync")
     assert status == 3
     assert text.startswith("12 objects: 12 new")
-    assert "12 objects are not readable with these credentials (s3:GetObject)" in text
+    assert "12 objects: not readable with these credentials (s3:GetObject)" in text
     assert told("evidence", "verify")[0] == 3
     # Asked for one by one, as a listing does not show them.
     environ["EVIDENCE_PREFIX"] = "elsewhere/"

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pypdf import PdfWriter
+from pypdf.annotations import Link
+from pypdf.generic import ArrayObject, DictionaryObject, NameObject, TextStringObject
 
 from tests.integration.evidence_bytes import JPEG, adts, amr, mp4, pdf, silence, telephone_wav, tone
-from toolkit.domain.contents import ContentProblem
+from toolkit.domain.contents import ActivePart, ContentProblem
 from toolkit.domain.evidence import FileKind
 from toolkit.operations.verify.contents.inspection import Inspected, inspect_file
 from toolkit.operations.verify.contents.inspector import SECONDS, Inspector
@@ -105,3 +110,66 @@ def test_the_inspector_sees_nothing_of_our_environment(monkeypatch: pytest.Monke
         assert inspector._process is not None
         environ = Path(f"/proc/{inspector._process.pid}/environ").read_bytes()
     assert b"AWS" not in environ
+
+
+def written(change: Callable[[PdfWriter], object]) -> bytes:
+    writer = PdfWriter()
+    writer.add_blank_page(width=595, height=842)
+    change(writer)
+    buffer = io.BytesIO()
+    writer.write(buffer)
+    return buffer.getvalue()
+
+
+def opening(kind: str, **parts: str) -> Callable[[PdfWriter], None]:
+    """A document that does something as soon as it is opened."""
+
+    def change(writer: PdfWriter) -> None:
+        action = {NameObject("/S"): NameObject(kind)}
+        action |= {NameObject(f"/{name}"): TextStringObject(value) for name, value in parts.items()}
+        writer.root_object[NameObject("/OpenAction")] = DictionaryObject(action)
+
+    return change
+
+
+def scripted(writer: PdfWriter) -> None:
+    script = {NameObject("/S"): NameObject("/JavaScript"), NameObject("/JS"): TextStringObject("app.alert(1)")}
+    named = ArrayObject([TextStringObject("x"), writer._add_object(DictionaryObject(script))])
+    tree = DictionaryObject({NameObject("/Names"): named})
+    writer.root_object[NameObject("/Names")] = DictionaryObject({NameObject("/JavaScript"): tree})
+
+
+def linking(writer: PdfWriter) -> None:
+    writer.add_annotation(0, Link(rect=(0, 0, 9, 9), url="https://example.com"))
+
+
+def jumping(writer: PdfWriter) -> None:
+    writer.add_annotation(0, Link(rect=(0, 0, 9, 9), target_page_index=0))
+    writer.open_destination = "/Fit"
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        pytest.param(lambda _: None, (), id="a plain one"),
+        pytest.param(jumping, (), id="jumps within the document"),
+        pytest.param(scripted, (ActivePart.JAVASCRIPT,), id="a script"),
+        pytest.param(opening("/JavaScript", JS="app.alert(1)"), (ActivePart.JAVASCRIPT,), id="one at opening"),
+        pytest.param(opening("/Launch", F="cmd.exe"), (ActivePart.ACTION,), id="a program at opening"),
+        pytest.param(
+            opening("/SubmitForm", F="https://a.example"), (ActivePart.ACTION,), id="a form that is sent"
+        ),
+        pytest.param(opening("/GoToR", F="other.pdf"), (ActivePart.LINK,), id="another file at opening"),
+        pytest.param(
+            lambda each: each.add_attachment("a.exe", b"x"), (ActivePart.ATTACHMENT,), id="an attachment"
+        ),
+        pytest.param(linking, (ActivePart.LINK,), id="an external link"),
+    ],
+)
+def test_what_a_document_can_do_by_itself_is_found(
+    change: Callable[[PdfWriter], object], parts: tuple[ActivePart, ...], tmp_path: Path
+) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(written(change))
+    found = inspect_file(path)
+    assert (found.problem, found.active_parts) == (None, parts)

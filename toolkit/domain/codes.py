@@ -206,6 +206,22 @@ _ALL: Final[tuple[Code, ...]] = (
         "partner requested.",
     ),
     Code(
+        IntegrityProblem.ACTIVE_CONTENT, Subject.FILE, Severity.ERROR, Owner.COMPLIANCE, 3,
+        "document with active parts",
+        "The document holds scripts, actions or attachments, or could not be looked at as a whole.",
+        _NONE,
+        "Do not open it in a browser; withdraw the record and request a plain document, or accept it by a waiver. "
+        "The file goes on counting.",
+    ),
+    Code(
+        IntegrityProblem.STORED_TYPE_DIFFERS, Subject.FILE, Severity.ERROR, Owner.COMPLIANCE, 3,
+        "stored as another type",
+        "The bucket hands the file out as another type than was declared, which whoever uploaded it chose.",
+        _UPLOAD,
+        "Do not open it in a browser; withdraw the record and request the evidence again, or accept it by a "
+        "waiver. The file goes on counting.",
+    ),
+    Code(
         IntegrityProblem.WRITTEN_LATE, Subject.FILE, Severity.ERROR, Owner.COMPLIANCE, 3,
         "written too late",
         "The file was written after its upload credentials had run out.",
@@ -225,6 +241,13 @@ _ALL: Final[tuple[Code, ...]] = (
         "The file is of the right kind, but not of the type that was declared.",
         "Evidence upload request (shape)",
         "Declare what is sent: correct fileFormat and type in the requests. The file goes on counting.",
+    ),
+    Code(
+        IntegrityProblem.EXTERNAL_LINK, Subject.FILE, Severity.WARNING, Owner.COMPLIANCE, 20,
+        "document with external links",
+        "The document leads to an address or to another file.",
+        _NONE,
+        "Follow no link in it; where it is usual, accept it by a waiver. The file goes on counting.",
     ),
     Code(
         IntegrityProblem.OBJECT_WITHOUT_RECORD, Subject.FILE, Severity.WARNING, Owner.OPERATIONS, 10,

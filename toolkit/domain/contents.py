@@ -16,6 +16,19 @@ class ContentProblem(StrEnum):
     SILENT = "SILENT"
 
 
+class ActivePart(StrEnum):
+    """A part of a document that does something by itself, or leads out of it."""
+
+    JAVASCRIPT = "JAVASCRIPT"
+    ACTION = "ACTION"
+    """It starts a program, sends a form or loads data."""
+    ATTACHMENT = "ATTACHMENT"
+    LINK = "LINK"
+    """It leads to an address or to another file when somebody follows it."""
+    UNCLEAR = "UNCLEAR"
+    """Not all of the document could be looked at."""
+
+
 SHORTEST_SECONDS: Final = 1.0
 """A recording that lasts less proves nothing."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -204,18 +204,19 @@ class Bucket:
                 raise
             return bytes(answer["Body"].read())
 
-    def chunks(self, key: str, *, etag: str) -> Iterator[bytes]:
-        """Yield all bytes of the object, as long as it is the version that was listed with ``etag``.
+    @contextmanager
+    def download(self, key: str, *, etag: str) -> Iterator[tuple[Iterator[bytes], str | None]]:
+        """Open the object for its bytes and the media type that it is stored with.
 
         Raises:
-            BucketError: there is no such object, or it was overwritten since.
+            BucketError: there is no such object, or it is not the version any more that was listed with ``etag``.
         """
         with self._server.translated():
             answer = self._client.get_object(Bucket=self.name, Key=key, IfMatch=f'"{etag}"')
             with closing(answer["Body"]) as body:
                 if answer["ETag"].strip('"') != etag:
                     raise BucketError("The object was overwritten since it was listed.")
-                yield from body.iter_chunks(_CHUNK)
+                yield body.iter_chunks(_CHUNK), answer.get("ContentType")
 
     def check(self) -> None:
         """Make sure that the bucket is there and answers."""

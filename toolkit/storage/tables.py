@@ -211,6 +211,8 @@ content_checks = Table(
     Column("pages", sa.BigInteger),
     Column("seconds", sa.Double),
     Column("normal_form", Text),
+    Column("active_parts", sa.ARRAY(Text)),
+    Column("stored_type", Text),
     Index(None, "observation_id"),
     Index(None, "checked_at", postgresql_using="brin", postgresql_with={"autosummarize": "on"}),
     Index(None, "sha256", postgresql_where=text("sha256 IS NOT NULL")),

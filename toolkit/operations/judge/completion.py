@@ -161,8 +161,8 @@ def _read_whole(bucket: Bucket, inspector: Inspector, key: str) -> _File:
     seen = bucket.head(key)
     if seen is None or not seen.size:
         return _File(seen)
-    found, sha256 = fetch_and_inspect(bucket, key, seen.etag, inspector.inspect)
-    return _File(seen, found, sha256)
+    fetched = fetch_and_inspect(bucket, key, seen.etag, inspector.inspect)
+    return _File(seen, fetched.found, fetched.sha256)
 
 
 def _judged(known: _Known, files: list[_File], now: datetime) -> Verdict:

@@ -26,6 +26,10 @@ LATE_BY: Final = timedelta(minutes=15)
 """The time after the end of its credentials in which a file may be written by an upload that began before."""
 
 
+NEUTRAL_TYPES: Final = ("binary/octet-stream", "application/octet-stream")
+"""Media types with which servers store what was posted without any: a browser shows none of them."""
+
+
 def integrity_findings(database: Database, clock: Clock) -> list[IntegrityFinding]:
     """Return every finding about the objects that are in the bucket now, gravest first.
 
@@ -48,7 +52,13 @@ def records_of_unknown_partners(database: Database) -> int:
 
 def integrity_findings_at(connection: Connection, moment: datetime) -> list[IntegrityFinding]:
     """Return the same as of a moment, as this connection sees the database; it need not write anything."""
-    bound = {"moment": moment, "layout": f"^{LAYOUT.pattern}$", "examples": EXAMPLES, "late_by": LATE_BY}
+    bound = {
+        "moment": moment,
+        "layout": f"^{LAYOUT.pattern}$",
+        "examples": EXAMPLES,
+        "late_by": LATE_BY,
+        "neutral": list(NEUTRAL_TYPES),
+    }
     return list(_findings(connection.execute(sa.text(_FINDINGS), bound)))
 
 
@@ -66,8 +76,14 @@ def _late(seconds: str) -> str:
 
 
 def _other_type(types: str) -> str | None:
-    declared, actual = types.split("\n")
+    declared, _, actual = types.rpartition("\n")
     return None if same_type(declared, actual) else f"declared {declared}, is {actual}"
+
+
+def _stored_otherwise(types: str) -> str | None:
+    declared, _, stored = types.rpartition("\n")
+    named = stored.partition(";")[0].strip().lower()
+    return None if same_type(declared, named) else f"declared {declared}, stored as {stored}"
 
 
 def _objects(count: str) -> str:
@@ -76,6 +92,7 @@ def _objects(count: str) -> str:
 
 
 _DETAILS: Final[Mapping[IntegrityProblem, Callable[[str], str | None]]] = {
+    IntegrityProblem.STORED_TYPE_DIFFERS: _stored_otherwise,
     IntegrityProblem.WRITTEN_LATE: _late,
     IntegrityProblem.TYPE_DIFFERS: _other_type,
     IntegrityProblem.KEY_OUTSIDE_LAYOUT: _objects,
@@ -139,6 +156,16 @@ _FINDERS: Final = {
         JOIN audit.sale_observations AS sale ON sale.sale_id = record.sale_id
         WHERE asked.partner <> sale.partner AND {_STANDING} AND {_HELD.format("sale")}
     """,
+    IntegrityProblem.ACTIVE_CONTENT: f"""
+        SELECT {_OF_FILE}, lower(array_to_string(array_remove(active_parts, 'LINK'), ', '))
+        FROM stored
+        WHERE cardinality(array_remove(active_parts, 'LINK')) > 0
+    """,
+    IntegrityProblem.STORED_TYPE_DIFFERS: f"""
+        SELECT {_OF_FILE}, declared || E'\\n' || stored_type
+        FROM stored
+        WHERE stored_type <> '' AND NOT lower(stored_type) = ANY(:neutral)
+    """,
     IntegrityProblem.WRITTEN_LATE: f"""
         SELECT {_OF_FILE}, trunc(extract(epoch FROM written_at - expires_at))::text
         FROM stored
@@ -157,6 +184,9 @@ _FINDERS: Final = {
         WHERE split_part(lower(declared), '/', 1) = split_part(media_type, '/', 1)
           AND lower(declared) <> media_type
     """,
+    IntegrityProblem.EXTERNAL_LINK: f"""
+        SELECT {_OF_FILE}, '' FROM stored WHERE 'LINK' = ANY(active_parts)
+    """,
     IntegrityProblem.OBJECT_WITHOUT_RECORD: """
         SELECT ARRAY[key], NULL::uuid[], NULL::text[], '' FROM without_record WHERE key ~ :layout
     """,
@@ -173,7 +203,8 @@ _FINDERS: Final = {
 
 _FINDINGS: Final = f"""
     WITH checked AS MATERIALIZED (
-        SELECT DISTINCT ON (observation_id) observation_id, sha256, normal_form, media_type
+        SELECT DISTINCT ON (observation_id)
+               observation_id, sha256, normal_form, media_type, active_parts, stored_type
         FROM audit.content_checks
         WHERE media_type IS NOT NULL AND checked_at <= :moment
         ORDER BY observation_id, id DESC
@@ -181,7 +212,8 @@ _FINDINGS: Final = f"""
     stored AS MATERIALIZED (
         SELECT seen.key, seen.size, least(seen.last_modified, seen.seen_at) AS written_at,
                record.evidence_id AS id, record.sale_id, record.evidence_type, record.type AS declared,
-               record.expires_at, checked.sha256, checked.normal_form, checked.media_type
+               record.expires_at, checked.sha256, checked.normal_form, checked.media_type,
+               checked.active_parts, checked.stored_type
         FROM audit.object_observations AS seen
         JOIN audit.evidence_observations AS record ON record.object_key = seen.key
         LEFT JOIN checked ON checked.observation_id = seen.id

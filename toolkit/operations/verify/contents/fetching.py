@@ -5,16 +5,24 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import IO
 
 from toolkit.operations.verify.contents.inspection import Inspected
 from toolkit.storage.bucket import Bucket
 
 
-def fetch_and_inspect(
-    bucket: Bucket, key: str, etag: str, inspect: Callable[[IO[bytes]], Inspected]
-) -> tuple[Inspected, str]:
-    """Return what the object is and the SHA-256 of its bytes; a file without a name holds it meanwhile.
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What an object is, the SHA-256 of its bytes, and the media type that the bucket hands it out with."""
+
+    found: Inspected
+    sha256: str
+    stored_type: str | None
+
+
+def fetch_and_inspect(bucket: Bucket, key: str, etag: str, inspect: Callable[[IO[bytes]], Inspected]) -> Fetched:
+    """Return what the object is; a file without a name holds it meanwhile.
 
     Raises:
         BucketError: it cannot be read, or was overwritten since it had this ``etag``.
@@ -22,8 +30,9 @@ def fetch_and_inspect(
     """
     digest = hashlib.sha256()
     with tempfile.TemporaryFile() as file:  # so that a kill leaves nothing
-        for chunk in bucket.chunks(key, etag=etag):
-            file.write(chunk)
-            digest.update(chunk)
+        with bucket.download(key, etag=etag) as (chunks, stored_type):
+            for chunk in chunks:
+                file.write(chunk)
+                digest.update(chunk)
         file.flush()
-        return inspect(file), digest.hexdigest()
+        return Fetched(inspect(file), digest.hexdigest(), stored_type)

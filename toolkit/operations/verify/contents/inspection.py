@@ -11,14 +11,16 @@ import os
 import resource
 import socket
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from toolkit.domain.contents import ContentProblem
+from toolkit.domain.contents import ActivePart, ContentProblem
 from toolkit.domain.evidence import FileKind, kind_of_media_type
 from toolkit.domain.signatures import SIGNATURE_BYTES, UNKNOWN, media_type_of_bytes
+from toolkit.operations.verify.contents.active_parts import active_parts
 from toolkit.operations.verify.contents.audio import inspect_audio
 from toolkit.operations.verify.contents.containers import NotAudio
 from toolkit.operations.verify.contents.normal_form import normal_form
@@ -38,6 +40,7 @@ class Inspected:
     seconds: float | None = None
     normal_form: str | None = None
     """The SHA-256 of its normal form (``normal_form``)."""
+    active_parts: Sequence[ActivePart] = ()
 
     @property
     def kind(self) -> FileKind:
@@ -52,8 +55,10 @@ def inspect_file(path: Path) -> Inspected:
     kind = kind_of_media_type(media_type)
     if kind is FileKind.PDF:
         problem, pages = inspect_pdf(path)
-        form = normal_form(path, media_type) if problem is None else None
-        return Inspected(media_type, problem, pages=pages, normal_form=form)
+        if problem is not None:
+            return Inspected(media_type, problem, pages=pages)
+        form, active = normal_form(path, media_type), active_parts(path)
+        return Inspected(media_type, pages=pages, normal_form=form, active_parts=active)
     if kind is FileKind.AUDIO:
         try:
             problem, seconds = inspect_audio(path, media_type)

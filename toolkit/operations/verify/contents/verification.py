@@ -159,7 +159,7 @@ class _Verifier:
         if not self._meter.spend(item.size):
             return None
         try:
-            found, sha256 = fetch_and_inspect(self._bucket, item.key, item.etag, self._inspect)
+            fetched = fetch_and_inspect(self._bucket, item.key, item.etag, self._inspect)
         except BucketUnavailable:
             raise
         except ObjectArchived:
@@ -168,15 +168,18 @@ class _Verifier:
             return Failure.DENIED
         except BucketError:
             return Failure.UNREADABLE
+        found = fetched.found
         return {
             "observation_id": item.id,
             "kind": found.kind,
             "problem": found.problem,
             "media_type": found.media_type,
-            "sha256": sha256,
+            "sha256": fetched.sha256,
             "pages": found.pages,
             "seconds": found.seconds,
             "normal_form": found.normal_form,
+            "active_parts": [str(part) for part in found.active_parts],
+            "stored_type": fetched.stored_type,
         }
 
     def _inspect(self, file: IO[bytes]) -> Inspected:
@@ -200,8 +203,10 @@ def _keep(database: Database, checks: list[dict[str, Any]], failures: Mapping[in
 
 _KEEP: Final = """
     INSERT INTO audit.content_checks
-        (observation_id, kind, problem, media_type, sha256, pages, seconds, normal_form, checked_at)
-    SELECT :observation_id, :kind, :problem, :media_type, :sha256, :pages, :seconds, :normal_form, :now
+        (observation_id, kind, problem, media_type, sha256, pages, seconds, normal_form, active_parts, stored_type,
+         checked_at)
+    SELECT :observation_id, :kind, :problem, :media_type, :sha256, :pages, :seconds, :normal_form,
+           CAST(:active_parts AS text[]), :stored_type, :now
     WHERE NOT EXISTS (
         SELECT FROM audit.content_checks WHERE observation_id = :observation_id AND sha256 IS NOT NULL
     )
