@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
+import pyarrow as pa
 import sqlalchemy as sa
 
 from toolkit.domain.clients import Client
 from toolkit.domain.requests import parse
+from toolkit.errors import InvalidField, InvalidFields
 from toolkit.operations import Clock
+from toolkit.operations.register.bulk_load.fields import FIELD_OF
+from toolkit.operations.register.limits import misfits
 from toolkit.storage.database import Database
 from toolkit.storage.service_map.keys import next_id
 from toolkit.storage.service_map.writing import require_writable
@@ -37,12 +41,24 @@ def register_client(database: Database, body: Mapping[str, Any], clock: Clock) -
     """
     client = parse(Client, body)
     require_writable(database, "clients.insert", "addresses.insert")
+    _require_room(database, client)
     client_id, address_id = next_id(database, "clients"), next_id(database, "addresses")
     stored = {"id": client_id, "created_at": clock(), **client.model_dump(exclude={"address"})}
     address = {"address_id": address_id, "client_id": client_id, **client.address.model_dump()}
     with database.statement() as connection:
         connection.execute(_INSERT, stored | address)
     return Registered(MESSAGE, client_id, address_id)
+
+
+def _require_room(database: Database, client: Client) -> None:
+    """Refuse values that the service's own columns do not take, before anything is written."""
+    given = client.model_dump(exclude={"address"}) | client.address.model_dump()
+    columns = {
+        name: pa.array([None if value is None else str(value)], pa.string()) for name, value in given.items()
+    }
+    refused = {FIELD_OF[name].name: reason for name, mask, reason in misfits(database, columns) if mask.all()}
+    if refused:
+        raise InvalidFields([InvalidField(name, reason) for name, reason in refused.items()])
 
 
 def client_ids(database: Database, external_ids: Sequence[str]) -> dict[str, UUID]:

@@ -33,6 +33,8 @@ class Column:
     """Whether it is the whole primary key."""
     unique: bool
     sequence: str | None
+    rules: tuple[str, ...] = ()
+    """The SQL of constraints that look at this column alone, over its own name."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ def read_catalog(connection: Connection) -> dict[str, CatalogTable]:
             key=row.key,
             unique=row.unique,
             sequence=row.sequence,
+            rules=tuple(row.rules),
         )
     for row in connection.execute(sa.text(_REFERENCES), {"tables": list(found)}):
         if row.referenced in found:
@@ -145,6 +148,11 @@ _COLUMNS: Final = """
            coalesce(pg_get_expr(adbin, adrelid), '') AS default,
            coalesce(col_description(attrelid, attnum), '') AS comment,
            ARRAY(SELECT enumlabel::text FROM pg_enum WHERE enumtypid = atttypid ORDER BY enumsortorder) AS labels,
+           ARRAY(SELECT pg_get_expr(conbin, conrelid) FROM pg_constraint
+                 WHERE conrelid = attrelid AND contype = 'c' AND conkey = ARRAY[attnum]
+                 UNION ALL
+                 SELECT regexp_replace(pg_get_expr(conbin, 0), '\\yVALUE\\y', quote_ident(attname), 'g')
+                 FROM pg_constraint WHERE contypid = atttypid AND contype = 'c') AS rules,
            EXISTS (SELECT FROM pg_index WHERE indrelid = attrelid AND indisprimary AND indkey::text = attnum::text)
                AS key,
            EXISTS (SELECT FROM pg_index WHERE indrelid = attrelid AND indisunique AND indpred IS NULL

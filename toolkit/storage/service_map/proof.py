@@ -145,7 +145,7 @@ _POLICIES: Final = """
 def _notes(connection: Connection, mapping: ServiceMap) -> Iterator[str]:
     encoding = connection.execute(sa.text("SELECT current_setting('server_encoding')")).scalar_one()
     if encoding != "UTF8":
-        yield f"The database is encoded in {encoding}: what that cannot write, such as emoji, is refused."
+        yield f"The database is encoded in {encoding}: clients with other characters are rejected one by one."
     catalog = read_catalog(connection)
     resolve = resolver(connection, catalog)
     refused = every_obstacle(mapping, resolve)

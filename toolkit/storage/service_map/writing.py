@@ -7,6 +7,7 @@ writes asks for it before it reads or writes anything.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -15,7 +16,7 @@ from sqlalchemy import Connection
 
 from toolkit.errors import WriteRefused
 from toolkit.storage.database import Database
-from toolkit.storage.service_map.catalog import CatalogTable, read_catalog
+from toolkit.storage.service_map.catalog import CatalogTable, Column, read_catalog
 from toolkit.storage.service_map.expressions import literal, quoted
 from toolkit.storage.service_map.inverse import NotInvertible, Tables, assignments
 from toolkit.storage.service_map.model import NEEDED, ServiceMap, own_tables
@@ -25,6 +26,12 @@ INSERT: Final = "insert"
 UPDATE: Final = "update"
 COMPLETE: Final = "complete"
 """Setting ``completed_at`` alone."""
+
+WRITTEN: Final = "written"
+"""Where each column goes, beside the obstacles in the comment of a view."""
+
+GIVEN: Final = "given.value"
+"""Stands for the contract's value in the SQL of ``WRITTEN``."""
 
 _NUMBERED: Final = "numbered"
 _UUID_LENGTH: Final = 36
@@ -54,7 +61,7 @@ def _obstacles(database: Database) -> dict[str, str]:
         return {}
     if database not in _known:
         with database.transaction() as connection:
-            _known[database] = _kept(connection) if database.mapped else _found(connection)
+            _known[database] = kept(connection) if database.mapped else _found(connection)
     return _known[database]
 
 
@@ -97,6 +104,8 @@ def make_writable(connection: Connection, mapping: ServiceMap) -> None:
             _execute(
                 connection, _NEXT.format(schema=SERVICE, name=name, sequence=literal(literal(sequence))[1:-1])
             )
+        if INSERT not in found:
+            found[WRITTEN] = json.dumps(_targets(mapping, name, tables))
         _execute(connection, f"COMMENT ON VIEW {SERVICE}.{name} IS {literal(json.dumps(found))}")
 
 
@@ -123,7 +132,7 @@ def obstacles(mapping: ServiceMap, name: str, tables: Tables) -> dict[str, str]:
         if column.required and not column.filled and column.name not in {**given, **relation.insert}
     ]
     key = table.columns.get(relation.columns["id"].column or "")
-    if key is not None and key.family == "integer" and key.sequence is None and name != "sales":
+    if key is not None and key.family in {"integer", "number"} and key.sequence is None and name != "sales":
         refused = {**refused, "id": f"is {key.name}, a number that no sequence gives"}
     if (
         key is not None
@@ -177,6 +186,29 @@ def _given(
     return given, refused
 
 
+def _targets(mapping: ServiceMap, name: str, tables: Tables) -> dict[str, list[object]]:
+    """Return for each column that is written into one of the table: both, the SQL between them, mask and codes."""
+    relation = mapping.relations[name]
+    table = tables(relation.from_)
+    found: dict[str, list[object]] = {}
+    for column, source in relation.columns.items():
+        if table is None or source.column is None or source.is_lookup or source.column in relation.insert:
+            continue
+        written = assignments(source, GIVEN, _of_texts(table), mapping.timezone, tables).get(source.column)
+        if written is not None:
+            found[column] = [table.name, source.column, written, source.mask or "", source.codes]
+    return found
+
+
+def _of_texts(table: CatalogTable) -> CatalogTable:
+    """Return the table without the domains of its texts, whose rules would raise instead of answering."""
+    columns = {
+        column.name: replace(column, cast="text") if column.family == "text" else column
+        for column in table.columns.values()
+    }
+    return replace(table, columns=columns)
+
+
 def _body(mapping: ServiceMap, name: str, work: str, tables: Tables, found: dict[str, str]) -> str:
     """Return the body of the trigger's function."""
     relation = mapping.relations[name]
@@ -186,7 +218,8 @@ def _body(mapping: ServiceMap, name: str, work: str, tables: Tables, found: dict
         return f"BEGIN RAISE EXCEPTION USING MESSAGE = {literal(found.get(work, ''))}; END"
     given, refused = _given(mapping, name, table, tables)
     if work == INSERT:
-        values = {column: value for column, (_, value) in given.items()} | relation.insert
+        values = {column: _or_default(value, table.columns[column]) for column, (_, value) in given.items()}
+        values |= relation.insert
         columns, items = ", ".join(map(quoted, values)), ", ".join(values.values())
         statement = f"INSERT INTO {relation.from_} ({columns}) OVERRIDING SYSTEM VALUE VALUES ({items})"  # noqa: S608
         return f"BEGIN {statement}; RETURN NEW; END"
@@ -214,7 +247,12 @@ def _body(mapping: ServiceMap, name: str, work: str, tables: Tables, found: dict
     return f"BEGIN {checks} {statement}; RETURN NEW; END"
 
 
-def _kept(connection: Connection) -> dict[str, str]:
+def _or_default(value: str, column: Column) -> str:
+    """Return the value, or the default of a column that must have one."""
+    return f"coalesce({value}, {column.default})" if column.required and column.default else value
+
+
+def kept(connection: Connection) -> dict[str, str]:
     """Return what the comments of the views say."""
     found = {}
     for name in NEEDED:

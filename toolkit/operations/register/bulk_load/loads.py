@@ -20,7 +20,8 @@ from toolkit.operations.register.bulk_load.registering import Accepted, ChunkReg
 from toolkit.operations.register.bulk_load.rejects import Outputs
 from toolkit.operations.register.bulk_load.repairs import with_days_from_1900
 from toolkit.operations.register.bulk_load.results import Example, FileLoaded, Tally, masked
-from toolkit.operations.register.bulk_load.verdicts import ROW, ChunkVerdict, decide
+from toolkit.operations.register.bulk_load.verdicts import ROW, ChunkVerdict, Misfits, decide
+from toolkit.operations.register.limits import misfits
 from toolkit.operations.spreadsheets import Chunk
 from toolkit.operations.spreadsheets.text_bytes import Mask
 from toolkit.storage.database import Database, raw
@@ -88,7 +89,7 @@ class Load:
                     ids=partial(next_ids, database),
                     seen=self._counted,
                 )
-                self._pass(registration)
+                self._pass(registration, partial(misfits, database))
             if already is not None:
                 self._tally.all_there()
             self._outputs.complete(self._tally)
@@ -98,12 +99,12 @@ class Load:
                 self._batch.record(connection, self._tally, self._moment)
         return already
 
-    def _pass(self, registration: ChunkRegistration) -> None:
+    def _pass(self, registration: ChunkRegistration, misfits: Misfits) -> None:
         layout = self._plan.understood.layout
         self._progress.begin(f"Loading {self._batch.source}", layout.size, layout.unit)
         with registration.running(), prefetch(self._plan.chunks()) as chunks:
             for chunk in chunks:
-                verdict = decide(chunk, self._plan.columns, self._options, self._moment.date())
+                verdict = decide(chunk, self._plan.columns, self._options, self._moment.date(), misfits)
                 self._note(chunk, verdict)
                 for registered in registration.add(chunk, verdict):
                     self._settle(registered)

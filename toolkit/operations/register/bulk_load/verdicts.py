@@ -7,7 +7,7 @@ the contract's own rules one by one, which alone write the reasons.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final
@@ -20,7 +20,7 @@ from toolkit.domain.fields import TRIMMED
 from toolkit.domain.quality import AREA_CODES, UNASSIGNED_CEP, QualityWarning, oldest_birthdate
 from toolkit.errors import InvalidField
 from toolkit.operations.register.bulk_load.columns import Judged, judge
-from toolkit.operations.register.bulk_load.fields import FIELD, FIELDS, Field, Invalid
+from toolkit.operations.register.bulk_load.fields import FIELD, FIELD_OF, FIELDS, Field, Invalid
 from toolkit.operations.register.bulk_load.options import (
     NUMBER_ROUNDED,
     WARNED_FIELD,
@@ -51,7 +51,13 @@ class ChunkVerdict:
     warnings: Mapping[str, Mask]
 
 
-def decide(chunk: Chunk, columns: Mapping[str, int], options: LoadOptions, today: date) -> ChunkVerdict:
+Misfits = Callable[[Mapping[str, pa.StringArray]], Iterable[tuple[str, Mask, str]]]
+"""Finds the values that the service's own columns do not take: the column, the rows, and the reason."""
+
+
+def decide(
+    chunk: Chunk, columns: Mapping[str, int], options: LoadOptions, today: date, misfits: Misfits = lambda _: ()
+) -> ChunkVerdict:
     """Judge the rows of ``chunk``; ``columns`` says which of its columns holds which field."""
     size = len(chunk)
     errors: dict[int, list[InvalidField]] = {
@@ -71,6 +77,10 @@ def decide(chunk: Chunk, columns: Mapping[str, int], options: LoadOptions, today
         for row, reason in column.errors:
             errors.setdefault(row, []).append(InvalidField(field.name, reason))
     accepted = np.ones(size, dtype=bool)
+    accepted[list(errors)] = False
+    for name, mask, reason in misfits(settled):
+        for row in np.flatnonzero(mask & accepted).tolist():
+            errors.setdefault(row, []).append(InvalidField(FIELD_OF[name].name, reason))
     accepted[list(errors)] = False
     warnings = {kind: mask & accepted for kind, mask in _warnings(settled, today) if (mask & accepted).any()}
     if options.warnings_as_errors:

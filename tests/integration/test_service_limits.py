@@ -1,0 +1,99 @@
+"""Clients that the service's own columns do not take: rejected one by one, with the column and the reason."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+import sqlalchemy as sa
+
+from tests.client_rows import body, client, read_csv, write_csv
+from tests.integration.test_service_maps import MAPS, NOW, load, mapped
+from toolkit.entrypoints.cli import main
+from toolkit.errors import InvalidFields
+from toolkit.operations.register.registration import register_client
+from toolkit.storage import schema
+from toolkit.storage.database import Database
+from toolkit.storage.service_map import load_map
+
+NARROW = """
+    ALTER TABLE "Customer" ALTER "firstName" TYPE varchar(12), ALTER "enrollment" TYPE integer USING 1,
+        ALTER "email" SET DEFAULT 'none@example.com', ADD CONSTRAINT surname CHECK ("lastName" !~ '^O'' ');
+    UPDATE "Customer" SET "email" = DEFAULT;
+    ALTER TABLE "Customer" ALTER "email" SET NOT NULL;
+    CREATE DOMAIN city_name AS text CHECK (VALUE <> 'Nowhere');
+    ALTER TABLE "InstallationAddress" ALTER "city" TYPE city_name;
+"""
+
+
+@pytest.fixture
+def latin_database(server: sa.Engine) -> Iterator[Database]:
+    """A database of an older system, which cannot write every character."""
+    name = f"latin_{uuid4().hex}"
+    with server.connect() as connection:
+        connection.exec_driver_sql(
+            f"CREATE DATABASE {name} ENCODING 'LATIN1' LOCALE_PROVIDER libc LOCALE 'C' TEMPLATE template0"
+        )
+    database = Database(server.url.set(database=name).render_as_string(hide_password=False))
+    try:
+        yield database
+    finally:
+        database.dispose()
+        with server.connect() as connection:
+            connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def test_clients_that_do_not_fit_are_rejected_alone(
+    latin_database: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load(latin_database, "typescript")
+    with latin_database.transaction() as connection:
+        connection.exec_driver_sql(NARROW.replace("%", "%%"))
+    rows = [
+        client(1, firstName="José", enrollment="1"),
+        client(2, firstName="Maximilianinho", enrollment="99999999999"),
+        client(3, lastName="O' Neill", enrollment="3"),
+        client(4, address__city="Nowhere", enrollment="4"),
+        client(5, firstName="Zoë \u0141", enrollment="5"),
+        client(6, email="", enrollment="6"),
+    ]
+    source = write_csv(tmp_path / "clients.csv", rows)
+    environ = {
+        "DATABASE_URL": latin_database.engine.url.render_as_string(hide_password=False),
+        "TOOLKIT_SERVICE_MAP": str(MAPS / "typescript.toml"),
+        "TOOLKIT_HOME": str(tmp_path / "home"),
+    }
+    assert main(["db", "upgrade"], environ) == 0
+    assert main(["clients", "load", str(source), "--out", str(tmp_path), "--json"], environ) == 3
+    told = json.loads(capsys.readouterr().out.partition("\n")[2])
+    assert (told["accepted"], told["rejected"]) == (2, 4)
+    place = 'public."Customer"'
+    assert [(row["line"], row["errors"]) for row in read_csv(tmp_path / "clients.csv.rejected.csv")] == [
+        (
+            "3",
+            f"enrollment: Is no number that the service takes ({place}.enrollment); "
+            f"firstName: Has more than the 12 characters that the service takes ({place}.firstName)",
+        ),
+        ("4", f"lastName: Breaks a rule of the service ({place}.lastName)"),
+        ("5", 'address.city: Breaks a rule of the service (public."InstallationAddress".city)'),
+        ("6", "firstName: Holds a character that the database cannot write (LATIN1)"),
+    ]
+    with latin_database.transaction() as connection:
+        query = 'SELECT "firstName", "email" FROM "Customer" WHERE "enrollment" IN (1, 6) ORDER BY "firstName"'
+        names = [tuple(row) for row in connection.exec_driver_sql(query)]
+    assert ("José", client(1)["email"]) in names
+    assert any(email == "none@example.com" for _, email in names)
+
+
+def test_a_registration_that_does_not_fit_is_refused_by_its_field(empty_database: Database) -> None:
+    load(empty_database, "typescript")
+    with empty_database.transaction() as connection:
+        connection.exec_driver_sql(NARROW.replace("%", "%%"))
+    with mapped(empty_database) as database:
+        schema.upgrade(database, service_map=load_map(MAPS / "typescript.toml"))
+        with pytest.raises(InvalidFields) as refused:
+            register_client(database, body(client(1, firstName="Maximilianinho", enrollment="1")), lambda: NOW)
+    assert [each.field for each in refused.value.invalid] == ["firstName"]

@@ -1,0 +1,69 @@
+"""Find the clients that the service's own columns do not take, with the reason against each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from toolkit.operations.spreadsheets.text_bytes import Mask, values
+from toolkit.storage.database import Database
+from toolkit.storage.service_map.limits import Limit, broken, can_write, limits
+
+_RELATIONS = ("clients", "addresses")
+
+
+def misfits(database: Database, columns: Mapping[str, pa.StringArray]) -> Iterator[tuple[str, Mask, str]]:
+    """Yield each column in which the service does not take some values, which rows, and why."""
+    for name in _RELATIONS:
+        found = limits(database, name)
+        for limit in found.columns:
+            if limit.column in columns:
+                for mask, reason in _refused(database, limit, found.encoding, columns[limit.column]):
+                    if mask.any():
+                        yield limit.column, mask, f"{reason} ({limit.place})"
+    if found.encoding is not None:
+        for column, texts in columns.items():
+            wrong = _unwritable(found.encoding, texts)
+            if wrong.any():
+                yield column, wrong, f"Holds a character that the database cannot write ({found.encoding})"
+
+
+def _refused(
+    database: Database, limit: Limit, encoding: str | None, column: pa.StringArray
+) -> Iterator[tuple[Mask, str]]:
+    absent = _mask(pc.is_null(column), len(column))
+    if limit.required:
+        yield absent, "The service demands a value here"
+    if limit.length is not None:
+        long = _mask(pc.greater(pc.utf8_length(column), limit.length), len(column))
+        yield long, f"Has more than the {limit.length} characters that the service takes"
+    if limit.largest is not None:
+        texts = [text or "0" for text in column.to_pylist()]
+        fits = [text.isdecimal() and int(text) <= limit.largest for text in texts]
+        yield ~np.array(fits, dtype=bool), "Is no number that the service takes"
+    if limit.values is not None:
+        listed = _mask(pc.is_in(column, value_set=pa.array(sorted(limit.values), pa.string())), len(column))
+        yield ~listed & ~absent, "Is none of the values that the service lists"
+    if limit.rules and limit.largest is None:
+        texts = [text for text in pc.unique(column).to_pylist() if text is not None]
+        askable = [text for text in texts if encoding is None or can_write(encoding, text)]
+        wrong = broken(database, limit, askable) if askable else set()
+        if wrong:
+            listed = pc.is_in(column, value_set=pa.array(sorted(wrong), pa.string()))
+            yield _mask(listed, len(column)), "Breaks a rule of the service"
+
+
+def _unwritable(encoding: str, column: pa.StringArray) -> Mask:
+    """Mark the values that hold a character that the database cannot write."""
+    if can_write(encoding, values(column).tobytes().decode()):
+        return np.zeros(len(column), dtype=bool)
+    return np.array([not can_write(encoding, text or "") for text in column.to_pylist()], dtype=bool)
+
+
+def _mask(found: pa.BooleanArray, size: int) -> Mask:
+    return (
+        np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False)) if size else np.zeros(0, dtype=bool)
+    )
