@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
@@ -21,12 +22,14 @@ from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem, same_type
 from toolkit.domain.partners import PartnerAccess, UnassignedSales
 from toolkit.entrypoints.cli import main
+from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.judge.withdrawal import withdraw
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.request import UploadLimits, request_upload
 from toolkit.operations.verify.contents import verification, verify_contents
 from toolkit.operations.verify.contents.inspection import Inspected, inspect_file
 from toolkit.operations.verify.integrity import integrity_findings, integrity_findings_at
+from toolkit.reports.wording import notices
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.tables import sales
@@ -299,6 +302,22 @@ def test_a_file_whose_record_came_while_the_bucket_was_read_is_no_finding(
 )
 def test_names_of_one_type(declared: str, actual: str, same: bool) -> None:
     assert same_type(declared, actual) is same
+
+
+def test_a_report_says_of_how_many_records_the_partner_is_not_known(
+    database: Database, bucket: Bucket, look: Any, clock: Any
+) -> None:
+    add_sale(database)
+    add_record(database)
+    issued = request_upload(
+        database, bucket, "sale-1", BODY, requested_by="ana", limits=UploadLimits(3600, 1000), clock=clock
+    )
+    look()
+    result = run_audit(database, clock=clock, with_file_findings=True)
+    said = "Of 1 evidence record it is not known for which partner it was requested"
+    assert [text for text in notices(result) if text.startswith(said)]
+    assert not [text for text in notices(replace(result, partner="A")) if text.startswith(said)]
+    assert issued
 
 
 def test_a_document_with_a_script_a_link_and_the_type_of_a_page_is_found_and_counts(

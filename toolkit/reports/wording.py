@@ -219,6 +219,16 @@ def notices(result: AuditResult, language: Language = ENGLISH, timezone: ZoneInf
             if kinds[problem]
         )
         found.append(say("There are findings about files: %(listed)s.", listed=listed))
+    if result.source.records_of_unknown_partners and result.partner is None:
+        found.append(
+            count(
+                "Of %(number)s evidence record it is not known for which partner it was requested: it may have "
+                "been another than that of the sale.",
+                "Of %(number)s evidence records it is not known for which partner they were requested: it may "
+                "have been another than that of the sale.",
+                result.source.records_of_unknown_partners,
+            )
+        )
     if result.without_client:
         found.append(
             count(

@@ -11,9 +11,10 @@ from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note
 from toolkit.entrypoints.spoken import _, counted, readable
 from toolkit.operations.judge.audit.details import faults_at
 from toolkit.operations.verify.contents import FAILURE_TEXTS, verify_contents
-from toolkit.operations.verify.integrity import integrity_findings, records_of_unknown_partners
+from toolkit.operations.verify.integrity import integrity_findings_at, records_of_unknown_partners
 from toolkit.reports.document_life import fault_records
 from toolkit.reports.report import tuples
+from toolkit.storage.observation_clock import final_moment
 
 _SHOWN = 50
 
@@ -79,7 +80,8 @@ def findings(ctx: Context, as_json: bool) -> int:
     The same file for more than one sale, or as two types of one sale; a file that was
     written after its credentials had run out, or replaced after it was seen; a record
     that another partner than that of the sale requested; another type than declared; a
-    file without a record, or where no upload form leads.
+    document with scripts, attachments or links; a file without a record, or where no
+    upload form leads.
 
     \b
     Example:
@@ -88,8 +90,11 @@ def findings(ctx: Context, as_json: bool) -> int:
 
     Exit status 3: there are findings. What sales lack is told by: toolkit audit
     """
-    found = integrity_findings(ctx.application.database, ctx.application.clock)
-    unknown = records_of_unknown_partners(ctx.application.database)
+    database, clock = ctx.application.database, ctx.application.clock
+    moment = final_moment(database, clock)
+    with database.snapshot() as connection:
+        found = integrity_findings_at(connection, moment)
+        unknown = records_of_unknown_partners(connection, moment)
     if as_json:
         document = [_finding_as_json(finding) for finding in found]
         print_json({"findings": document, "recordsOfUnknownPartners": unknown})

@@ -40,13 +40,12 @@ def integrity_findings(database: Database, clock: Clock) -> list[IntegrityFindin
         return integrity_findings_at(connection, moment)
 
 
-def records_of_unknown_partners(database: Database) -> int:
-    """Count the records, not withdrawn, for which no partner was noted when they were requested.
+def records_of_unknown_partners(connection: Connection, moment: datetime) -> int:
+    """Return the number of records, not withdrawn, of which nobody noted for which partner they were requested.
 
     Another system stored them, or this one before it took note: somebody else may have requested them.
     """
-    with database.transaction() as connection:
-        count: int = connection.execute(sa.text(_UNKNOWN_PARTNERS)).scalar_one()
+    count: int = connection.execute(sa.text(_UNKNOWN_PARTNERS), {"moment": moment}).scalar_one()
     return count
 
 
@@ -249,9 +248,9 @@ _FINDINGS: Final = f"""
 """  # made of constants
 """One statement, which makes no table: sessions that may only read have none."""
 
-_UNKNOWN_PARTNERS: Final = """
+_UNKNOWN_PARTNERS: Final = f"""
     SELECT count(*)
-    FROM audit_service.evidences AS record
-    WHERE NOT EXISTS (SELECT FROM audit.evidence_requests WHERE evidence_id = record.id)
-      AND NOT EXISTS (SELECT FROM audit.withdrawals WHERE evidence_id = record.id)
+    FROM audit.evidence_observations AS record
+    WHERE {_STANDING}
+      AND NOT EXISTS (SELECT FROM audit.evidence_requests AS asked WHERE asked.evidence_id = record.evidence_id)
 """

@@ -34,7 +34,7 @@ from toolkit.operations.observe.belonging import check_replica
 from toolkit.operations.observe.bucket_sync import picture_since
 from toolkit.operations.prove.custody_log import record_unmasking
 from toolkit.operations.verify.contents import Verified
-from toolkit.operations.verify.integrity import integrity_findings_at
+from toolkit.operations.verify.integrity import integrity_findings_at, records_of_unknown_partners
 from toolkit.storage import tables
 from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_id
@@ -191,6 +191,7 @@ def _answered(asked: _Asked, connection: Connection, judged: Judged, moment: dat
                 sa.select(sa.func.max(tables.evidence_observations.c.assumed_at))
             ),
             picture_since=picture_since(connection, moment),
+            records_of_unknown_partners=records_of_unknown_partners(connection, moment) if asked.with_files else 0,
         ),
         counts=judged.read(census(judged.sales, moment)),
         rows=told[is_open].reset_index(drop=True),

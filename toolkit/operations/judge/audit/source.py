@@ -35,6 +35,8 @@ class Source:
     """When that part of the bucket was looked at that had waited longest; objects of open sales never wait."""
     records_assumed_at: datetime | None = None
     """Until when evidence records were not observed: what is said of earlier moments is what they were then."""
+    records_of_unknown_partners: int = 0
+    """Records of which nobody noted for which partner they were requested; counted with findings about files."""
     replica: str | None = None
     """The replica that judged, and how far it was behind."""
     snapshot: str | None = None
