@@ -42,14 +42,14 @@ SECONDS = 0.15
 """Seconds that a step takes."""
 
 
-def victim_job(notebook: Path | None = None, keep_days: int = 90) -> Job:
+def victim_job(notebook: Path | None = None, keep_days: int = 90, retries: int = 6) -> Job:
     """A job of three steps, patient where something is away; with a notebook, that is its second step."""
     steps: list[dict[str, Any]] = [
         {"name": name, "command": f"mark {name}", "parameters": {"out": "{out}"}} for name in STEPS
     ]
     if notebook is not None:
         steps[1] = {"name": STEPS[1], "notebook": str(notebook)}
-    limits = {"late": "6h", "retries": 6, "backoff": "1s", "keep-days": keep_days}
+    limits = {"late": "6h", "retries": retries, "backoff": "1s", "keep-days": keep_days}
     return read_jobs({"jobs": {"victim": {"schedule": "0 2 * * *", **limits, "steps": steps}}}, ZONE)["victim"]
 
 
@@ -124,27 +124,26 @@ def start(
 
 
 SPAWNED = multiprocessing.get_context("forkserver")
-SPAWNED.set_forkserver_preload(
-    ["tests.job_runner", "toolkit.entrypoints.notebook_runs"]
-)  # a start takes little time
+# Loaded once, so that a start takes little time.
+SPAWNED.set_forkserver_preload(["tests.job_runner", "toolkit.entrypoints.notebook_runs"])
 _STATUS = {Outcome.DONE: 0, Outcome.FAILED: 1, Outcome.DONE_BEFORE: 10}
 
 
 def start_process(
-    folder: Path, environ: Mapping[str, str], notebook: Path | None = None, slot: datetime = SLOT
+    folder: Path, environ: Mapping[str, str], job: Job | None = None, slot: datetime = SLOT
 ) -> BaseProcess:
     """One start, in a process of its own that works in ``folder``; its exit status tells the outcome."""
-    arguments = (folder, {**os.environ, **environ}, notebook, slot)
+    arguments = (folder, {**os.environ, **environ}, job or victim_job(), slot)
     process = SPAWNED.Process(target=_start_and_exit, args=arguments)
     process.start()
     return process
 
 
-def _start_and_exit(folder: Path, environ: dict[str, str], notebook: Path | None, slot: datetime) -> None:
+def _start_and_exit(folder: Path, environ: dict[str, str], job: Job, slot: datetime) -> None:
     os.chdir(folder)
     with Path("log").open("a") as log:
         os.dup2(log.fileno(), sys.stderr.fileno())
-    sys.exit(_STATUS[start(folder, environ, job=victim_job(notebook), slot=slot)])
+    sys.exit(_STATUS[start(folder, environ, job=job, slot=slot)])
 
 
 def check_done_once(database: Database, folder: Path, slot: datetime = SLOT) -> RunRow:

@@ -237,7 +237,7 @@ class _Nights:
         check_done_once(self.database, self.folder, self.slot)
 
     def _start(self) -> BaseProcess:
-        return start_process(self.folder, self.environ, self.notebook, self.slot)
+        return start_process(self.folder, self.environ, victim_job(self.notebook), self.slot)
 
     def _race(self) -> bool:
         """Two starts, one kill, and further starts until the run is done; whether the kill hit it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -14,13 +15,14 @@ import nbformat
 import psutil
 import pytest
 
-from tests.job_runner import SLOT, STEPS, ZONE, check_done_once, effects, hold, holder, start_process
+from tests.job_runner import SLOT, STEPS, ZONE, check_done_once, effects, hold, holder, start_process, victim_job
 from tests.waiting import PATIENCE, wait_until
 from toolkit.domain.jobs.outcomes import FailureCode, RunStatus
 from toolkit.entrypoints.jobs.folders import JobFolder
 from toolkit.entrypoints.jobs.holding import Holding, stopped_by_signals
 from toolkit.errors import DatabaseUnavailable
 from toolkit.operations.jobs.history import recent_runs
+from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database
 
 
@@ -84,7 +86,7 @@ def test_a_kernel_does_not_outlive_the_process_that_runs_the_job(
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     cell = nbformat.v4.new_code_cell("open('ready', 'w').close(); import time; time.sleep(600)")
     nbformat.write(nbformat.v4.new_notebook(cells=[cell], metadata={"kernelspec": kernel}), notebook)
-    start = start_process(tmp_path, environ, notebook)
+    start = start_process(tmp_path, environ, victim_job(notebook))
     wait_until((tmp_path / "ready").exists)
     children = psutil.Process(start.pid).children(recursive=True)
     assert children
@@ -92,6 +94,29 @@ def test_a_kernel_does_not_outlive_the_process_that_runs_the_job(
     assert ended(start) == -signal.SIGKILL
     _, alive = psutil.wait_procs(children, timeout=PATIENCE)
     assert [each for each in alive if each.status() != psutil.STATUS_ZOMBIE] == []
+
+
+def test_a_database_that_goes_away_in_the_middle_is_told_and_the_next_start_goes_on(
+    own_home: Path, tmp_path: Path
+) -> None:
+    environ = {"DATABASE_URL": embedded.database_url(own_home)}
+    database = Database(environ["DATABASE_URL"])
+    schema.upgrade(database, service_tables=True)
+    tmp_path.chmod(0o755)
+    release = hold(tmp_path, "two")
+    start = start_process(tmp_path, environ, victim_job(retries=1))
+    wait_until((tmp_path / "holds").exists)
+    embedded.stop(own_home)
+    release.unlink()
+    assert ended(start) == 1
+    [kept] = (tmp_path / "out" / "victim" / "failed").glob("*/reason.json")
+    assert json.loads(kept.read_text())["code"] == "DATABASE_UNAVAILABLE"
+    assert not JobFolder(tmp_path / "out", "victim", ZONE).final(SLOT).exists()
+    embedded.database_url(own_home)
+    assert ended(start_process(tmp_path, environ)) == 0
+    check_done_once(database, tmp_path)
+    assert effects(tmp_path) == ["one", "two", "two", "three"]
+    database.dispose()
 
 
 def nobody_answers() -> bool:

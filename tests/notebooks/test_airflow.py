@@ -23,6 +23,7 @@ import nbformat
 import pytest
 
 from tests.integration.audited import Story
+from tests.waiting import PATIENCE
 from toolkit.domain.jobs.schedules import Schedule
 from toolkit.entrypoints.cli import main
 from toolkit.operations.jobs.history import recent_runs
@@ -54,12 +55,15 @@ def airflow(embedded_environment: dict[str, str], tmp_path: Path) -> Airflow:
         "AIRFLOW_HOME": str(tmp_path / "airflow"),
         "AIRFLOW__CORE__DAGS_FOLDER": str(tmp_path / "dags"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": str(PATIENCE),
         "JUPYTER_PATH": str(tmp_path / "jupyter"),
     }
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         environ = os.environ | embedded_environment | settings
-        return subprocess.run(["airflow", *words], env=environ, capture_output=True, text=True, timeout=300)
+        return subprocess.run(
+            ["airflow", *words], env=environ, capture_output=True, text=True, timeout=3 * PATIENCE
+        )
 
     migrated = run("db", "migrate")
     assert migrated.returncode == 0, migrated.stderr

@@ -6,6 +6,7 @@ the row or the address that it stumbled over.
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ _OUR_PLACE: Final = re.compile(
     r"Cell In|File (?!.*site-packages).*[/\\]toolkit[/\\]\S*, in |File .*site-packages[/\\]toolkit[/\\]\S*, in "
 )
 """A cell, or a module of this package; a project folder called ``toolkit`` holds the packages of others, too."""
+_OF_SYSTEM: Final = re.compile(r"\[Errno (\d{1,3})\] ")
 _FRAME: Final = re.compile(r"^(?:File .+?:\d+, in \w+|Cell In\[\d+\], line \d+)", re.MULTILINE)
 
 
@@ -53,4 +55,6 @@ def _places(traceback: list[str]) -> list[str]:
 
 def _text(name: str, text: str, places: list[str]) -> str:
     """Return the text of an error of the toolkit, known by name and module: pandas has ``DatabaseError`` too."""
+    if of_system := _OF_SYSTEM.match(text):  # without the path behind it
+        return os.strerror(int(of_system[1]))
     return text if name in _OURS and (not places or _OUR_PLACE.match(places[-1])) else _LEFT_OUT

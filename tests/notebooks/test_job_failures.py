@@ -1,0 +1,138 @@
+"""Each end of a notebook has its code, leaves no process and no half file, and is mended by the next start."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import psutil
+import pytest
+
+from tests.integration.homes import small_disk
+from toolkit.entrypoints.cli import main
+
+JOBS = """
+[jobs.nightly]
+schedule = "0 2 * * *"
+late = "2d"
+retries = 0
+timeout = "{timeout}"
+cell-timeout = "{cell_timeout}"
+
+[[jobs.nightly.steps]]
+name = "ends"
+notebook = "ends.ipynb"
+parameters = {{ out = "{{out}}" }}
+"""
+
+
+class Office:
+    """A folder with a job of one notebook, whose last cell does what a test says until that is mended."""
+
+    def __init__(self, folder: Path, environ: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder, self.capsys = folder, capsys
+        self.out = folder / "out"
+        ours = {"TOOLKIT_JOBS": str(folder / "jobs.toml"), "TOOLKIT_JOBS_OUT": str(self.out)}
+        self.environ = {**environ, **ours}
+
+    def write(self, ends: str, timeout: str = "1h", cell_timeout: str = "1h") -> None:
+        (self.folder / "jobs.toml").write_text(JOBS.format(timeout=timeout, cell_timeout=cell_timeout))
+        sources = [
+            f"import os, time\nfrom pathlib import Path\nPath('{self.folder}/pid').write_text(str(os.getpid()))",
+            "Path(out, 'half').write_text('x')\nprint('before')",
+            f"if not Path('{self.folder}/mended').exists():\n    {ends}",
+        ]
+        cells = [nbformat.v4.new_code_cell("out = '.'  # folder", metadata={"tags": ["parameters"]})]
+        cells += [nbformat.v4.new_code_cell(source) for source in sources]
+        kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        made = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+        nbformat.write(made, self.folder / "ends.ipynb")
+
+    def run(self) -> tuple[int, dict[str, Any]]:
+        status = main(["job", "run", "nightly", "--json"], self.environ)
+        return status, json.loads(self.capsys.readouterr().out)
+
+    def fails_and_is_mended(self, code: str) -> Path:
+        """Run the job until it is mended; the folder of the failure."""
+        status, told = self.run()
+        assert (status, told["code"]) == (1, code), told
+        assert not psutil.pid_exists(int((self.folder / "pid").read_text()))
+        assert [path.name for path in (self.out / "nightly").iterdir() if path.name != ".staged"] == ["failed"]
+        assert not list(self.out.glob("nightly/.staged/*/*/ends"))
+        [failed] = (self.out / "nightly" / "failed").iterdir()
+        assert json.loads((failed / "reason.json").read_text())["code"] == code
+        assert "before" in str(nbformat.read(failed / "ends.failed.ipynb", 4))
+        (self.folder / "mended").touch()
+        assert self.run()[0] == 0
+        [final] = (path for path in (self.out / "nightly").glob("20*"))
+        assert sorted(path.name for path in (final / "ends").iterdir()) == ["ends.ipynb", "half"]
+        return failed
+
+
+@pytest.fixture
+def office(embedded_environment: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Office:
+    return Office(tmp_path, embedded_environment, capsys)
+
+
+@pytest.mark.parametrize(
+    ("ends", "limits", "code"),
+    [
+        ("time.sleep(600)", {"timeout": "15s"}, "TIMED_OUT"),
+        ("time.sleep(600)", {"cell_timeout": "5s"}, "CELL_TIMED_OUT"),
+        ("os.kill(os.getpid(), 9)", {}, "KERNEL_DIED"),
+        ("bytearray(1 << 62)", {}, "KERNEL_OUT_OF_MEMORY"),
+        ("1 / 0", {}, "CELL_FAILED"),
+    ],
+)
+def test_an_end_before_the_end_has_its_code_and_is_mended(
+    ends: str, limits: dict[str, str], code: str, office: Office
+) -> None:
+    office.write(ends, **limits)
+    office.fails_and_is_mended(code)
+
+
+def test_a_kernel_that_the_system_kills_for_its_memory_has_its_code(office: Office) -> None:
+    with little_memory() as group:
+        office.write(f"Path('{group}').write_text(str(os.getpid())); list(range(1 << 26))")
+        office.fails_and_is_mended("KERNEL_OUT_OF_MEMORY")
+
+
+@contextmanager
+def little_memory() -> Iterator[Path]:
+    """A control group with 64 MB, to be entered by writing a process number into the file that is given."""
+    for top, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+        group = Path(top) / "toolkit-little-memory"
+        try:
+            group.mkdir(exist_ok=True)
+            (group / limit).write_text(str(64 << 20))
+        except OSError:
+            continue
+        try:
+            yield group / "cgroup.procs"
+        finally:
+            group.rmdir()
+        return
+    pytest.skip("no control group for memory can be made here")
+
+
+def test_a_disk_that_a_cell_finds_full_has_its_code(office: Office, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "small", megabytes=1):
+        office.write(f"Path('{tmp_path}/small/filler').write_bytes(bytes(1 << 24))")
+        office.fails_and_is_mended("DISK_FULL")
+
+
+def test_a_disk_that_is_too_full_for_the_executed_notebook_has_its_code(office: Office, tmp_path: Path) -> None:
+    filler = tmp_path / "out" / "filler"
+    office.write("pass")
+    with small_disk(tmp_path / "out", megabytes=2):
+        with pytest.raises(OSError, match="No space"), filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        status, told = office.run()
+        assert (status, told["code"]) == (1, "DISK_FULL")
+        filler.unlink()
+        assert office.run()[0] == 0
