@@ -37,7 +37,7 @@ _moment = TIMESTAMP(timezone=True)
 
 
 def _stamps(table: str) -> tuple[Index, Index]:
-    """Indexes that find what began or ended since a moment; rows are written in the order of ``seen_at``."""
+    """Return indexes that find what began or ended since a moment; rows are written as they are seen."""
     began = Index(
         f"{table}_seen_at_idx", "seen_at", postgresql_using="brin", postgresql_with={"autosummarize": "on"}
     )
@@ -304,7 +304,12 @@ bucket_syncs = Table(
     Column("unreadable", sa.BigInteger),
     Column("source", Text),
 )
-"""The readings of the bucket; ``source`` names an inventory or a journal that was taken over instead."""
+"""Each finished reading of the bucket.
+
+Readings go round all keys in cycles: one read those after the ``read_to`` of the one before, up to its own, or to
+the end where that is null. ``asked`` counts the keys that were asked for one by one. ``source``
+names an inventory or a journal that was taken over instead.
+"""
 
 object_events = Table(
     "object_events",
@@ -321,11 +326,6 @@ object_events = Table(
     sa.UniqueConstraint("key", "sequence_number", name="object_events_key_sequence_number_key"),
 )
 """Writes and deletions of objects as the journal of the bucket tells them: by whom, and from which address."""
-"""Each finished reading of the bucket.
-
-Readings go round all keys in cycles: one read those after the ``read_to`` of the one before, up to its own, or to
-the end where that is null. ``asked`` counts the keys that were asked for one by one.
-"""
 
 adopted_buckets = Table(
     "adopted_buckets",
