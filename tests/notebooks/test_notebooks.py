@@ -16,6 +16,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from tests.integration.audited import Story
+from tests.unit.test_samples import UNTOLD_PROBLEMS
 from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.notebook_results import results_of
 from toolkit.entrypoints.notebook_runs.parameters import read_parameters
@@ -249,7 +250,8 @@ def assert_everything_appears(report: dict[str, Any]) -> None:
     """The sample tells of whatever a report can show."""
     assert all(report["findingCounts"].values()), report["findingCounts"]
     assert all(report["changes"].values()), report["changes"]
-    assert all(problem["sales"] for problem in report["problems"])
+    untold = {each["problem"] for each in report["problems"] if not each["sales"]}
+    assert untold == UNTOLD_PROBLEMS
     assert len({day["present"] for day in report["trend"]}) > 5
     assert {each["code"] for each in report["unusableFiles"]} == {
         "WRONG_KIND", "DAMAGED", "ENCRYPTED", "SILENT", "TOO_SHORT"
