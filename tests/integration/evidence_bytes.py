@@ -23,11 +23,19 @@ def pdf(pages: int = 1, password: str | None = None) -> bytes:
     return buffer.getvalue()
 
 
-def tone(seconds: float = 2.0, container: str = "MP3", *, loudness: float = 0.3) -> bytes:
+def tone(
+    seconds: float = 2.0, container: str = "MP3", *, loudness: float = 0.3, subtype: str | None = None
+) -> bytes:
     moments = np.arange(int(seconds * RATE)) / RATE
     buffer = io.BytesIO()
-    soundfile.write(buffer, loudness * np.sin(2 * np.pi * 440 * moments), RATE, format=container)
+    soundfile.write(buffer, loudness * np.sin(2 * np.pi * 440 * moments), RATE, format=container, subtype=subtype)
     return buffer.getvalue()
+
+
+def overwritten(content: bytes) -> bytes:
+    """The same with zeros in its middle third."""
+    third = len(content) // 3
+    return content[:third] + bytes(third) + content[2 * third :]
 
 
 def silence(seconds: float = 2.0, container: str = "MP3") -> bytes:

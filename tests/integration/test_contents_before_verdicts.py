@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import SettableClock
-from tests.integration.evidence_bytes import JPEG, pdf, silence, tone
+from tests.integration.evidence_bytes import JPEG, adts, amr, mp4, overwritten, pdf, silence, telephone_wav, tone
 from tests.integration.uploaded_sales import add_record, add_sale
 from toolkit.domain.evidence import EvidenceType
 from toolkit.entrypoints.cli import main
@@ -20,15 +20,31 @@ from toolkit.operations.verify.contents.queue import in_batches, waiting
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 
+DECODED = ("MP3", "WAV", "FLAC", "OGG", "AIFF", "AU", "CAF")
+RECORDINGS = {
+    **{container: tone(3.0, container) for container in DECODED},
+    "OPUS": tone(5.0, "OGG", subtype="OPUS"),
+    "AMR": amr(3.0),
+    "AAC": adts(3.0),
+    "M4A": mp4(3.0),
+    "telephone": telephone_wav(3.0),
+}
+DOCUMENTS = {
+    "truncated-PDF": pdf(pages=3)[:300],
+    "damaged-PDF": pdf().replace(b"/Pages", b"/Sages"),
+    "encrypted-PDF": pdf(password="secret"),
+    "picture-as-document": JPEG,
+}
 UNUSABLE = {
-    "truncated-document": (EvidenceType.DOC_CONTRATANTE, pdf(pages=3)[:300]),
-    "encrypted-document": (EvidenceType.DOC_CONTRATANTE, pdf(password="secret")),
-    "picture-as-document": (EvidenceType.DOC_CONTRATANTE, JPEG),
-    "truncated-recording": (EvidenceType.POV, tone(3.0, "WAV")[:-20_000]),
-    "silent-recording": (EvidenceType.POV, silence(5.0)),
+    **{name: (EvidenceType.DOC_CONTRATANTE, body) for name, body in DOCUMENTS.items()},
+    **{f"truncated-{name}": (EvidenceType.POV, body[: len(body) // 2]) for name, body in RECORDINGS.items()},
+    **{f"silent-{name}": (EvidenceType.POV, silence(3.0, name)) for name in DECODED},
+    **{f"damaged-{name}": (EvidenceType.POV, overwritten(RECORDINGS[name])) for name in ("MP3", "FLAC", "OGG")},
     "short-recording": (EvidenceType.POV, tone(0.4)),
     "document-as-recording": (EvidenceType.POV, pdf()),
 }
+FILES = 2 * (len(RECORDINGS) + len(UNUSABLE))
+ALL_VERIFIED = {"verified": FILES - len(UNUSABLE), "firstBytes": 0, "never": 0, "unreadable": 0}
 
 
 @pytest.fixture
@@ -43,12 +59,11 @@ def put(database: Database, bucket: Bucket, s3: Any) -> Any:
 
 @pytest.fixture
 def uploaded(database: Database, put: Any) -> None:
-    """A sound sale, and one for each way in which a file can be unusable."""
-    for sale_id in ("sound", *UNUSABLE):
+    """A sound sale with a recording of each kind, and a sale for each way in which a file can be unusable."""
+    bodies = UNUSABLE | {name: (EvidenceType.POV, body) for name, body in RECORDINGS.items()}
+    for sale_id, body in bodies.items():
         add_sale(database, sale_id)
-        files = {EvidenceType.POV: tone(), EvidenceType.DOC_CONTRATANTE: pdf()}
-        if sale_id in UNUSABLE:
-            files.update([UNUSABLE[sale_id]])
+        files = {EvidenceType.POV: tone(), EvidenceType.DOC_CONTRATANTE: pdf()} | dict([body])
         for evidence_type, body in files.items():
             put(sale_id, evidence_type, body)
 
@@ -68,12 +83,12 @@ def test_files_that_are_unusable_change_the_verdict_of_the_report_itself(
     assert set(looked_at_once) == {"picture-as-document", "document-as-recording"}
     assert "were not verified before this report" in capsys.readouterr().err
     assert document["compliantVerified"] == 0
-    assert document["coverage"] == {"verified": 0, "firstBytes": 14, "never": 0, "unreadable": 0}
+    assert document["coverage"] == {"verified": 0, "firstBytes": FILES - 2, "never": 0, "unreadable": 0}
 
     rows, document = reported(embedded_environment, tmp_path)
     assert rows == {sale_id: f"{evidence_type} UNUSABLE" for sale_id, (evidence_type, _) in UNUSABLE.items()}
-    assert (document["compliant"], document["compliantVerified"]) == (1, 1)
-    assert document["coverage"] == {"verified": 9, "firstBytes": 0, "never": 0, "unreadable": 0}
+    assert (document["compliant"], document["compliantVerified"]) == (len(RECORDINGS), len(RECORDINGS))
+    assert document["coverage"] == ALL_VERIFIED
     assert "verified before" not in capsys.readouterr().err
 
 
@@ -88,8 +103,8 @@ def test_what_the_budget_leaves_is_counted_and_verified_by_the_next_audit(
     nothing = audit(TOOLKIT_VERIFY_SECONDS="0")
     assert (nothing["coverage"]["verified"], nothing["compliantVerified"]) == (0, 0)
     some = audit(TOOLKIT_VERIFY_BYTES="60000")
-    assert 0 < some["coverage"]["verified"] < 9
-    assert audit()["coverage"] == {"verified": 9, "firstBytes": 0, "never": 0, "unreadable": 0}
+    assert 0 < some["coverage"]["verified"] < ALL_VERIFIED["verified"]
+    assert audit()["coverage"] == ALL_VERIFIED
 
 
 def test_the_files_that_decide_a_verdict_come_first_and_those_that_failed_last(

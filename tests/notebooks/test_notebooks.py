@@ -17,6 +17,7 @@ from traitlets.config import Config
 
 from tests.integration.audited import Story
 from tests.unit.test_samples import UNTOLD_PROBLEMS
+from tests.unpacked import everything_in
 from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.notebook_results import results_of
 from toolkit.entrypoints.notebook_runs.parameters import read_parameters
@@ -220,6 +221,7 @@ def test_the_main_job_finds_what_the_sample_tells_and_a_second_time_changes_noth
     assert judged(out / "missing-evidence.csv") == deserved()
     assert_everything_appears(json.loads((out / "missing-evidence.json").read_text(encoding="utf-8")))
     assert_nothing_leaked(out, embedded_environment)
+    assert_each_partner_is_told_of_its_own(out, embedded_environment)
     before = state(database, bucket)
     assert main(["demo", "--out", str(out), "--shared"], embedded_environment) == 0
     assert "0 registered, 11 rejected, 181 skipped" in capsys.readouterr().out
@@ -265,6 +267,29 @@ def assert_everything_appears(report: dict[str, Any]) -> None:
     assert [each["daysLeft"] <= 9 for each in report["waivers"]] == [True]
     assert {len(each["missing"]) for each in report["rows"]} == {0, 1, 2, 4}
     assert len(report["warnings"]) == 2
+
+
+def assert_each_partner_is_told_of_its_own(out: Path, environ: dict[str, str]) -> None:
+    """No file of a partner's report holds anything of another, not even unpacked."""
+    formats = "html,xlsx,csv,json,pdf,oscal.json"
+    told = ["--quiet", "report", "--no-sync", "--per-partner", "--format", formats, "--out", str(out / "told")]
+    assert main(told, environ) == 0
+    whole = json.loads((out / "told" / "missing-evidence.json").read_text(encoding="utf-8"))
+    named = [finding for finding in whole["findings"] if finding["partner"]]
+    secrets = {finding["saleId"]: finding["partner"] for finding in named}
+    secrets |= {finding["id"]: finding["partner"] for finding in named}
+    for each in whole["unusableFiles"] + whole["withdrawals"]:
+        secrets[each["evidenceId"]] = each["partner"]
+    secrets |= {partner: partner for partner in set(secrets.values())}
+    shared = [finding for finding in whole["fileFindings"] if len(finding["saleIds"]) > 1]
+    assert any(len({secrets[each] for each in finding["saleIds"]}) > 1 for finding in shared)
+    for folder in (out / "told" / "partners").iterdir():
+        texts = {path.name: everything_in(path) for path in folder.iterdir() if path.is_file()}
+        (own,) = {json.loads(texts["missing-evidence.json"])["partner"]}
+        assert len(texts) == 8
+        for name, text in texts.items():
+            assert [secret for secret, partner in secrets.items() if partner != own and secret in text] == [], name
+            assert name in {"index.html", "missing-evidence.csv"} or own in text, name
 
 
 def state(database, bucket) -> dict[str, object]:

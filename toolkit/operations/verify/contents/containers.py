@@ -36,6 +36,9 @@ _AMR_FRAME_BYTES: Final = {
 _AMR_SPEECH: Final = {b"#!AMR\n": 8, b"#!AMR-WB\n": 9}
 """Frame types from here on are comfort noise, lost speech and no data."""
 
+_OGG_HEADER: Final = 27
+"""Bytes of a page before its table of sizes; the last of them counts the sizes."""
+
 _MP4_PARENTS: Final = frozenset((b"moov", b"trak", b"mdia"))
 
 
@@ -53,8 +56,8 @@ def check_complete(path: Path, media_type: str) -> None:
         if media_type == "audio/wav" and data[:4] == b"RIFF":
             wave = _wave(data)
             declared, there = wave.declared, wave.there
-        elif media_type == "audio/mpeg":
-            declared, there = _mpeg_sizes(data)
+        elif media_type in _SIZES:
+            declared, there = _SIZES[media_type](data)
         else:
             return
     if there < declared * (1 - _LOST_BYTES):
@@ -165,6 +168,43 @@ def _mpeg_sizes(data: mmap.mmap) -> tuple[int, int]:
         return 0, len(data) - start
     place = found.end() + (4 if found[1][0] & 1 else 0)
     return int.from_bytes(data[place : place + 4], "big"), len(data) - start
+
+
+def _aiff_sizes(data: mmap.mmap) -> tuple[int, int]:
+    """Return the bytes that the outermost chunk declares, and those there."""
+    size = int.from_bytes(data[4:8], "big")
+    return 0 if size in _STREAMED else size, len(data) - 8
+
+
+def _au_sizes(data: mmap.mmap) -> tuple[int, int]:
+    """Return the bytes of sound that the header declares, and those there."""
+    start, size = int.from_bytes(data[4:8], "big"), int.from_bytes(data[8:12], "big")
+    return 0 if size in _STREAMED else size, len(data) - start
+
+
+def _ogg_sizes(data: mmap.mmap) -> tuple[int, int]:
+    """Return that nothing is declared: a page that begins in the file must end in it.
+
+    Raises:
+        Broken: the last page is cut.
+    """
+    position = 0
+    while data[position : position + 4] == b"OggS":
+        table = position + _OGG_HEADER
+        sizes = data[table : table + data[table - 1]] if table <= len(data) else None
+        if sizes is None or len(sizes) < data[table - 1] or (end := table + len(sizes) + sum(sizes)) > len(data):
+            raise Broken
+        position = end
+    return 0, len(data)
+
+
+_SIZES: Final = {
+    "audio/mpeg": _mpeg_sizes,
+    "audio/aiff": _aiff_sizes,
+    "audio/basic": _au_sizes,
+    "audio/ogg": _ogg_sizes,
+}
+"""Gives the size that each container declares and the one that is there."""
 
 
 def _mp4_boxes(data: mmap.mmap, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
