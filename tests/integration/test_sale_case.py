@@ -163,10 +163,35 @@ def test_a_report_holds_the_rows_behind_its_numbers_and_one_of_a_partner_nothing
 def test_an_audit_of_nothing_is_an_error(
     embedded_environment: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for command in (["audit"], ["report", "--out", str(tmp_path)], ["findings"]):
-        assert main(["--quiet", *command], embedded_environment) == 1
-        assert "there is no sale in the service's table" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
+    snapshot, out = str(tmp_path / "snapshot"), ["--out", str(tmp_path / "out")]
+    assert main(["--quiet", "snapshot", "export", snapshot], embedded_environment) == 0
+    notebooks = (
+        ["run", name, "--out", str(tmp_path / name)] for name in ("03_missing_evidence_report", "07_partners")
+    )
+    said = {
+        "there is no sale in the service's table": (
+            ["audit"],
+            ["report", *out],
+            ["report", "--per-partner", *out],
+            ["report", "--partner", "Norte", *out],
+            ["findings"],
+            *notebooks,
+        ),
+        "no sale had been seen by": (
+            ["audit", "--as-of", "2026-03-01"],
+            ["audit", "--snapshot", snapshot],
+            ["report", "--snapshot", snapshot, *out],
+        ),
+        "no audit had been made by": (["changes", "--from", "2026-03-01"],),
+    }
+    environ = embedded_environment | {"TOOLKIT_JOBS_OUT": str(tmp_path / "jobs")}
+    capsys.readouterr()
+    for text, commands in said.items():
+        for command in commands:
+            assert main(["--quiet", *command], environ) == 1, command
+            assert text in capsys.readouterr().err, command
+    assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.rglob("missing-evidence.*"))
 
 
 def test_a_load_of_sales_says_which_groups_no_rule_covers(

@@ -104,6 +104,7 @@ def test_the_notebooks_for_questions_run_by_papermill(embedded_environment, data
     for variable, value in embedded_environment.items():
         monkeypatch.setenv(variable, value)
     monkeypatch.chdir(tmp_path)
+    assert main(["--quiet", "audit"], embedded_environment) == 3
     given = {"05_one_sale": {"sale_id": "S-1"}}
     ran = {
         name: papermill.execute_notebook(

@@ -73,7 +73,7 @@ def test_an_unknown_language_is_refused() -> None:
 def test_numbers_days_and_plurals_are_those_of_the_language() -> None:
     assert PORTUGUESE.number(1_234_567) == "1.234.567"
     assert language("en").number(1_234_567) == "1,234,567"
-    assert PORTUGUESE.day(date(2026, 11, 20)) == "20/11/2026"
+    assert PORTUGUESE.day(date(2026, 11, 20)) == "20 de nov. de 2026"
     moment = datetime(2026, 11, 20, 21, 0, tzinfo=UTC)
     assert PORTUGUESE.moment(moment, ZoneInfo("America/Sao_Paulo")) == "20 de nov. de 2026, 18:00 (UTC-03:00)"
     told = [Told("a", "KYC"), Told("b", group="E")]

@@ -91,8 +91,8 @@ class Language:
         return lists.format_list(names, locale=self._locale)
 
     def day(self, day: date) -> str:
-        """``11/20/26`` or ``20/11/2026``."""
-        return dates.format_date(day, "short", locale=self._locale)
+        """``20 Nov 2026`` or ``20 de nov. de 2026``."""
+        return dates.format_date(day, _DAY_AND_TIME[self.code].partition(",")[0], locale=self._locale)
 
     def moment(self, moment: datetime, timezone: ZoneInfo) -> str:
         """``20 Nov 2026, 18:00 (UTC-03:00)``."""

@@ -120,6 +120,9 @@ PARTNER: Final = (
 )
 """The figures of a partner."""
 
+TREND: Final = ("Findings", "Came", "Went")
+"""The figures of a day."""
+
 WAIVER: Final = ("Sale", "Partner", "Finding", "Reason", "Owner", "Approved by", "Ends on", "Ends soon")
 """The columns of the waivers."""
 
@@ -161,7 +164,12 @@ def _changes(report: Report, most: int) -> Section:
     about, kinds = "", {}
     if changes is not None:
         since = report.language.moment(changes.start, report.timezone)
-        about = say("Since the audit before, at %(moment)s.", moment=since)
+        about = report.language.count(
+            "Since the audit before, at %(moment)s. %(number)s finding of then is still there.",
+            "Since the audit before, at %(moment)s. %(number)s findings of then are still there.",
+            len(changes.open),
+            moment=since,
+        )
         kinds = {"new": changes.new, "back again": changes.reopened, "resolved": changes.resolved}
     of_kind = {kind: table[table["id"].isin([*map(str, ids)])] for kind, ids in kinds.items()}
     total = sum(map(len, of_kind.values()))
@@ -170,6 +178,20 @@ def _changes(report: Report, most: int) -> Section:
     columns = _finding_columns(found, report, "Sale", "Finding", "Partner", "Who has to act", "Due")
     widths = dict(zip([say("Change"), *columns], (1.0, 1.5, 2.5, 1.5, 1.2, 1.5), strict=True))
     return Section("changes", say("Changes"), about, widths, [told, *columns.values()], total)
+
+
+def _trend(report: Report, most: int) -> Section:
+    say, trend = report.language.text, report.result.life.trend
+    moved = trend[(trend["came"] > 0) | (trend["went"] > 0)].iloc[::-1]
+    rows = [(row.day, int(row.present), int(row.came), int(row.went)) for row in tuples(moved.head(most))]
+    return _listed(
+        "trend",
+        say("Trend"),
+        say("The latest days on which findings came or went, with those that were there at the end of the day."),
+        {say("Day"): 1.5, **{say(name): 1.0 for name in TREND}},
+        rows,
+        len(moved),
+    )
 
 
 def _overdue(report: Report, most: int) -> Section:
@@ -295,6 +317,7 @@ def _waivers(report: Report, most: int) -> Section:
 _ALL: Final[tuple[Callable[[Report, int], Section], ...]] = (
     _partners,
     _changes,
+    _trend,
     _overdue,
     _faults,
     _file_findings,

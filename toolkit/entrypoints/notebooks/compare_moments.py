@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pandas as pd
 
+from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.entrypoints.auditing import audit
 from toolkit.entrypoints.notebooks.display import BAD, GOOD, QUIET, Bars, Fact, Facts, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
@@ -13,17 +14,18 @@ from toolkit.entrypoints.spoken import readable
 from toolkit.entrypoints.timestamps import parse_timestamp
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.judge.findings.changes import Changes, changes_between
+from toolkit.operations.judge.findings.history import audits_until
 
 _COLOURS = {"compliant": GOOD, "incomplete": "#e09a2d", "conflict": BAD}
 
 
 @told_plainly
 def compare_moments(*, earlier: str = "", later: str = "") -> Shown[Changes]:
-    """Compare the audits of two past moments; empty ones are a month ago, and now."""
+    """Compare the audits of two past moments; empty ones are a month ago or the first audit, and now."""
     with application() as opened:
         now, zone = opened.clock(), opened.settings.timezone
         last = parse_timestamp(later, timezone=zone, now=now) if later.strip() else now
-        first = parse_timestamp(earlier, timezone=zone, now=now) if earlier.strip() else last - timedelta(days=30)
+        first = parse_timestamp(earlier, timezone=zone, now=now) if earlier.strip() else _month_ago(opened, last)
         changes = changes_between(opened.database, first, last)
         before, after = (audit(opened, as_of=moment) for moment in (first, last))
         findings = after.life.findings
@@ -34,6 +36,14 @@ def compare_moments(*, earlier: str = "", later: str = "") -> Shown[Changes]:
     }
     names = [readable(moment, zone) for moment in (first, last)]
     return Shown(changes, _parts(changes, before, after, findings, names), counts)
+
+
+def _month_ago(opened: ApplicationContext, moment: datetime) -> datetime:
+    """Return the moment a month before, or that of the first audit where it came later."""
+    month_ago = moment - timedelta(days=30)
+    with opened.database.transaction() as connection:
+        first = min(audits_until(connection, moment), default=month_ago)
+    return max(first, month_ago)
 
 
 def _parts(

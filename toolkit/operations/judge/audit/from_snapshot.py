@@ -40,6 +40,9 @@ def audit_snapshot(
     """Judge all sales as of a moment up to the snapshot's own, which is the default.
 
     ``path_of`` tells where the engine finds a file.
+
+    Raises:
+        NothingEvaluated: the snapshot holds no sale of that moment.
     """
     moment = as_of or snapshot.moment
     found = {content.name: _table(engine, snapshot, content, path_of) for content in CONTENTS}
@@ -69,7 +72,7 @@ def audit_snapshot(
         completions=_read(engine, by_partner(audited)),
         life=NO_LIFE,
         of_now=False,
-    )
+    ).evaluated()
 
 
 def _table(engine: Engine, snapshot: Snapshot, content: Content, path_of: Callable[[File], str]) -> Table:

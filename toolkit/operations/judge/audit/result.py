@@ -19,7 +19,7 @@ from toolkit.domain.findings import Problem, Reason, Status
 from toolkit.domain.integrity import IntegrityFinding
 from toolkit.domain.report_cells import items
 from toolkit.domain.rules import GROUP_RULES
-from toolkit.errors import InvalidInput
+from toolkit.errors import InvalidInput, NothingEvaluated
 from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
 from toolkit.operations.judge.audit.expression import COVERAGES
 from toolkit.operations.judge.audit.life import Life
@@ -46,6 +46,13 @@ ROW_COLUMNS: Final = {
     **{str(coverage): column for coverage, column in COVERAGES.items()},
 }
 """The columns of ``AuditResult.rows`` under the contract's names, and what the expression calls them."""
+
+
+_NO_SALES: Final = (
+    "Nothing was evaluated: there is no sale in the service's table, or none that this database user may see. "
+    "Check DATABASE_URL, row level security and the service map; sales come into an embedded database by: "
+    "toolkit sales load"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,6 +216,19 @@ class AuditResult:
             if board["sales"] or board["findings"]
         ]
         return pd.DataFrame(rows, columns=["partner", *names, "medianDays"])
+
+    def evaluated(self) -> AuditResult:
+        """Return the same result, unless there is nothing in it.
+
+        Raises:
+            NothingEvaluated: it holds no sale.
+        """
+        if self.sales:
+            return self
+        if self.of_now:
+            raise NothingEvaluated(_NO_SALES)
+        place, moment = self.source.snapshot or self.source.database, self.as_of.isoformat(timespec="seconds")
+        raise NothingEvaluated(f"Nothing was evaluated: no sale had been seen by {moment} in {place}.")
 
     def for_partner(self, name: str) -> AuditResult:
         """Return the same audit as if the service held the sales of this partner only.

@@ -18,7 +18,7 @@ from toolkit.domain.findings import Status
 from toolkit.domain.integrity import IntegrityFinding
 from toolkit.domain.masking import Unmasking
 from toolkit.domain.versions import rules_fingerprint, toolkit_version
-from toolkit.errors import InvalidInput, JudgementDiffers, NothingEvaluated
+from toolkit.errors import InvalidInput, JudgementDiffers
 from toolkit.operations import Clock
 from toolkit.operations.judge.audit.census import by_partner, census, to_act_on
 from toolkit.operations.judge.audit.details import faults_at, withdrawals_at
@@ -44,12 +44,6 @@ from toolkit.storage.observation_clock import final_moment, wait_for
 _FIRST_YEAR: Final = 1970
 
 DEFAULT_DEADLINES: Final = Deadlines(ZoneInfo("America/Sao_Paulo"))
-
-_NO_SALES: Final = (
-    "Nothing was evaluated: there is no sale in the service's table, or none that this database user may see. "
-    "Check DATABASE_URL, row level security and the service map; sales come into an embedded database by: "
-    "toolkit sales load"
-)
 
 
 def run_audit(
@@ -83,7 +77,7 @@ def run_audit(
         everything: let an audit of now judge all sales, too, and compare them with what was kept.
 
     Raises:
-        NothingEvaluated: there is no sale now.
+        NothingEvaluated: there is no sale at the moment.
         WrongService: the replica is one of another database.
         JudgementDiffers: sales are judged otherwise than they were kept, although nothing about them changed.
         InvalidInput: ``as_of`` lies in the future or carries no offset.
@@ -147,8 +141,6 @@ def _judged_now(asked: _Asked, everything: bool) -> _Found:
                 found = _judged_elsewhere(asked, moment, of_now=True)
                 bring(connection, pd.concat([found.result.rows, found.result.warned]))
                 touched = None
-            if not found.result.sales:
-                raise NothingEvaluated(_NO_SALES)
             _note(connection, found.result, asked.with_files)
             note_findings(connection, AUDITED, moment, touched=touched)
             if asked.with_files:
@@ -204,7 +196,7 @@ def _answered(asked: _Asked, connection: Connection, judged: Judged, moment: dat
         read_withdrawals=cache(partial(withdrawals_at, asked.place, moment)),
         completions=judged.read(by_partner(judged.sales)),
         life=NO_LIFE,
-    )
+    ).evaluated()
     return _Found(result, present_file_findings(file_findings, _sales_of(judged, file_findings)))
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolkit.errors import InvalidInput
+from toolkit.errors import InvalidInput, NothingEvaluated
 from toolkit.storage.database import Database
 
 TREND: Final = ("partner", "day", "present", "came", "went")
@@ -51,6 +51,7 @@ def changes_between(database: Database, start: datetime, end: datetime) -> Chang
 
     Raises:
         InvalidInput: the first moment lies after the second.
+        NothingEvaluated: no audit had been made by the second.
     """
     with database.snapshot() as connection:
         return changes_seen(connection, start, end)
@@ -60,6 +61,11 @@ def changes_seen(connection: Connection, start: datetime, end: datetime) -> Chan
     """Return the same, as this connection sees the database; raises as ``changes_between`` does."""
     if start > end:
         raise InvalidInput("The first moment lies after the second: a change goes from the earlier to the later.")
+    if not connection.scalar(sa.text(_NOTED), {"end": end}):
+        raise NothingEvaluated(
+            f"Nothing was evaluated: no audit had been made by {end.isoformat(timespec='seconds')}. "
+            "Run: toolkit audit"
+        )
     rows = connection.execute(sa.text(_CHANGES), {"start": start, "end": end})
     found: dict[str, tuple[UUID, ...]] = {row.kind: tuple(row.ids) for row in rows}
     return Changes(start, end, **{kind: found.get(kind, ()) for kind in ("new", "resolved", "reopened", "open")})
@@ -79,6 +85,8 @@ def all_partners(trends_of: pd.DataFrame) -> pd.DataFrame:
     """Return the sum of these trends: ``day``, ``present``, ``came``, ``went``."""
     return trends_of.groupby("day", as_index=False)[["present", "came", "went"]].sum()
 
+
+_NOTED: Final = "SELECT EXISTS (SELECT FROM audit.audit_runs WHERE as_of <= :end)"
 
 _CHANGES: Final = """
     WITH lives AS (
