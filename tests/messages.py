@@ -169,6 +169,7 @@ def _of_loops() -> Iterator[str]:
     """Return the messages that are translated in loops over names."""
     yield from sections.PARTNER
     yield from sections.WAIVER
+    yield from sections.TREND
     yield from ("new", "back again", "resolved", "unknown", "database", "bucket")
     yield from (*Status, *FindingStatus, *Severity, *Owner, "changed")
     yield from (f"a {subject}" for subject in Subject)

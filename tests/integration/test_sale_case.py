@@ -165,9 +165,7 @@ def test_an_audit_of_nothing_is_an_error(
 ) -> None:
     snapshot, out = str(tmp_path / "snapshot"), ["--out", str(tmp_path / "out")]
     assert main(["--quiet", "snapshot", "export", snapshot], embedded_environment) == 0
-    notebooks = (
-        ["run", name, "--out", str(tmp_path / name)] for name in ("03_missing_evidence_report", "07_partners")
-    )
+    notebook = str(tmp_path / "03.ipynb")
     said = {
         "there is no sale in the service's table": (
             ["audit"],
@@ -175,7 +173,7 @@ def test_an_audit_of_nothing_is_an_error(
             ["report", "--per-partner", *out],
             ["report", "--partner", "Norte", *out],
             ["findings"],
-            *notebooks,
+            ["run", "03_missing_evidence_report", "--out", notebook],
         ),
         "no sale had been seen by": (
             ["audit", "--as-of", "2026-03-01"],
