@@ -135,6 +135,7 @@ def test_policies_that_deny_reading_or_listing_are_told_and_take_nothing_for_gon
     assert text.startswith("12 objects: 12 new")
     assert "12 objects: not readable with these credentials (s3:GetObject)" in text
     assert told("evidence", "verify")[0] == 3
+    assert text.splitlines()[-1] in told("audit")[1]
     # Asked for one by one, as a listing does not show them.
     environ["EVIDENCE_PREFIX"] = "elsewhere/"
     assert told("bucket", "sync") == (3, text.replace("12 objects: 12 new", "0 objects: 0 new"))

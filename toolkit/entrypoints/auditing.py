@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -36,6 +36,7 @@ def audit(
     verify: bool = True,
     unmasking: Unmasking | None = None,
     with_file_findings: bool = False,
+    synced: Callable[[Synced], object] | None = None,
     progress: Progress | None = None,
 ) -> AuditResult:
     """Judge all sales, of now where ``as_of`` is ``None``.
@@ -45,11 +46,13 @@ def audit(
     an audit of the past takes what was seen then. ``confirmed`` takes a mass disappearance for true;
     ``everything`` judges also the sales that did not change since the last audit, and compares;
     ``with_file_findings`` also looks at the files themselves, as ``toolkit evidence findings`` does. ``unmasking``
-    has CPFs shown whole.
+    has CPFs shown whole. ``synced`` is told what was read of the bucket.
     """
     verification = None
     if sync and as_of is None:
-        sync_now(application, confirmed=confirmed, progress=progress)
+        looked = sync_now(application, confirmed=confirmed, progress=progress)
+        if synced is not None:
+            synced(looked)
         if verify:
             verification = verify_contents(
                 application.database,

@@ -12,11 +12,13 @@ import click
 
 from toolkit.domain.masking import Unmasking
 from toolkit.entrypoints.auditing import audit
-from toolkit.entrypoints.cli.context import Context
+from toolkit.entrypoints.cli.context import Context, note
 from toolkit.entrypoints.snapshot_auditing import EngineName, audit_of_snapshot
+from toolkit.entrypoints.spoken import _, counted
 from toolkit.entrypoints.timestamps import EXAMPLES, parse_timestamp
 from toolkit.errors import InvalidInput
 from toolkit.operations.judge.audit import AuditResult
+from toolkit.operations.observe.bucket_sync import Synced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +101,21 @@ def asked_for(
         verify=not asked.no_verify,
         unmasking=unmasking,
         with_file_findings=with_file_findings,
+        synced=name_unread,
         progress=ctx.progress,
     )
+
+
+def name_unread(synced: Synced) -> None:
+    """Say how many objects a reading of the bucket could not read, and why, with an example of each."""
+    for keys, why in (
+        (synced.archived, _("archived, and must be restored before they can be read")),
+        (synced.unreadable, _("not readable with these credentials (s3:GetObject), or perhaps not there")),
+        (synced.unstorable, _("under keys with a character that no database can hold, and count for no sale")),
+    ):
+        if keys:
+            folder = f"{keys[0].rpartition('/')[0]}/"  # the name of the file itself may be the name of a person
+            note(f"{counted(len(keys), 'object')}: {why}, for example below {folder}")
 
 
 def past_moment(ctx: Context, text: str, option: str) -> datetime:

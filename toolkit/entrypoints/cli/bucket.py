@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from toolkit.entrypoints.auditing import sync_now, take_over_delivered
-from toolkit.entrypoints.cli.audit_options import confirm_disappearance
-from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
+from toolkit.entrypoints.cli.audit_options import confirm_disappearance, name_unread
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context, print_json, show
 from toolkit.entrypoints.spoken import _, counted
 from toolkit.operations.observe.belonging import adopt_bucket
 from toolkit.operations.observe.bucket_sync import Synced
@@ -112,13 +112,7 @@ def sync(
                 f"{counted(verified.verified, 'file')} verified: "
                 f"{verified.unusable} unusable, {verified.left} left"
             )
-    for keys, why in (
-        (synced.archived, _("archived, and must be restored before they can be read")),
-        (synced.unreadable, _("not readable with these credentials (s3:GetObject), or perhaps not there")),
-        (synced.unstorable, _("under keys with a character that no database can hold, and count for no sale")),
-    ):
-        if keys:
-            note(f"{counted(len(keys), 'object')}: {why}, for example below {_folder(keys[0])}")
+    name_unread(synced)
     unreadable = (
         synced.archived or synced.unreadable or synced.unstorable or (verified is not None and verified.unreadable)
     )
@@ -167,8 +161,3 @@ def _told(taken: TakenOver) -> dict[str, object]:
         "asked": taken.asked,
         "events": taken.events,
     }
-
-
-def _folder(key: str) -> str:
-    """Return the folder of an object: the name of the file itself may be the name of a person."""
-    return f"{key.rpartition('/')[0]}/"
