@@ -101,7 +101,9 @@ class Environment:
         try:
             return ZoneInfo(text) if (text := self.text(name)) else None
         except (ZoneInfoNotFoundError, ValueError, OSError):
-            raise SettingsError(f"{name} {text!r} is no known zone; write one like America/Sao_Paulo") from None
+            raise SettingsError(
+                f"{name} {text!r} is not a known time zone; write one like America/Sao_Paulo"
+            ) from None
 
     def endpoint(self, *names: str) -> str | None:
         """Return the address of a server, from the first of these variables that is set."""

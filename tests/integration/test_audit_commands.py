@@ -212,9 +212,9 @@ def test_whole_cpfs_are_shown_on_request_only(
 @pytest.mark.parametrize(
     ("args", "complaint"),
     [
-        (["audit", "--as-of", "yesterday"], "'yesterday' is no moment; write it like 2026-11-20"),
+        (["audit", "--as-of", "yesterday"], "'yesterday' is not a time; write it like 2026-11-20"),
         (["audit", "--as-of", "2999-01-01"], "lies in the future"),
-        (["report", "--as-of", "2026-02-30"], "is no moment"),
+        (["report", "--as-of", "2026-02-30"], "is not a time"),
         (
             ["report", "--format", "html,pptx"],
             "Unknown report format (pptx); there are html, xlsx, csv, json, pdf",

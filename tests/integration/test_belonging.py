@@ -171,7 +171,7 @@ def test_a_dump_in_another_cluster_is_confirmed_and_its_epoch_named(
 def test_another_database_is_no_replica(database: Database, restored: dict[str, str]) -> None:
     other = Database(restored["DATABASE_URL"])
     check_replica(database, database)
-    with pytest.raises(WrongService, match="is no replica of the one at"):
+    with pytest.raises(WrongService, match="is not a replica of the one at"):
         check_replica(database, other)
     other.dispose()
 

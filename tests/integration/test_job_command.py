@@ -153,7 +153,7 @@ def test_wrong_parameters_stop_everything_before_it_starts(office: Office) -> No
         ("full = true", 'full = "yes"', "full must be true or false"),
         ('"bucket sync"', '"bucket snyc"', "Did you mean 'bucket sync'"),
         ('"bucket sync"', '"bucket"', "is a group of commands"),
-        ('"bucket sync"', '"token issue"', "is no command that a job can run"),
+        ('"bucket sync"', '"token issue"', "is not a command that a job can run"),
         ("{{out}}", "{{outt}}", "Did you mean {out}"),
         ('format = "csv,json"', "format = 5", "format must be a text"),
         ('command = "report"', 'notebook = "03_missing_evidence_rep"', "there is no such notebook. Did you mean"),

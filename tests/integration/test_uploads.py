@@ -219,7 +219,7 @@ def test_an_address_that_is_none_is_refused_before_anything_is_sent(
 ) -> None:
     lines = [credentials_line(bucket, "s", "a.pdf"), credentials_line(bucket, "s", "b.pdf") | {"url": url}]
     put(folder, "a.pdf")
-    with pytest.raises(UnreadableFile, match="line 2: url is no http or https address"):
+    with pytest.raises(UnreadableFile, match="line 2: url is not an http or https address"):
         upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder)
     assert keys(bucket) == set()
 

@@ -52,7 +52,7 @@ def test_comments_do_not_make_another_mapping(tmp_path: Path) -> None:
     ("before", "after", "reason"),
     [
         ('timezone = "UTC"', "", r"timezone: Field required"),
-        ('timezone = "UTC"', 'timezone = "Brasilia"', r"timezone: 'Brasilia' is no known zone"),
+        ('timezone = "UTC"', 'timezone = "Brasilia"', r"timezone: 'Brasilia' is not a known time zone"),
         ('id = "code"', "", r"sales\.columns\.id is missing"),
         ('completed_at = "done"', "", r"sales\.columns\.completed_at is missing; .*write \{ absent = true \}"),
         ('id = "code"', "id = { absent = true }", r"sales\.columns\.id cannot be absent: the audit needs it"),
@@ -62,7 +62,7 @@ def test_comments_do_not_make_another_mapping(tmp_path: Path) -> None:
         ('time = "hour", ', "", r"sales\.columns\.created_at: date and time go together"),
         ('key = "id", ', "", r"sales\.columns\.partner: column, table, key and by go together"),
         ('id = "code"', 'id = { colum = "code" }', r"sales\.columns\.id\.colum: Extra inputs are not permitted"),
-        ("[sales]", "[sales", r"is no TOML: .*line 3"),
+        ("[sales]", "[sales", r"is not valid TOML: .*line 3"),
     ],
 )
 def test_a_mistake_is_named_with_the_file_and_the_key(

@@ -157,7 +157,7 @@ def test_of_several_sheets_with_the_headings_a_person_chooses(tmp_path: Path):
         (b" \r\n \r\n", "the file is empty"),
         (
             b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 9,
-            "is no text in Windows-1252; save it as CSV in UTF-8 or as XLSX",
+            "is not text in Windows-1252; save it as CSV in UTF-8 or as XLSX",
         ),
         (b"PK\x03\x04 cut off", "damaged or incomplete"),
         (b"\x1f\x8b cut off", "archive is damaged"),
@@ -165,7 +165,7 @@ def test_of_several_sheets_with_the_headings_a_person_chooses(tmp_path: Path):
         (b"a;b\n1;2;3\n", "line 2: More cells than headings"),
         (b'a;b\n1;"2\n', "line 2: The quotation marks of this line do not match"),
         (b"a;a\n1;2\n", "a heading stands there twice"),
-        (b"a;b\n\x81;1\n", "is no text in Windows-1252"),
+        (b"a;b\n\x81;1\n", "is not text in Windows-1252"),
     ],
 )
 def test_what_cannot_be_read_is_said_in_one_sentence(tmp_path: Path, contents: bytes, message: str):
@@ -182,7 +182,7 @@ def test_a_missing_file_and_an_empty_folder_are_named(tmp_path: Path):
 
 def test_a_wrong_override_is_named(tmp_path: Path):
     path = file(tmp_path, "a;b\n1;é\n".encode("cp1252"))
-    with pytest.raises(UnreadableFile, match="is no text in utf-8"):
+    with pytest.raises(UnreadableFile, match="is not text in utf-8"):
         read_table(path, Reading(encoding="utf-8"))
     with pytest.raises(UnreadableFile, match="No such encoding: klingon"):
         read_table(path, Reading(encoding="klingon"))

@@ -32,7 +32,7 @@ def parse_timestamp(text: str, *, timezone: ZoneInfo, now: datetime) -> datetime
         else:
             raise ValueError(text)
     except (ValueError, OverflowError):
-        raise InvalidInput(f"{text[:40]!r} is no moment; write it like {EXAMPLES}") from None
+        raise InvalidInput(f"{text[:40]!r} is not a time; write it like {EXAMPLES}") from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=timezone)
     if moment > now:

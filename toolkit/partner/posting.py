@@ -64,7 +64,7 @@ def post_file(
         InvalidInput: ``url`` or ``fields`` are no upload form.
     """
     if urlsplit(url).scheme not in {"http", "https"}:
-        raise InvalidInput("The upload address is no http or https address.")
+        raise InvalidInput("The upload address is not an http or https address.")
     expires_at = expires_at or FormPolicy.of(fields).expires_at
     with nullcontext(pool) if pool is not None else urllib3.PoolManager() as connections:
         for pause in (*pauses(), None):
@@ -114,7 +114,7 @@ def _send_once(
             finally:
                 response.release_conn()
     except LocationValueError:
-        raise InvalidInput("The upload address is no http or https address.") from None
+        raise InvalidInput("The upload address is not an http or https address.") from None
     except HTTPError:
         progress(-total)
         return 0

@@ -82,7 +82,7 @@ def wait_for(replica: Database, moment: datetime) -> float:
             raise DatabaseUnavailable(
                 f"The replica at {replica.address} has seen nothing after "
                 f"{stands_at.isoformat(timespec='seconds')}. "
-                "It is behind, or no replica of this database; check DATABASE_READ_URL."
+                "It is behind, or not a replica of this database; check DATABASE_READ_URL."
             )
         time.sleep(_PAUSE)
 

@@ -35,8 +35,8 @@ class Schedule:
         except (CronSimError, StopIteration) as error:
             reason = str(error) or "it never comes"
             raise SettingsError(
-                f"{self.expression!r} is no schedule ({reason}). Write five fields: minute, hour, day of month, "
-                "month, day of week; for example 0 2 * * * for every day at 02:00."
+                f"{self.expression!r} is not a schedule ({reason}). Write five fields: minute, hour, day of "
+                "month, month, day of week; for example 0 2 * * * for every day at 02:00."
             ) from None
 
     def between(self, after: datetime, until: datetime) -> Iterator[datetime]:

@@ -88,7 +88,7 @@ def _command(words: tuple[str, ...]) -> click.Command:
             names = command.list_commands(context) if isinstance(command, click.Group) else []
             near = get_close_matches(word, [name for name in names if name not in _NOT_IN_JOBS], n=1)
             hint = f" Did you mean {' '.join([*words[:number], near[0]])!r}?" if near else ""
-            raise SettingsError(f"{' '.join(words)!r} is no command that a job can run.{hint}")
+            raise SettingsError(f"{' '.join(words)!r} is not a command that a job can run.{hint}")
         command, context = found, click.Context(found, parent=context)
     if isinstance(command, click.Group):
         raise SettingsError(

@@ -34,7 +34,9 @@ def listen(host: str, port: int) -> socket.socket:
         ToolkitError: the address is taken, not of this machine, or needs other rights.
     """
     if not _HOST.fullmatch(host):
-        raise ToolkitError("The host to listen on is no address, such as 127.0.0.1, and no name of this machine.")
+        raise ToolkitError(
+            "The host to listen on is not an address, such as 127.0.0.1, nor a name of this machine."
+        )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)

@@ -15,7 +15,7 @@ def load_jobs(file: Path, zone: ZoneInfo) -> dict[str, Job]:
     """Return the jobs that the file defines, by name.
 
     Raises:
-        SettingsError: the file is not there, is no TOML, or defines something wrong.
+        SettingsError: the file is not there, is not valid TOML, or defines something wrong.
     """
     try:
         return read_jobs(tomllib.loads(file.read_text(encoding="utf-8")), zone)
@@ -23,7 +23,7 @@ def load_jobs(file: Path, zone: ZoneInfo) -> dict[str, Job]:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise SettingsError(f"{file} cannot be read: {reason}. TOOLKIT_JOBS names the jobs file.") from None
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{file} is no TOML: {error}") from None
+        raise SettingsError(f"{file} is not valid TOML: {error}") from None
     except SettingsError as error:
         raise SettingsError(f"{file}: {error}") from None
 

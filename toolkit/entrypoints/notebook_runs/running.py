@@ -104,7 +104,7 @@ def _read(notebook: Path) -> nbformat.NotebookNode:
     except FileNotFoundError:
         raise NotebookFailed(f"{notebook}: there is no such notebook.") from None
     except (ValueError, AttributeError, nbformat.ValidationError):
-        raise NotebookFailed(f"{notebook}: this is no notebook.") from None
+        raise NotebookFailed(f"{notebook}: this is not a notebook.") from None
     return found
 
 

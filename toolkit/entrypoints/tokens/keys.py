@@ -120,7 +120,7 @@ def _from_pem(pem: str) -> object:
     try:
         return load_pem_public_key(text.encode())
     except (ValueError, UnsupportedAlgorithm):
-        raise SettingsError(f"{_PUBLIC} is no public key in PEM form (-----BEGIN PUBLIC KEY-----)") from None
+        raise SettingsError(f"{_PUBLIC} is not a public key in PEM form (-----BEGIN PUBLIC KEY-----)") from None
 
 
 def _public(key: object, name: str) -> Key:
@@ -144,7 +144,7 @@ def _key_set(path: Path) -> TokenKeys:
         name = f"{_SET}: key {place} of {path}"
         key_id = document.get("kid")
         if key_id is not None and not isinstance(key_id, str):
-            raise SettingsError(f"{name} has a kid that is no text")
+            raise SettingsError(f"{name} has a kid that is not text")
         if key_id in keys:
             raise SettingsError(f"{name} has the kid of another one, or both have none")
         keys[key_id] = _from_document(document, name)

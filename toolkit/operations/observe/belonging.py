@@ -87,7 +87,7 @@ def check_replica(database: Database, replica: Database) -> None:
         this, other = (service_identity(each, mapped=database.mapped) for each in (here, there))
     if not other.is_same_database(this):
         raise WrongService(
-            f"The database at {replica.address} is no replica of the one at {database.address}; check "
+            f"The database at {replica.address} is not a replica of the one at {database.address}; check "
             "DATABASE_READ_URL."
         )
 

@@ -83,7 +83,7 @@ def find_encoding(source: TableSource, contents: Contents, asked: str | None) ->
     if codec(encoding) in {"utf-8", "utf-8-sig"}:
         if not contents.is_utf8:
             raise (
-                UnreadableFile(f"{source.name}: is no text in {encoding}; leave --encoding out to find out.")
+                UnreadableFile(f"{source.name}: is not text in {encoding}; leave --encoding out to find out.")
                 if asked
                 else _mixed(source)
             )
@@ -137,7 +137,7 @@ def blocks(source: TableSource, encoding: str) -> Iterator[bytes]:
             yield decoder.decode(b"", final=True).encode()
         except UnicodeError:
             raise UnreadableFile(
-                f"{source.name}: is no text in {encoding}; save it as CSV in UTF-8 or as XLSX, "
+                f"{source.name}: is not text in {encoding}; save it as CSV in UTF-8 or as XLSX, "
                 "or name its encoding: --encoding"
             ) from None
 

@@ -161,7 +161,7 @@ def _head(path: Path) -> bytes:
     if not path.exists():
         raise UnreadableFile(f"{path}: no such file.")
     if not path.is_file():  # a pipe could be read only once
-        raise UnreadableFile(f"{path}: is no file; save the contents into one first.")
+        raise UnreadableFile(f"{path}: is not a file; save the contents into one first.")
     try:
         with path.open("rb") as stream:
             return stream.read(4)

@@ -104,7 +104,7 @@ def _line(path: Path, number: int, text: bytes) -> CredentialsLine:
         refuse("id is not a UUID, or evidenceType is none of the contract's.")
     url = required("url")
     if not _is_address(url):
-        refuse("url is no http or https address.")
+        refuse("url is not an http or https address.")
     return CredentialsLine(
         number,
         evidence_id,

@@ -87,7 +87,7 @@ def _moment(new: str, column: Column, zone: str) -> str:
         return new
     if column.family == "timestamp":
         return f"({new} AT TIME ZONE {literal(zone)})"
-    raise NotInvertible(f"is kept as {column.type}, which is no full time")
+    raise NotInvertible(f"is kept as {column.type}, which is not a full time")
 
 
 def _encoded(new: str, codes: Mapping[str, str | bool]) -> str:

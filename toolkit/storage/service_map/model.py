@@ -39,7 +39,7 @@ def _zone(name: str) -> str:
     try:
         return ZoneInfo(name).key
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError(f"{name!r} is no known zone; write one like America/Sao_Paulo or UTC") from None
+        raise ValueError(f"{name!r} is not a known time zone; write one like America/Sao_Paulo or UTC") from None
 
 
 Zone = Annotated[str, AfterValidator(_zone)]
@@ -183,7 +183,7 @@ def load_map(path: Path) -> ServiceMap:
     except OSError as error:
         raise SettingsError(f"TOOLKIT_SERVICE_MAP: {path} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} is no TOML: {error}") from None
+        raise SettingsError(f"{path} is not valid TOML: {error}") from None
     return understood(document, str(path))
 
 
@@ -201,7 +201,7 @@ def understood(document: dict[str, Any], named: str) -> ServiceMap:
     except ValidationError as error:
         mistakes = [*(f"{_place(item['loc'])}: {_reason(item)}" for item in error.errors()), *mistakes]
     if mistakes:
-        raise SettingsError(f"{named} is no mapping: " + "; ".join(mistakes))
+        raise SettingsError(f"{named} is not a valid mapping: " + "; ".join(mistakes))
     return found
 
 

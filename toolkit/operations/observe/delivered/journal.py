@@ -56,7 +56,7 @@ class Journal:
         missing = _NEEDED - {row[0] for row in work.execute("DESCRIBE delivered").fetchall()}
         if missing:
             raise UnreadableFile(
-                f"The files in {self.address} are no journal table of S3 Metadata: there is no column "
+                f"The files in {self.address} are not a journal table of S3 Metadata: there is no column "
                 f"{', '.join(sorted(missing))}."
             )
         work.execute(_EVENTS)
