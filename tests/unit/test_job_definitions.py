@@ -56,7 +56,7 @@ def test_a_job_has_its_steps_in_their_order_and_defaults_for_the_rest() -> None:
         ('late = "90m"', "late = 90", "late must be a text"),
         ('late = "90m"', "retries = -1", "retries must not be below zero"),
         ("notify.findings = 10", "notify.finding = 10", "Did you mean 'findings'"),
-        ('"0 2 * * *"', '"0 2 * *"', "is no schedule"),
+        ('"0 2 * * *"', '"0 2 * *"', "is not a schedule"),
         ('name = "report"', 'name = "sync"', "there is a step 'sync' already"),
         ('name = "report"', 'name = "../x"', "a name has up to 40"),
         ("[jobs.nightly]", '[jobs."../x"]', "a name has up to 40"),

@@ -74,7 +74,7 @@ def test_the_latest_slot_and_the_following_one_stand_on_both_sides_of_now(
 
 @pytest.mark.parametrize("expression", ["", "0 2 * *", "0 25 * * *", "0 0 31 2 *", "0 0 0 2 * *", "@daily"])
 def test_what_is_no_schedule_is_refused(expression: str) -> None:
-    with pytest.raises(SettingsError, match="is no schedule"):
+    with pytest.raises(SettingsError, match="is not a schedule"):
         Schedule(expression, SAO_PAULO)
 
 
