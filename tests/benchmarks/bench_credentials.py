@@ -22,6 +22,7 @@ import psutil
 import sqlalchemy as sa
 from botocore.config import Config
 
+from tests.contract.bodies import UPLOAD
 from toolkit.domain.evidence import object_key
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.operations.request import UploadLimits, request_upload
@@ -33,12 +34,7 @@ from toolkit.storage.identifiers import new_ids
 _FILES = 100_000
 _PER_SALE = 2
 _LIMITS = UploadLimits(3600, 1_000_000)
-_BODY = {
-    "fileName": "contrato assinado.pdf",
-    "fileFormat": "application/pdf",
-    "type": "application/pdf",
-    "evidenceType": "DOC_CONTRATANTE",
-}
+_BODY = {**UPLOAD, "fileName": "contrato assinado.pdf"}
 
 
 def main(scale: float) -> None:

@@ -22,6 +22,7 @@ import psutil
 import sqlalchemy as sa
 
 from tests.benchmarks import http_load
+from tests.contract.bodies import CLIENT, UPLOAD
 from tests.contract.server import Server, serving
 from toolkit.entrypoints import tokens
 from toolkit.entrypoints.application_context import ApplicationContext
@@ -35,31 +36,6 @@ _SOAK_SECONDS = 300.0
 _ROUNDS = 3
 _SALES = 5000
 """Sales that credentials are asked for in turn, as partners do: a sale has a few records, not thousands."""
-
-_CLIENT = {
-    "cpf": "529.982.247-25",
-    "numberOnDealership": "3004567",
-    "enrollment": "100200",
-    "firstName": "Ana",
-    "lastName": "Exemplo",
-    "email": "ana@exemplo.com.br",
-    "birthdate": "1980-02-01",
-    "phoneNumber": "11987654321",
-    "address": {
-        "neighborhood": "Centro",
-        "installationNumber": "00123456",
-        "address": "Rua das Flores",
-        "addressNumber": "100",
-        "city": "São Paulo",
-        "zipCode": "01310-100",
-    },
-}
-_UPLOAD = {
-    "fileName": "contratante.pdf",
-    "fileFormat": "application/pdf",
-    "type": "application/pdf",
-    "evidenceType": "DOC_CONTRATANTE",
-}
 
 
 def main(scale: float) -> None:
@@ -86,9 +62,9 @@ def main(scale: float) -> None:
 def _compare(bare: int, port: int, token: str, scale: float) -> None:
     print("endpoint     conns   req/s  p50 ms  p99 ms  bare/s  p99 ms  ratio")
     seconds = max(_SECONDS * scale / _ROUNDS, 0.5)
-    uploads = [_request(f"PUT /sales/VND-{number}/evidences", _UPLOAD, token) for number in range(_SALES)]
+    uploads = [_request(f"PUT /sales/VND-{number}/evidences", UPLOAD, token) for number in range(_SALES)]
     for line, requests in {
-        "POST /clients": [_request("POST /clients", _CLIENT, token)],
+        "POST /clients": [_request("POST /clients", CLIENT, token)],
         "PUT /sales/{saleId}/evidences": uploads,
     }.items():
         for connections in _CONNECTIONS:
@@ -107,7 +83,7 @@ def _compare(bare: int, port: int, token: str, scale: float) -> None:
 
 def _soak(server: Server, token: str, scale: float) -> None:
     process = psutil.Process(server.process.pid)
-    request = _request("POST /clients", _CLIENT, token)
+    request = _request("POST /clients", CLIENT, token)
     slices = 10
     memory = []
     for _ in range(slices):

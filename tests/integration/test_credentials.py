@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from tests.contract.bodies import UPLOAD
 from tests.integration.uploaded_sales import rows
 from toolkit.errors import BucketError, BucketUnavailable, InvalidField, InvalidFields, SaleNotFound
 from toolkit.operations.request import IssuedCredentials, UploadLimits, request_upload
@@ -19,12 +20,7 @@ from toolkit.storage.database import Database
 from toolkit.storage.tables import sales
 
 LIMITS = UploadLimits(ttl_seconds=900, max_bytes=1_000_000)
-BODY = {
-    "fileName": "contrato assinado.pdf",
-    "fileFormat": "application/pdf",
-    "type": "application/pdf",
-    "evidenceType": "DOC_CONTRATANTE",
-}
+BODY = {**UPLOAD, "fileName": "contrato assinado.pdf"}
 CONTRACT_FIELDS = [
     "bucket",
     "X-Amz-Algorithm",

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from tests.contract.bodies import UPLOAD
 from tests.integration.evidence_bytes import pdf
 from tests.integration.uploaded_sales import add_sale, rows
 from tests.waiting import seal_all
@@ -26,12 +27,7 @@ from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 
 LIMITS = UploadLimits(3600, 1_000_000)
-BODY = {
-    "fileName": "Ana Souza.pdf",
-    "fileFormat": "application/pdf",
-    "type": "application/pdf",
-    "evidenceType": "DOC_CONTRATANTE",
-}
+BODY = {**UPLOAD, "fileName": "Ana Souza.pdf"}
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from pypdf import PdfWriter
 from pypdf.annotations import Link
 from pypdf.generic import DictionaryObject, NameObject, TextStringObject
 
+from tests.contract.bodies import UPLOAD
 from tests.integration.evidence_bytes import pdf, tone
 from tests.integration.uploaded_sales import add_record, add_sale, rows
 from toolkit.domain.evidence import EvidenceType
@@ -72,12 +73,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
 """After every upload of these tests."""
 
-BODY = {
-    "fileName": "a.pdf",
-    "fileFormat": "application/pdf",
-    "type": "application/pdf",
-    "evidenceType": "DOC_CONTRATANTE",
-}
+BODY = {**UPLOAD, "fileName": "a.pdf"}
 
 
 def test_a_record_that_another_partner_requested_is_named_until_it_is_withdrawn(
