@@ -25,7 +25,7 @@ def speak_as(environ: Mapping[str, str]) -> None:
 
 
 def spoken() -> Language:
-    """The language of messages; English where the environment names one that the toolkit has not."""
+    """Return the language of messages; English where the environment names one that the toolkit has not."""
     try:
         return default_language(_environ.get())
     except InvalidInput:
@@ -33,7 +33,7 @@ def spoken() -> Language:
 
 
 def _(message: str) -> str:
-    """A word or sentence without values."""
+    """Return a word or sentence without values."""
     return spoken().text(message)
 
 
@@ -44,7 +44,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """The sentences of a text, line by line; one that nobody translated stays as it is."""
+    """Return the sentences of a text, line by line; one that nobody translated stays as it is."""
     language = spoken()
     return text if language is ENGLISH else "\n".join(map(language.sentence, text.split("\n")))
 

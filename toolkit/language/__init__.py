@@ -53,7 +53,7 @@ class Language:
         return found % {"number": self.number(number), **values}
 
     def sentence(self, composed: str) -> str:
-        """An English sentence with values in it, recognised by the most of its fixed parts; else as it is."""
+        """Translate an English sentence with values in it, found by its fixed parts; return others unchanged."""
         text = composed.strip()
         return composed.replace(text, self._recognised(text), 1) if text else composed
 
@@ -75,7 +75,7 @@ class Language:
         return [(told[each], re.compile(_pattern(each), re.DOTALL)) for each in composed]
 
     def _regrouped(self, value: str) -> str:
-        """A number as this language groups it; any other value as it is."""
+        """Return a number as this language groups it; any other value as it is."""
         return self.number(int(value.replace(",", ""))) if _GROUPED.fullmatch(value) else value
 
     def number(self, value: float) -> str:
@@ -128,7 +128,7 @@ def default_language(environ: Mapping[str, str] = os.environ) -> Language:
 
 
 def _pattern(message: str) -> str:
-    """The message as a regular expression, whose groups are its values."""
+    """Return the message as a regular expression, whose groups are its values."""
     parts = _PLACE.split(message)
     return "".join(re.escape(part) if at % 2 == 0 else "(.*?)" for at, part in enumerate(parts))
 

@@ -69,7 +69,7 @@ class Installation:
 
 
 def _limit(job: Job) -> int:
-    """Seconds that a start may take: it may wait for another one, and then do the work itself."""
+    """Return the seconds that a start may take: it may wait for another one, and then do the work itself."""
     return int(job.timeout.total_seconds() * 2 + 300)
 
 

@@ -25,7 +25,7 @@ _INSTALLATION: Final = addresses.c.installation_number
 
 
 class Likeness(StrEnum):
-    """What clients have in common."""
+    """The values that alike clients have in common."""
 
     SAME_CONTRACT = "SAME_CONTRACT"
     SAME_INSTALLATION = "SAME_INSTALLATION"
@@ -70,7 +70,7 @@ class AlikeClients:
 
 @dataclass(frozen=True, slots=True)
 class ClientQuality:
-    """What was found about the registered clients."""
+    """The doubtful values and the alike clients that were found."""
 
     clients: int
     counts: Mapping[str, int]

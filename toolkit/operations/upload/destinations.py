@@ -45,7 +45,7 @@ class Destinations:
 
 
 def _told(url: str) -> str:
-    """The address without what may be left out or written in two ways."""
+    """Return the address without what may be left out or written in two ways."""
     parts = urlsplit(url)
     netloc = parts.netloc.rpartition("@")[2].lower()
     return _USUAL_PORT.sub(r"\1\2", f"{parts.scheme}://{netloc}{parts.path.rstrip('/')}")

@@ -1,4 +1,4 @@
-"""What the service's own columns take less of than the contract allows, so that rows are refused one by one."""
+"""Find the columns of the service that take less than the contract allows, so that rows may be refused."""
 
 from __future__ import annotations
 

@@ -259,7 +259,7 @@ class AuditResult:
         )
 
     def _own(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The rows of the partner, where everything is restricted to one."""
+        """Return the rows of the partner, where everything is restricted to one."""
         return table if self.partner is None else table[table["partner"] == self.partner].reset_index(drop=True)
 
     def _with_status(self, status: Status) -> int:

@@ -164,7 +164,7 @@ def _judged_elsewhere(asked: _Asked, moment: datetime, *, of_now: bool) -> _Foun
 
 
 def _answered(asked: _Asked, connection: Connection, judged: Judged, moment: datetime, *, of_now: bool) -> _Found:
-    """Everything that is said of the judged sales, but for the life of their findings."""
+    """Return everything that is said of the judged sales, but for the life of their findings."""
     told = told_rows(judged.read(to_act_on(judged.sales, judged.clients)), moment, asked.cpf_shown)
     is_open = told["status"] != Status.COMPLIANT
     file_findings = tuple(integrity_findings_at(connection, moment)) if asked.with_files else ()

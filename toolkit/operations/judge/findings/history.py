@@ -55,7 +55,7 @@ def note_findings(connection: Connection, judged: str, moment: datetime, *, touc
 
 
 def note_file_findings(connection: Connection, present: pd.DataFrame, moment: datetime) -> None:
-    """The same for findings about files, given in the columns of ``PRESENT``: all that there are."""
+    """Do the same for findings about files, given in the columns of ``PRESENT``: all that there are."""
     looked_at = [code.code for code in CODES.values() if code.subject is Subject.FILE]
     bound = {"moment": moment, "codes": looked_at, "ids": present["id"].tolist()}
     connection.execute(sa.text(_CLOSE_OTHERS), bound)

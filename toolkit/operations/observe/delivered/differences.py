@@ -65,7 +65,7 @@ def differ_from_journal(work: DuckDBPyConnection, area: Area, looked: datetime |
 
 
 def gone(work: DuckDBPyConnection, found: str) -> int:
-    """The known objects that are not there any more by what was ``found``: ``differences`` or ``settled``."""
+    """Return the known objects that are gone by what was ``found``: ``differences`` or ``settled``."""
     return _count(work, f"{found} WHERE id IS NOT NULL AND NOT there")
 
 
@@ -88,24 +88,24 @@ def ask(work: DuckDBPyConnection, bucket: Bucket, progress: Progress) -> int:
 
 
 def stream(work: DuckDBPyConnection, query: str, rows: int = 100_000) -> Iterator[pa.RecordBatch]:
-    """The rows of a query, some at a time, while the connection stays free."""
+    """Yield the rows of a query, some at a time, while the connection stays free."""
     yield from work.cursor().sql(query).to_arrow_reader(rows)
 
 
 def listed(work: DuckDBPyConnection) -> Iterator[pa.RecordBatch]:
-    """The objects to take over."""
+    """Yield the objects to take over."""
     query = f"SELECT {', '.join(LISTED.names)} FROM settled WHERE there AND {_HOLDABLE}"  # noqa: S608
     yield from stream(work, query)
 
 
 def ended(work: DuckDBPyConnection) -> Iterator[pa.RecordBatch]:
-    """The known objects that ended: ``id``, ``key``, and ``how`` they were deleted where the bucket told it."""
+    """Yield the known objects that ended: ``id``, ``key``, and ``how`` they were deleted, if that is known."""
     query = "SELECT id, key, how FROM settled WHERE id IS NOT NULL"
     yield from stream(work, query)
 
 
 def unholdable(work: DuckDBPyConnection) -> tuple[str, ...]:
-    """The keys that no text of PostgreSQL can hold, written with their escapes."""
+    """Return the keys that no text of PostgreSQL can hold, written with their escapes."""
     rows = work.execute(f"SELECT key FROM settled WHERE there AND NOT {_HOLDABLE} ORDER BY key").fetchall()  # noqa: S608
     return tuple(key.encode("unicode_escape").decode() for (key,) in rows)
 
@@ -130,7 +130,7 @@ def _answers(work: DuckDBPyConnection, bucket: Bucket) -> Iterator[pa.Table]:
 
 
 def _shows(area: Area) -> tuple[str, list[str]]:
-    """The condition in DuckDB that a listing of the area shows a key, and what it binds."""
+    """Return the condition in DuckDB that a listing of the area shows a key, and what it binds."""
     wanted = " OR ".join("starts_with(key, ?)" for _ in area.prefixes) or "true"
     ignored = " OR ".join("starts_with(key, ?)" for _ in area.ignored) or "false"
     return f"(({wanted}) AND NOT ({ignored}))", [*area.prefixes, *area.ignored]

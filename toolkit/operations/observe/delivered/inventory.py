@@ -113,7 +113,7 @@ class Inventory:
 
 
 def find_inventory(store: FileStore, manifest: str | None, scratch: Path) -> Inventory:
-    """The inventory in ``store``: that of ``manifest``, else the newest one; its files are checked.
+    """Return the inventory in ``store``: that of ``manifest``, else the newest one; its files are checked.
 
     Raises:
         UnreadableFile: there is none, or a file of it is missing or is not the one that the manifest names.
@@ -161,7 +161,7 @@ def _table(store: FileStore, names: Sequence[str], scratch: Path) -> Inventory:
 
 
 def _place(names: frozenset[str], folder: str, key: str) -> str | None:
-    """The name of a file in the store, which may hold only the last part of the destination bucket."""
+    """Return the name of a file in the store, which may hold only the last part of the destination bucket."""
     parts = key.split("/")
     ends = ["/".join(parts[start:]) for start in range(len(parts))]
     return next((each for end in ends for each in (end, f"{folder}/{end}") if each in names), None)
@@ -182,7 +182,7 @@ def _fetched(store: FileStore, name: str | None, key: str, size: int, digest: st
 
 
 def _snake(name: str) -> str:
-    """The name of a column of a CSV file as Parquet and ORC write it: ``IsLatest`` is ``is_latest``."""
+    """Return the name of a column of a CSV file as Parquet and ORC write it: ``IsLatest`` is ``is_latest``."""
     name = name.strip().replace("ETag", "Etag")
     if not re.fullmatch(r"\w+", name):
         raise InvalidInput(f"A column of the inventory is called {name!r}.")

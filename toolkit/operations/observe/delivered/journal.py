@@ -68,7 +68,7 @@ class Journal:
 
 
 def find_journal(store: FileStore, scratch: Path) -> Journal:
-    """The Parquet files in ``store``.
+    """Return the Parquet files in ``store``.
 
     Raises:
         UnreadableFile: there is none.

@@ -14,7 +14,7 @@ from toolkit.storage.bucket import Bucket
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What an object is, the SHA-256 of its bytes, and the media type that the bucket hands it out with."""
+    """The inspected contents of an object, their SHA-256, and the media type that the bucket declares."""
 
     found: Inspected
     sha256: str

@@ -1,4 +1,4 @@
-"""What stands for one row of a relation, and how other rows name it."""
+"""Find the key of a relation's rows, and the columns by which other rows refer to it."""
 
 from __future__ import annotations
 
