@@ -189,6 +189,13 @@ def test_a_sale_is_explained_in_a_panel(page: Any) -> None:
     assert "Luz & Cia" in told
 
 
+def test_a_compliant_sale_with_a_finding_about_its_file_is_explained_too(page: Any) -> None:
+    page.evaluate("location.hash = '#sale=' + encodeURIComponent('<b>x</b>')")
+    told = page.get_by_role("dialog").inner_text()
+    assert "<b>x</b> is none of the sales to act on: it is compliant" in told
+    assert "lies outside the layout" in told
+
+
 def test_shown_sales_are_saved_as_csv(page: Any, tmp_path: Path) -> None:
     choice(page, "group").select_option("unknown")
     with page.expect_download() as saved:

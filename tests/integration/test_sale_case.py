@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from tests.integration.evidence_bytes import pdf, silence
 from tests.integration.uploaded_sales import add_record, add_sale
+from tests.waiting import wait_until
 from toolkit.domain.evidence import EvidenceType
 from toolkit.entrypoints.cli import main
 from toolkit.storage.bucket import Bucket
@@ -121,6 +122,9 @@ def test_a_link_opens_a_file_for_a_while_and_is_kept_with_who_and_why(
             sa.select(custody_events.c.kind).where(custody_events.c.kind == "OPENED")
         ).all()
     assert (opening.opened_by, opening.reason, len(events)) == ("ana", "complaint", 1)
+    short = run(told, capsys, *asked, "--seconds", "1")["url"]
+    wait_until(lambda: httpx.get(short).status_code == 403)
+    assert httpx.get(made["url"].replace("X-Amz-Expires=300", "X-Amz-Expires=900")).status_code == 403
     assert main([*asked[:-1], " "], told["environ"]) == 1
     assert "say who opens it and why" in capsys.readouterr().err
 

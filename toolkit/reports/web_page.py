@@ -305,7 +305,7 @@ def _script_words(language: Language) -> Mapping[str, str]:
         "files": say("Findings about files"),
         "toDo": say("To do ({owner})"),
         "facts": say("The sale"),
-        "unknownSale": say("No sale {sale} is among those that are not compliant."),
+        "otherSale": say("{sale} is none of the sales to act on: it is compliant, or no sale of this report."),
     }
 
 

@@ -89,8 +89,7 @@
       const known = sales.columns.get("saleId");
       let row = 0;
       while (row < sales.length && known.cell(row) !== view.sale) row += 1;
-      const missing = () => [element("h2", { id: "sale-name" }, view.sale), element("p", {}, filled(words.unknownSale, { sale: view.sale }))];
-      dialog.querySelector(".sale").replaceChildren(...(row < sales.length ? writer.panel(row) : missing()));
+      dialog.querySelector(".sale").replaceChildren(...(row < sales.length ? writer.panel(row) : writer.panelOfOther(view.sale)));
       if (!dialog.open) dialog.showModal();
       return undefined;
     }

@@ -97,11 +97,33 @@ class SaleWriter {
     return [...told, element("span", { className: "remedy" }, label, word.remedy)];
   }
 
+  section(title, ...items) {
+    return items.length ? [element("section", {}, element("h3", {}, title), element("ul", { className: "told" }, ...items))] : [];
+  }
+
+  // What is odd about the files of a sale.
+  files(sale) {
+    const found = (this.findings.get(sale) ?? []).map((finding) =>
+      element(
+        "li",
+        {},
+        this.trouble(finding.problem),
+        ...this.explained(finding.problem, finding.detail),
+        ...finding.folders.flatMap((folder) => [element("code", {}, folder), element("br")]),
+      ),
+    );
+    return this.section(this.page.words.page.files, ...found);
+  }
+
+  // A sale that is not in the grid: it is compliant, or not known.
+  panelOfOther(sale) {
+    const told = this.page.words.page.otherSale.replace("{sale}", () => sale);
+    return [element("h2", { id: "sale-name" }, sale), element("p", {}, told), ...this.files(sale)];
+  }
+
   panel(row) {
     const { sales, page } = this;
     const { page: words, types } = page.words;
-    const section = (title, ...items) =>
-      items.length ? [element("section", {}, element("h3", {}, title), element("ul", { className: "told" }, ...items))] : [];
     const sale = sales.cell("saleId", row);
     const pieces = sales.pieces(row).map((piece) => {
       const item = this.piece(piece);
@@ -112,22 +134,13 @@ class SaleWriter {
       .list("problems", row)
       .map((problem) => element("li", {}, this.trouble(problem), " ", element("code", {}, problem), ...this.explained(problem)));
     const counted = sales.list("counted", row).map((type) => element("li", {}, types[type] ?? type, " ", element("code", {}, type)));
-    const findings = (this.findings.get(sale) ?? []).map((finding) =>
-      element(
-        "li",
-        {},
-        this.trouble(finding.problem),
-        ...this.explained(finding.problem, finding.detail),
-        ...finding.folders.flatMap((folder) => [element("code", {}, folder), element("br")]),
-      ),
-    );
     return [
       element("h2", { id: "sale-name" }, sale),
       element("p", {}, this.status(row), ` ${page.asOf}`),
-      ...section(words.missing, ...pieces),
-      ...section(words.problems, ...troubles),
-      ...section(words.counted, ...(counted.length ? counted : [element("li", {}, words.nothingCounted)])),
-      ...section(words.files, ...findings),
+      ...this.section(words.missing, ...pieces),
+      ...this.section(words.problems, ...troubles),
+      ...this.section(words.counted, ...(counted.length ? counted : [element("li", {}, words.nothingCounted)])),
+      ...this.files(sale),
       element("section", {}, element("h3", {}, words.facts), this.facts(row)),
     ];
   }
