@@ -108,3 +108,30 @@ def test_a_report_is_written_where_only_its_owner_sees_it_and_the_next_one_sweep
     assert main(["-q", *arguments], environ) == 0
     assert sorted(names(out)) == ["index.html", "manifest.json", "missing-evidence.csv"]
     assert names(tmp_path / "scratch") == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["credentials", "request", "manifest.csv", "--out", "out.jsonl"], ["evidence", "log", "--out", "out.jsonl"]],
+    ids=" ".join,
+)
+def test_a_file_that_is_being_written_has_no_name(
+    command: list[str],
+    environ: dict[str, str],
+    database: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All of it is written, and the command is killed before it gets its name."""
+    monkeypatch.chdir(tmp_path)
+    add_sale(database)
+    manifest = tmp_path / "manifest.csv"
+    manifest.write_text(
+        "saleId,fileName,fileFormat,type,evidenceType\nsale-1,Ana.pdf,application/pdf,application/pdf,KYC\n"
+    )
+    with stalled(environ, ("toolkit.operations.atomic_file", "os", "fsync"), *command):
+        pass
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and path.stat().st_size] == [manifest]
+    assert main(["-q", *command], environ) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["manifest.csv", "out.jsonl", "scratch"]
+    assert (tmp_path / "out.jsonl").stat().st_mode & 0o777 == 0o600

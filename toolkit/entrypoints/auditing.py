@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.masking import Unmasking
@@ -21,6 +19,7 @@ from toolkit.operations.observe.delivered import (
     take_over,
 )
 from toolkit.operations.observe.disappearance import Tolerance
+from toolkit.operations.private_folder import PrivateFolder
 from toolkit.operations.progress import Progress
 from toolkit.operations.prove.custody_log import record_and_seal_report, seal_events
 from toolkit.operations.verify.contents import Budget, verify_contents
@@ -118,7 +117,7 @@ def take_over_delivered(
     """
     settings = application.settings
     settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with tempfile.TemporaryDirectory(dir=settings.home, prefix="delivered-") as scratch:
+    with PrivateFolder(settings.home) as scratch:
         delivery: Inventory | Journal
         if inventory is not None:
             place, slash, name = inventory.rpartition("/")
@@ -130,15 +129,15 @@ def take_over_delivered(
                 place = place if slash else "."
             else:
                 place = inventory
-            delivery = find_inventory(application.file_store(place), manifest, Path(scratch))
+            delivery = find_inventory(application.file_store(place), manifest, scratch)
         else:
             assert journal is not None
-            delivery = find_journal(application.file_store(journal), Path(scratch))
+            delivery = find_journal(application.file_store(journal), scratch)
         return take_over(
             application.database,
             application.bucket,
             delivery,
-            Path(scratch),
+            scratch,
             clock=application.clock,
             memory=settings.engine_memory,
             tolerance=Tolerance(settings.disappearance_percent, confirmed),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from contextlib import AbstractContextManager
 from datetime import datetime
 from enum import StrEnum
@@ -14,6 +13,7 @@ from toolkit.extras import require
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.judge.audit.engines import Engine, duckdb_engine, spark_engine
 from toolkit.operations.judge.audit.from_snapshot import audit_snapshot
+from toolkit.operations.private_folder import PrivateFolder
 from toolkit.operations.snapshot import open_snapshot
 from toolkit.operations.snapshot.manifest import File
 from toolkit.storage.file_store import FileStore
@@ -40,8 +40,8 @@ def audit_of_snapshot(
     cache = application.settings.home / "snapshots" / "cache"
     cache.mkdir(parents=True, exist_ok=True, mode=0o700)
     with (
-        tempfile.TemporaryDirectory(dir=cache.parent) as scratch,
-        _opened(application, engine, Path(scratch)) as opened,
+        PrivateFolder(cache.parent) as scratch,
+        _opened(application, engine, scratch) as opened,
     ):
         return audit_snapshot(
             snapshot, lambda file: _path(store, file, cache, engine), opened, clock=application.clock, as_of=as_of

@@ -30,7 +30,8 @@ class Draft:
 def atomic_file(path: Path) -> Iterator[Draft]:
     """Open a draft that replaces ``path`` at the end of the block if it is complete, and is removed if it is not.
 
-    What a kill leaves of a draft is overwritten by the next one.
+    The draft has no name where the system knows such files, so that a kill leaves nothing of it but an empty file
+    that was locked. Elsewhere what a kill leaves is overwritten by the next draft.
 
     Raises:
         InvalidInput: it cannot be written there, or somebody else is writing it.
@@ -39,16 +40,39 @@ def atomic_file(path: Path) -> Iterator[Draft]:
         raise InvalidInput(f"{path} is not a file that can be replaced; name another one.")
     beside = path.with_name(f".{path.name}.draft")
     descriptor = _opened(beside, path)
-    with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+    nameless = _nameless(path.parent)
+    with (
+        os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as locked,
+        locked if nameless is None else os.fdopen(nameless, "w", encoding="utf-8", newline="\n") as file,
+    ):
         draft = Draft(file)
         try:
             yield draft
             if draft.complete:
-                beside.replace(path)
+                whole = beside if nameless is None else _named(nameless, path.with_name(f".{path.name}.whole"))
+                whole.replace(path)
         finally:
             # The file of this name is ours only while it is locked: later it may be the draft of another process.
             if _is_named(beside, descriptor):
                 beside.unlink()
+
+
+def _nameless(folder: Path) -> int | None:
+    """Return a new file without a name in the folder; ``None`` where the system knows none."""
+    try:
+        return os.open(folder, os.O_WRONLY | os.O_TMPFILE, 0o600)
+    except (AttributeError, OSError):
+        return None
+
+
+def _named(nameless: int, path: Path) -> Path:
+    path.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:  # with folders given, the link is followed to the file
+        os.link(f"/proc/self/fd/{nameless}", path.name, src_dir_fd=folder, dst_dir_fd=folder)
+    finally:
+        os.close(folder)
+    return path
 
 
 def _opened(draft: Path, path: Path) -> int:

@@ -28,6 +28,12 @@ class PrivateFolder:
         self._parent = parent
         self.path, self._lock = _locked_folder(parent)
 
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
     def publish(self, file: Path, name: str) -> Path:
         """Move a finished file of this folder into the parent, for its owner only."""
         place = self._parent / name
