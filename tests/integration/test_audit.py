@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
 import pytest
@@ -9,12 +10,13 @@ import sqlalchemy as sa
 
 from tests.conftest import SettableClock
 from tests.integration.audited import Story, day
-from toolkit.domain.evidence import EvidenceType, FileKind
+from toolkit.domain.evidence import EvidenceType, FileKind, UtilityGroup
 from toolkit.domain.masking import Unmasking
-from toolkit.errors import InvalidInput, NothingEvaluated
+from toolkit.domain.rules import GROUP_RULES
+from toolkit.errors import InvalidInput, JudgementDiffers, NothingEvaluated
 from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.storage.database import Database
-from toolkit.storage.tables import audit_runs, custody_events
+from toolkit.storage.tables import audit_runs, custody_events, finding_observations, judged_sales
 
 MOMENT = timedelta(microseconds=1)
 
@@ -232,3 +234,45 @@ def test_an_audit_before_anything_was_seen(database: Database, clock: SettableCl
         assert connection.scalar(sa.select(sa.func.count()).select_from(audit_runs)) == 0
     with pytest.raises(NothingEvaluated, match="no sale had been seen by 2026-03-01"):
         run_audit(database, clock=clock, as_of=day(1))
+
+
+def test_an_audit_of_now_judges_only_what_changed_and_all_sales_on_request(
+    database: Database, story: Story, clock: SettableClock
+) -> None:
+    for sale_id in ("S-1", "S-2"):
+        story.sale(sale_id)
+    clock.now = day(3)
+    assert run_audit(database, clock=clock).incomplete == 2
+    with database.transaction() as connection:
+        connection.execute(sa.update(judged_sales).values(status="compliant", missing="", reasons=""))
+    story.record("S-2", "POV", requested_at=day(4))
+    clock.now = day(5)
+    assert run_audit(database, clock=clock).incomplete == 1  # S-1 is taken over as it was kept
+    clock.now = day(6)
+    with pytest.raises(JudgementDiffers, match="1 sales are judged otherwise"):
+        run_audit(database, clock=clock, everything=True)
+    assert run_audit(database, clock=clock).incomplete == 2  # what was kept is discarded
+
+
+def test_other_rules_judge_every_sale_again(
+    database: Database, story: Story, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story.sale("S-1", utility_group="B")
+    clock.now = day(3)
+    assert run_audit(database, clock=clock).incomplete == 1
+    monkeypatch.setitem(GROUP_RULES, UtilityGroup.B, ())
+    clock.now = day(4)
+    assert run_audit(database, clock=clock).compliant == 1
+
+
+def test_two_audits_at_once_are_noted_one_after_the_other(
+    database: Database, story: Story, clock: SettableClock
+) -> None:
+    for number in range(5):
+        story.sale(f"S-{number}")
+    with ThreadPoolExecutor(3) as several:
+        results = list(several.map(lambda _: run_audit(database, clock=clock), range(3)))
+    assert {result.incomplete for result in results} == {5}
+    with database.transaction() as connection:
+        assert connection.scalar(sa.select(sa.func.count()).select_from(finding_observations)) == 15
+    assert run_audit(database, clock=clock, everything=True).incomplete == 5

@@ -6,6 +6,7 @@ import json
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 import sqlalchemy as sa
@@ -72,31 +73,35 @@ def test_a_finding_is_open_then_resolved_then_reopened_under_one_id(
     assert list(again.life.trend["present"].tail(6)) == [2, 2, 1, 1, 1, 2]
 
 
-def test_a_waiver_holds_from_its_first_day_to_the_day_before_its_end(
-    database: Database, clock: SettableClock
+@pytest.mark.parametrize("zone", ["America/Sao_Paulo", "America/Noronha", "Africa/Lagos"])
+def test_a_waiver_holds_from_its_first_day_until_its_end_or_its_revocation(
+    database: Database, clock: SettableClock, zone: str
 ) -> None:
-    Story(database).sale("S-3", seen_at=YEAR_ENDS)
+    """Both over the change of a year; the days are those of the zone."""
+    deadlines = Deadlines(ZoneInfo(zone))
+    for sale_id in ("S-3", "S-4"):
+        Story(database).sale(sale_id, seen_at=YEAR_ENDS)
     clock.now = YEAR_ENDS
-    given = {
-        "sale": "S-3",
-        "code": "MISSING_POV",
-        "reason": "recording ordered",
-        "owner": "ana",
-        "approvedBy": "bruno",
-        "start": "2025-12-30",
-        "end": "2026-01-02",
-    }
-    waiver = add_waiver(database, given, today=date(2025, 12, 29), clock=clock)
-    zone = DEFAULT_DEADLINES.timezone
+    given = {"code": "MISSING_POV", "reason": "recording ordered", "owner": "ana", "approvedBy": "bruno"}
+    days = {"start": "2025-12-30", "end": "2026-01-02"}
+    waiver, revoked = (
+        add_waiver(database, given | days | {"sale": sale_id}, today=date(2025, 12, 29), clock=clock)
+        for sale_id in ("S-3", "S-4")
+    )
+    clock.now = datetime(2026, 1, 1, 0, 0, tzinfo=deadlines.timezone)
+    revoke_waiver(database, revoked.id, reason="sent", revoked_by="ana", clock=clock)
 
-    def status(year: int, month: int, number: int, *time: int) -> str:
-        moment = datetime(year, month, number, *time, tzinfo=zone)
-        return statuses(run_audit(database, clock=SettableClock(), as_of=moment))["MISSING_POV"]
+    def status(sale_id: str, *moment: int) -> str:
+        as_of = datetime(*moment, tzinfo=deadlines.timezone)  # type: ignore[arg-type, misc]
+        found = run_audit(database, clock=SettableClock(), as_of=as_of, deadlines=deadlines).life.findings
+        return str(found.set_index(["saleId", "code"]).loc[(sale_id, "MISSING_POV"), "status"])
 
-    assert status(2025, 12, 29, 23, 59) == "open"
-    assert status(2025, 12, 30, 0, 0) == "waived"
-    assert status(2026, 1, 1, 23, 59, 59) == "waived"
-    assert status(2026, 1, 2, 0, 0) == "open"
+    assert status("S-3", 2025, 12, 29, 23, 59) == "open"
+    assert status("S-3", 2025, 12, 30, 0, 0) == "waived"
+    assert status("S-3", 2026, 1, 1, 23, 59, 59) == "waived"
+    assert status("S-3", 2026, 1, 2, 0, 0) == "open"
+    assert status("S-4", 2025, 12, 31, 23, 59, 59, 999_999) == "waived"
+    assert status("S-4", 2026, 1, 1, 0, 0) == "open"
     assert waiver.days_left(date(2026, 1, 1)) == 1
 
 

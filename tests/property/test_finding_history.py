@@ -3,14 +3,18 @@ day counts what the observations of that day give again."""
 
 from __future__ import annotations
 
+import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import combinations
+from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+import pandas as pd
+import pytest
 import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -19,10 +23,16 @@ from tests.conftest import _TEMPLATE, SettableClock, _fresh
 from tests.property.test_past_audits import START, World, _key, changes
 from toolkit.errors import NothingEvaluated
 from toolkit.operations.judge.audit import AuditResult, run_audit
+from toolkit.operations.judge.audit.engines import duckdb_engine
+from toolkit.operations.judge.audit.from_snapshot import audit_snapshot
+from toolkit.operations.judge.audit.present import present_findings
 from toolkit.operations.judge.findings.changes import all_partners, changes_between, trends
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.observe.service_history import observe_service
+from toolkit.operations.snapshot import export_snapshot, open_snapshot
+from toolkit.operations.snapshot.manifest import File
 from toolkit.storage.bucket import Bucket
+from toolkit.storage.file_store import FolderStore
 
 ZONE = ZoneInfo("America/Sao_Paulo")
 
@@ -41,8 +51,27 @@ class Audited(World):
 
 
 def present(result: AuditResult) -> set[UUID]:
-    found = result.life.findings
-    return {UUID(each) for each in found.loc[found["status"] != "resolved", "id"]}
+    return {UUID(each) for each in present_findings(pd.concat([result.rows, result.warned]))["id"]}
+
+
+def asked_again(world: Audited, reading: str) -> dict[datetime, set[UUID]]:
+    """The findings at the moment of each audit, judged again in PostgreSQL, or by DuckDB from a snapshot."""
+    clock = SettableClock(max(world.clock.now, world.results[-1].as_of) + timedelta(days=730))
+    moments = [result.as_of for result in world.results]
+    if reading == "PostgreSQL":
+        return {moment: present(run_audit(world.database, clock=clock, as_of=moment)) for moment in moments}
+    with tempfile.TemporaryDirectory() as folder, duckdb_engine() as engine:
+        store = FolderStore(Path(folder) / "snapshot", "snapshot")
+        export_snapshot(world.database, store, Path(folder), clock)
+
+        def path_of(file: File) -> str:
+            return str(store.local(file.name, Path()))
+
+        snapshot = open_snapshot(store, None)
+        return {
+            moment: present(audit_snapshot(snapshot, path_of, engine, clock=clock, as_of=moment))
+            for moment in moments
+        }
 
 
 def live(world: Audited, history: list[Any]) -> None:
@@ -60,42 +89,43 @@ def live(world: Audited, history: list[Any]) -> None:
 
 
 stories = st.lists(st.one_of(changes, st.tuples(st.just(World.audit))), min_size=8, max_size=25)
-few = settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+few = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.parametrize("reading", ["PostgreSQL", "DuckDB"])
 @few
 @given(story=stories)
-def test_changes_lead_from_one_moment_to_the_other(server: sa.Engine, story: list[Any]) -> None:
-    with contextmanager(_fresh)(server, _TEMPLATE) as database:
-        world = Audited(database)
-        live(world, [*story, (World.audit,)])
-        for earlier, later in combinations(world.results, 2):
-            found = changes_between(database, earlier.as_of, later.as_of)
-            new, resolved, reopened = set(found.new), set(found.resolved), set(found.reopened)
-            assert present(earlier) - resolved | new | reopened == present(later)
-            assert set(found.open) == present(earlier) & present(later)
-            assert resolved <= present(earlier)
-            assert not (new | reopened) & present(earlier)
-            assert not new & {UUID(each) for each in earlier.life.findings["id"]}
-            assert reopened <= {UUID(each) for each in earlier.life.findings["id"]} | reopened
-
-
-@few
-@given(story=stories)
-def test_every_past_day_counts_what_its_observations_give_again(server: sa.Engine, story: list[Any]) -> None:
+def test_changes_lead_from_one_moment_to_the_other(server: sa.Engine, reading: str, story: list[Any]) -> None:
     with contextmanager(_fresh)(server, _TEMPLATE) as database:
         world = Audited(database)
         live(world, [*story, (World.sale, 0, "A", False), (World.audit,)])  # without a sale there is no audit
-        clock = SettableClock(max(world.clock.now, world.results[-1].as_of) + timedelta(days=730))
-        counts = {}
-        for then in world.results:
-            again = run_audit(database, clock=clock, as_of=then.as_of)
-            assert again.life.findings.to_dict("records") == then.life.findings.to_dict("records")
-            assert again.life.counts == then.life.counts
-            counts[then.as_of.astimezone(ZONE).date()] = len(present(again))
+        there = asked_again(world, reading)
+        for earlier, later in combinations(world.results, 2):
+            found = changes_between(database, earlier.as_of, later.as_of)
+            new, resolved, reopened = set(found.new), set(found.resolved), set(found.reopened)
+            before, after = there[earlier.as_of], there[later.as_of]
+            assert before - resolved | new | reopened == after
+            assert set(found.open) == before & after
+            assert resolved <= before
+            assert not (new | reopened) & before
+            known = {UUID(each) for each in earlier.life.findings["id"]}
+            assert not new & known
+            assert reopened <= known
+
+
+@pytest.mark.parametrize("reading", ["PostgreSQL", "DuckDB"])
+@few
+@given(story=stories)
+def test_every_past_day_counts_what_its_observations_give_again(
+    server: sa.Engine, reading: str, story: list[Any]
+) -> None:
+    with contextmanager(_fresh)(server, _TEMPLATE) as database:
+        world = Audited(database)
+        live(world, [*story, (World.sale, 0, "A", False), (World.audit,)])
+        there = asked_again(world, reading)
+        counts = {moment.astimezone(ZONE).date(): len(ids) for moment, ids in there.items()}
         with database.snapshot() as connection:
             first = START.astimezone(ZONE).date() - timedelta(days=9)
-            by_day = all_partners(trends(connection, first, world.results[-1].as_of, ZONE)).set_index("day")[
-                "present"
-            ]
+            found = all_partners(trends(connection, first, world.results[-1].as_of, ZONE))
+        by_day = found.set_index("day")["present"]
         assert {day: by_day.get(day, 0) for day in counts} == counts
