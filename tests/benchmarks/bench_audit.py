@@ -1,8 +1,8 @@
 """The audit of all sales beside hand-written SQL, the same expression over Parquet, and sales judged one by one.
 
-Scale 1 is 400,000 sales with 1,000,000 evidence records; every tenth sale lacks something. Goals: the judging at most
-1.15 times the hand-written SQL with the same columns; an audit after every hundredth sale was touched at most a tenth
-of one of all sales.
+Scale 1 is 400,000 sales with 1,000,000 evidence records; every tenth sale lacks something. Goals: the judging at
+most 1.15 times the hand-written SQL with the same columns; an audit after every hundredth sale was touched at most
+a tenth of one of all sales.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def asked_again(world: Audited, reading: str) -> dict[datetime, set[UUID]]:
         return {moment: present(run_audit(world.database, clock=clock, as_of=moment)) for moment in moments}
     with tempfile.TemporaryDirectory() as folder, duckdb_engine() as engine:
         store = FolderStore(Path(folder) / "snapshot", "snapshot")
-        export_snapshot(world.database, store, Path(folder), clock)
+        export_snapshot(world.database, store, Path(folder), SettableClock(moments[-1]))
 
         def path_of(file: File) -> str:
             return str(store.local(file.name, Path()))

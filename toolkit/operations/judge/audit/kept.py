@@ -175,6 +175,7 @@ _FORGET_TOUCHED: Final = f"DELETE FROM audit.judged_sales WHERE sale_id IN (SELE
 
 _KEEP: Final = f"""
     INSERT INTO audit.judged_sales ({_COLUMNS})
-    SELECT {_COLUMNS} FROM {AUDITED} AS fresh
-    WHERE NOT EXISTS (SELECT FROM audit.judged_sales WHERE sale_id = fresh.sale_id)
+    SELECT {_COLUMNS} FROM {AUDITED}
+    ON CONFLICT (sale_id) DO NOTHING
 """  # noqa: S608
+"""What is as it was kept has not been forgotten."""
