@@ -77,8 +77,11 @@ def _judge(database: Database, sales: int) -> AuditResult:
 def _nightly(database: Database, sales: int) -> AuditResult:
     """An audit after a day in which every hundredth sale was touched, beside one of all sales."""
     touched = sales // 100
-    with database.transaction() as connection:
-        connection.execute(sa.text(_NIGHT), {"night": _NIGHTS[0], "touched": touched})
+    with database.raw() as connection:
+        told = _NIGHT.replace(":night", f"timestamptz '{_NIGHTS[0].isoformat()}'").replace(
+            ":touched", str(touched)
+        )
+        connection.execute(told.encode())
     night, result = _timed(lambda: run_audit(database, clock=lambda: _NIGHTS[0]))
     life, _ = _timed(lambda: (result.life.findings, result.life.changes, result.faults))
     every, control = _timed(lambda: run_audit(database, clock=lambda: _NIGHTS[1], everything=True))
