@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import ibis
 import pandas as pd
+import pyarrow as pa
 import pytest
 import sqlalchemy as sa
 
@@ -18,7 +21,7 @@ from tests.conftest import SettableClock
 from tests.integration.audited import Story, day
 from toolkit.domain.evidence import EvidenceType, FileKind
 from toolkit.entrypoints.cli import main
-from toolkit.errors import InvalidInput, UnreadableFile
+from toolkit.errors import EngineUnavailable, InvalidInput, UnreadableFile
 from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.operations.judge.audit.engines import Engine, duckdb_engine, spark_engine
 from toolkit.operations.judge.audit.from_snapshot import audit_snapshot
@@ -240,7 +243,7 @@ def test_the_commands_export_to_a_bucket_and_judge_from_it(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--engine", "duckdb"], "name one: --snapshot TARGET"),
+        (["--engine", "duckdb"], "To make one: toolkit snapshot export TARGET"),
         (["--snapshot", "nowhere", "--engine", "spark"], "There is no snapshot in nowhere"),
     ],
 )
@@ -249,6 +252,64 @@ def test_options_that_cannot_work_say_what_to_do(
 ) -> None:
     assert main(["audit", *options], embedded_environment) in {1, 2}
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("fault", ["missing", "changed"])
+def test_a_snapshot_with_a_missing_or_changed_file_is_not_judged(
+    story: Story,
+    embedded_environment: dict[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    fault: str,
+) -> None:
+    first_week(story)
+    assert main(["snapshot", "export", str(tmp_path / "s")], embedded_environment) == 0
+    (file,) = (tmp_path / "s" / "sale_observations").rglob("*.parquet")
+    if fault == "missing":
+        file.unlink()
+    else:
+        pd.read_parquet(file).assign(partner="other").to_parquet(file)
+    assert main(["audit", "--snapshot", str(tmp_path / "s")], embedded_environment) == 1
+    said = capsys.readouterr().err
+    assert ("cannot be read" if fault == "missing" else "is not the file that was exported") in said
+    assert "Traceback" not in said
+
+
+def test_an_engine_that_is_not_installed_is_named(
+    embedded_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("toolkit.extras.find_spec", lambda name: None)
+    assert main(["audit", "--snapshot", "s", "--engine", "spark"], embedded_environment) == 1
+    assert "pip install 'evidence-toolkit[spark]'" in capsys.readouterr().err
+
+
+def test_a_memory_that_is_too_small_is_said_with_its_setting() -> None:
+    words = "more than 20MB of memory; give it more by TOOLKIT_ENGINE_MEMORY"
+    with pytest.raises(EngineUnavailable, match=words), duckdb_engine(None, "20MB") as engine:
+        engine.kept(ibis.range(5_000_000).unnest().name("number").as_table())
+
+
+def test_a_cluster_that_dies_in_the_middle_is_said_within_seconds(tmp_path: Path) -> None:
+    if importlib.util.find_spec("pysail") is None:
+        pytest.skip("Sail is not installed")
+    command = "import pysail.spark as s; v = s.SparkConnectServer('127.0.0.1', 0); v.start(background=True)"
+    command += "; print(v.listening_address[1], flush=True); input()"
+    server = subprocess.Popen([sys.executable, "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert server.stdout is not None
+    port = int(server.stdout.readline())
+    pd.DataFrame({"id": [1]}).to_parquet(tmp_path / "one.parquet")
+    try:
+        with (
+            pytest.raises(EngineUnavailable, match="failed or does not answer"),
+            spark_engine(f"sc://127.0.0.1:{port}") as engine,
+        ):
+            rows = engine.parquet([str(tmp_path / "one.parquet")], pa.schema({"id": pa.int64()}))
+            assert engine.read(rows).num_rows == 1
+            server.kill()
+            engine.read(rows)
+    finally:
+        server.kill()
+        server.communicate()
 
 
 def test_a_spark_server_that_is_away_is_named_within_seconds(

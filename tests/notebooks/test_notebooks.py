@@ -151,6 +151,8 @@ def test_a_mistake_is_told_in_one_line(embedded_environment, tmp_path, capsys):
             "sync must be True or False, and not a value of the type str",
         ),
         (lambda: missing_evidence_report(out=""), "out must name the folder"),
+        (lambda: missing_evidence_report(engine="oracle"), "An engine is one of postgres, duckdb, spark"),
+        (lambda: missing_evidence_report(engine="duckdb"), "judges a snapshot, and none is named"),
         (lambda: request_credentials("m.csv", upload="false"), "upload must be True or False"),
         (lambda: load_clients(dry_run="no"), "dry_run must be True or False"),
         (lambda: load_clients([5]), "named by a text, and not by a value of the type int"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -134,7 +135,7 @@ class S3Store:
         if not place.exists():
             place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             draft = place.with_name(f".{place.name}")
-            with self._server.translated():
+            with self._server.translated(), self._missing_told(name):
                 self._client.download_file(self._bucket, self._prefix + name, str(draft))
             draft.rename(place)
         return place
@@ -145,8 +146,13 @@ class S3Store:
             self._client.delete_object(Bucket=self._bucket, Key=self._prefix + name)
 
     def _get(self, name: str) -> Any:
-        try:
+        with self._missing_told(name):
             return self._client.get_object(Bucket=self._bucket, Key=self._prefix + name)["Body"].read()
+
+    @contextmanager
+    def _missing_told(self, name: str) -> Iterator[None]:
+        try:
+            yield
         except ClientError as error:
             if status_of(error) == 404:
                 raise UnreadableFile(f"There is no {name} in {self.address}.") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from io import BytesIO
 from typing import Final
 
 import psycopg
@@ -54,14 +55,13 @@ def stream_arrow(connection: Connection, query: str, schema: pa.Schema) -> Itera
             yield from (pa.RecordBatch.from_arrays(each.columns, schema=schema) for each in table.to_batches())
 
 
-def _joined(copy: psycopg.Copy) -> Iterator[bytes]:
+def _joined(copy: psycopg.Copy) -> Iterator[memoryview]:
     """Yield many rows at a time; the server sends each in a message of its own."""
-    rows, size = [], 0
+    block = BytesIO()  # a list of rows would have the garbage collector look through them again and again
     for row in copy:
-        rows.append(row)
-        size += len(row)
-        if size >= _BLOCK:
-            yield b"".join(rows)
-            rows, size = [], 0
-    if rows:
-        yield b"".join(rows)
+        block.write(row)
+        if block.tell() >= _BLOCK:
+            yield block.getbuffer()
+            block = BytesIO()
+    if block.tell():
+        yield block.getbuffer()

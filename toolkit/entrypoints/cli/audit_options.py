@@ -13,10 +13,10 @@ import click
 from toolkit.domain.masking import Unmasking
 from toolkit.entrypoints.auditing import audit
 from toolkit.entrypoints.cli.context import Context, note
-from toolkit.entrypoints.snapshot_auditing import EngineName, audit_of_snapshot
+from toolkit.entrypoints.snapshot_auditing import EngineName, audit_of_snapshot, engine_of
 from toolkit.entrypoints.spoken import _, counted
 from toolkit.entrypoints.timestamps import EXAMPLES, parse_timestamp
-from toolkit.errors import InvalidInput
+from toolkit.errors import InvalidInput, SettingsError
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.observe.bucket_sync import Synced
 
@@ -85,13 +85,14 @@ def asked_for(
         click.UsageError: the options do not go together.
     """
     moment = None if asked.as_of is None else past_moment(ctx, asked.as_of, "--as-of")
-    if asked.snapshot is not None:
+    try:
+        engine = engine_of(asked.engine, asked.snapshot)
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from None
+    if engine is not None and asked.snapshot is not None:
         if unmasking is not None:
             raise click.UsageError("A snapshot holds no CPFs; --show-cpf needs the database.")
-        engine = EngineName(asked.engine or EngineName.DUCKDB)
         return audit_of_snapshot(ctx.application, asked.snapshot, engine, as_of=moment)
-    if asked.engine not in {None, EngineName.POSTGRES}:
-        raise click.UsageError(f"--engine {asked.engine} judges a snapshot; name one: --snapshot TARGET")
     return audit(
         ctx.application,
         as_of=moment,

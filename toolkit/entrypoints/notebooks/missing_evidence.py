@@ -30,6 +30,7 @@ from toolkit.entrypoints.notebooks.display import (
 )
 from toolkit.entrypoints.notebooks.notebook_errors import application, given_path, told_plainly
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
+from toolkit.entrypoints.snapshot_auditing import audit_of_snapshot, engine_of
 from toolkit.entrypoints.spoken import _
 from toolkit.entrypoints.timestamps import parse_timestamp
 from toolkit.errors import SettingsError
@@ -52,12 +53,16 @@ def missing_evidence_report(
     sync: bool = True,
     verify: bool = True,
     language: str = "",
+    snapshot: str = "",
+    engine: str = "",
 ) -> Shown[AuditResult]:
     """Judge all sales by the evidence that lies in the bucket, and write the report into the folder ``out``.
 
     ``as_of`` is a moment in the past, empty for now. With ``sync`` an audit of now looks at the sales and the
     bucket first, and with ``verify`` it verifies the contents of new files; the report says where nobody did. An
     audit of the past takes what was seen then. ``language`` is that of the files for people.
+    ``snapshot`` names the folder or address of a snapshot to judge instead of the database, and ``engine`` judges
+    it: duckdb (the default) or spark.
     """
     wanted = chosen(formats.split(","))
     spoken = language_of(language) if language.strip() else default_language(os.environ)
@@ -67,7 +72,13 @@ def missing_evidence_report(
         now, timezone = opened.clock(), opened.settings.timezone
         moment = parse_timestamp(as_of, timezone=timezone, now=now) if as_of.strip() else None
         progress = NotebookProgress()
-        result = audit(opened, as_of=moment, sync=sync, verify=verify, with_file_findings=True, progress=progress)
+        judge = engine_of(engine, snapshot)
+        if judge is None:
+            result = audit(
+                opened, as_of=moment, sync=sync, verify=verify, with_file_findings=True, progress=progress
+            )
+        else:
+            result = audit_of_snapshot(opened, snapshot, judge, as_of=moment)
         told = partial(witnessed, opened)
         written = write_report(
             result, given_path(out), wanted, timezone=timezone, language=spoken, progress=progress, witness=told

@@ -23,6 +23,9 @@ _MOMENT: Final = pa.timestamp("us", "UTC")
 _BLOCK: Final = 64
 """Bytes in a block of SHA-256."""
 
+REPEATED: Final = frozenset({"utility_group", "partner", "evidence_type", "kind", "problem", "bucket"})
+"""The columns with few values; dictionaries of the others would take time, and room."""
+
 CLOSINGS: Final = pa.schema({"id": pa.int64(), "gone_at": _MOMENT})
 """Observations of an earlier export that ended since."""
 

@@ -28,7 +28,7 @@ from toolkit.errors import InvalidInput
 from toolkit.operations import Clock
 from toolkit.operations.atomic_file import atomic_file
 from toolkit.operations.progress import Progress, Quiet
-from toolkit.operations.snapshot.contents import CLOSINGS, CONTENTS, Content, month_of
+from toolkit.operations.snapshot.contents import CLOSINGS, CONTENTS, REPEATED, Content, month_of
 from toolkit.operations.snapshot.manifest import File, Manifest, stamp_of
 from toolkit.operations.snapshot.reading import newest
 from toolkit.storage import schema, tables
@@ -167,6 +167,7 @@ class _Parts:
         self.files: list[File] = []
         self._export, self._store, self._content, self._part = export, store, content, part
         self._columns = columns
+        self._repeated = [name for name in columns.names if name in REPEATED]
         self._writers: dict[str, parquet.ParquetWriter] = {}
         self._rows: dict[str, int] = {}
         self._waiting: dict[str, list[pa.RecordBatch]] = {}
@@ -178,7 +179,9 @@ class _Parts:
     def add(self, month: str, batch: pa.RecordBatch) -> None:
         """Add rows of a month (empty: none) to its file."""
         if month not in self._writers:
-            self._writers[month] = parquet.ParquetWriter(self._draft(month), self._columns, compression="zstd")
+            self._writers[month] = parquet.ParquetWriter(
+                self._draft(month), self._columns, compression="zstd", use_dictionary=self._repeated
+            )
             self._rows[month] = 0
         waiting = self._waiting.setdefault(month, [])
         waiting.append(batch)

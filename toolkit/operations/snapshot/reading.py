@@ -95,6 +95,22 @@ def verify_snapshot(store: FileStore, cache: Path) -> Iterator[Fault | None]:
             yield None if same else Fault(file.name, "changed")
 
 
+def checked_file(store: FileStore, file: File, cache: Path) -> Path:
+    """Return a local copy of the file, which is as it was exported.
+
+    Raises:
+        UnreadableFile: it is missing, or was changed.
+    """
+    place = store.local(file.name, cache)
+    with place.open("rb") as opened:
+        if file_digest(opened, "sha256").hexdigest() != file.sha256:
+            raise UnreadableFile(
+                f"{file.name} in {store.address} is not the file that was exported. Export the whole history "
+                "again: toolkit snapshot export TARGET --full"
+            )
+    return place
+
+
 def prune_snapshot(store: FileStore, keep: int) -> list[str]:
     """Remove the exports before the newest ``keep`` full ones; return the names of the removed files.
 

@@ -25,6 +25,11 @@ from toolkit.storage.duckdb_session import DEFAULT_MEMORY, duckdb_session
 _SPARK_PORT: Final = 15002
 _PATIENCE: Final = 10.0
 
+_RETRIES: Final = 5
+"""Attempts to reach a server that died; the client's own fifteen take ten minutes."""
+_BACKOFF: Final = 2000
+"""Milliseconds between two attempts, at most."""
+
 
 class Engine(Protocol):
     """Runs Ibis expressions over Parquet files."""
@@ -57,10 +62,12 @@ def spark_engine(url: str) -> Iterator[Engine]:
     with _without_warnings():
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
+        from pyspark.sql.connect.client.retries import DefaultPolicy
 
     try:
         with _without_warnings():
             session = SparkSession.builder.remote(url).create()
+            session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES, max_backoff=_BACKOFF)])
             session.conf.set("spark.sql.session.timeZone", "UTC")
             connection = ibis.pyspark.connect(session)
         yield _SparkEngine(session, connection)
