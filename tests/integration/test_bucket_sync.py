@@ -340,7 +340,7 @@ def test_the_command_tells_what_it_found(
         "unreadable": 0,
     }
     assert main(["bucket", "sync", "--full"], embedded_environment) == 0
-    assert capsys.readouterr().out == "1 objects: 0 new, 0 overwritten, 0 vanished; 0 examined\n"
+    assert capsys.readouterr().out == "1 object: 0 new, 0 overwritten, 0 vanished; 0 examined\n"
 
 
 def test_a_key_that_no_database_can_hold_is_counted_and_named(database: Database, clock: Any) -> None:
