@@ -18,7 +18,7 @@ from pypdf import PdfReader
 from tests.browser import chromium, needs_browser
 from tests.reported import Told, result_of
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
-from toolkit.language import language
+from toolkit.language import LANGUAGES, language
 from toolkit.reports import write_report
 
 pytestmark = needs_browser
@@ -232,24 +232,45 @@ def test_the_arrows_lead_through_the_grid(browser: Any, tmp_path: Path) -> None:
 def test_no_width_scrolls_sideways_or_hinders_anybody(browser: Any, tmp_path: Path, width: int) -> None:
     """By axe's rules for people who read with a screen reader, a keyboard or weak eyes."""
     axe = files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
-    write_report(result_of(SALES, file_findings=FILE_FINDINGS), tmp_path, ["html", "csv"])
+    views = []
+    for code in LANGUAGES:
+        formats = ["html", "xlsx", "csv", "json", "oscal.json"]
+        folder = tmp_path / code
+        write_report(result_of(SALES, file_findings=FILE_FINDINGS), folder, formats, language=language(code))
+        views += [(folder / "missing-evidence.html").as_uri(), (folder / "index.html").as_uri()]
+    views.append(f"{views[0]}#sale=S-9")
     for scheme in ("light", "dark"):
         opened = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
-        for address in ("", "#sale=S-9"):
+        for address in views if scheme == "light" else views[::2]:
             opened.goto("about:blank")
-            opened.goto((tmp_path / "missing-evidence.html").as_uri() + address)
-            opened.locator(".grid").wait_for()
+            opened.goto(address)
+            if "index" not in address:
+                opened.locator(".grid").wait_for()
             opened.context.new_cdp_session(opened).send("Runtime.evaluate", {"expression": axe})
             violations = opened.evaluate("axe.run(document).then(found => found.violations)")
-            assert [(each["id"], each["nodes"][0]["html"]) for each in violations] == []
-            assert opened.evaluate("document.documentElement.scrollWidth") <= width
+            assert [(each["id"], each["nodes"][0]["html"]) for each in violations] == [], address
+            assert opened.evaluate("document.documentElement.scrollWidth") <= width, address
         opened.close()
-    write_report(result_of(SALES, file_findings=FILE_FINDINGS), tmp_path, ["html"], language=language("pt-BR"))
-    for name in ("missing-evidence.html", "index.html"):
-        opened = browser.new_page(viewport={"width": width, "height": 800})
-        opened.goto((tmp_path / name).as_uri())
-        assert opened.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_one_address_opens_the_same_view_in_either_language(browser: Any, tmp_path: Path) -> None:
+    found = {}
+    for code in LANGUAGES:
+        write_report(result_of(SALES), tmp_path / code, ["html"], language=language(code))
+        opened = browser.new_page()
+        page = (tmp_path / code / "missing-evidence.html").as_uri()
+        opened.goto(f"{page}#group=B&missing=DOC_CONTRATANTE&reason=NOT_UPLOADED")
+        opened.locator(".found").wait_for()
+        found[code] = (
+            shown(opened),
+            opened.locator(".found").inner_text(),
+            opened.locator("html").get_attribute("lang"),
+        )
         opened.close()
+    assert found == {
+        "pt-BR": (["S-9"], "1 de 5 mostradas", "pt-BR"),
+        "en": (["S-9"], "1 of 5 shown", "en"),
+    }
 
 
 def test_the_first_sales_are_there_without_the_script(browser: Any, tmp_path: Path) -> None:
@@ -313,12 +334,12 @@ def test_a_filtered_page_prints_as_filtered_and_says_so(page: Any) -> None:
 def test_one_sale_among_many_is_found(browser: Any, tmp_path: Path) -> None:
     """The time and the memory that this takes are measured by ``make bench``."""
     result = result_of([Told(f"BIG-{number:05}") for number in range(10)])
-    rows = pd.concat([result.rows] * 2000, ignore_index=True)
-    rows["saleId"] = [f"BIG-{number:05}" for number in range(20_000)]
+    rows = pd.concat([result.rows] * 10_000, ignore_index=True)
+    rows["saleId"] = [f"BIG-{number:05}" for number in range(100_000)]
     write_report(replace(result, rows=rows), tmp_path, ["html"])
     opened = browser.new_page()
     opened.goto((tmp_path / "missing-evidence.html").as_uri())
-    opened.get_by_label("Search").fill("big-17171")
-    assert opened.locator(".found").inner_text() == "1 of 20,000 shown"
-    assert shown(opened) == ["BIG-17171"]
+    opened.get_by_label("Search").fill("big-97171")
+    assert opened.locator(".found").inner_text() == "1 of 100,000 shown"
+    assert shown(opened) == ["BIG-97171"]
     opened.close()
