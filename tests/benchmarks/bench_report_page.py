@@ -35,7 +35,7 @@ def main(scale: float) -> None:
     for sales in (int(_SALES * scale), int(10 * _SALES * scale)):
         with tempfile.TemporaryDirectory() as folder, chromium() as browser:
             started = time.perf_counter()
-            [page] = write_report(_result(sales), Path(folder), ["html"])
+            [page] = write_report(large_result(sales), Path(folder), ["html"])
             print(
                 f"write {sales:,} sales: {time.perf_counter() - started:.2f} s, {page.stat().st_size / 1e6:.1f} MB"
             )
@@ -56,7 +56,7 @@ def _open(browser: Any, path: Path) -> None:
     print(f"usable {usable:.2f} s, heap {heap:.0f} MB, search {max(searches):.0f} ms at most", flush=True)
 
 
-def _result(sales: int) -> AuditResult:
+def large_result(sales: int) -> AuditResult:
     few = result_of([Told(f"S-{number}", files) for number, files in enumerate(_FILES)])
     random = np.random.default_rng(1)
     rows = few.rows.iloc[random.integers(0, len(few.rows), sales)].reset_index(drop=True)

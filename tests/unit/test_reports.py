@@ -9,7 +9,8 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from hashlib import sha256
@@ -22,11 +23,13 @@ import openpyxl
 import pandas as pd
 import pytest
 from pypdf import PdfReader
+from pypdf.generic import ArrayObject
 
 from tests.reported import AS_OF, Told, result_of, source
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
 from toolkit.errors import InvalidInput, ReportError
 from toolkit.operations.judge.audit import AuditResult
+from toolkit.operations.judge.audit.details import FAULTS, WITHDRAWN
 from toolkit.reports import (
     DEFAULT_FORMATS,
     FORMATS,
@@ -124,11 +127,46 @@ def texts(out: Path) -> str:
     return "\n".join(parser.found) + "\n"
 
 
-@pytest.mark.parametrize("name", ["missing-evidence.csv", "missing-evidence.json", "page.txt"])
+def cells(out: Path) -> str:
+    """The cells of a workbook but its notes, a line a cell: sheet, place, kind, number format, value."""
+    book = openpyxl.load_workbook(out / "missing-evidence.xlsx")
+    return "".join(
+        f"{sheet.title}!{cell.coordinate} {cell.data_type} {cell.number_format} {cell.value!r}\n"
+        for sheet in book.worksheets[:-1]
+        for row in sheet.iter_rows()
+        for cell in row
+        if cell.value is not None
+    )
+
+
+def document(out: Path) -> str:
+    """The text of a PDF page by page, and how many elements of each kind its structure has."""
+    reader = PdfReader(out / "missing-evidence.pdf")
+    pages = [f"page {number}\n{page.extract_text()}\n" for number, page in enumerate(reader.pages, start=1)]
+    kinds = Counter(structure(reader.root_object["/StructTreeRoot"]))
+    return "".join([*pages, *(f"{kind} {number}\n" for kind, number in sorted(kinds.items()))])
+
+
+def structure(element: Any) -> Iterator[str]:
+    """The kinds of the elements of a tagged PDF, from the top."""
+    element = element.get_object()
+    if isinstance(element, dict):
+        if "/S" in element:
+            yield str(element["/S"])
+        yield from structure(element.get("/K", ArrayObject()))
+    elif isinstance(element, list):
+        for each in element:
+            yield from structure(each)
+
+
+@pytest.mark.parametrize(
+    "name", ["missing-evidence.csv", "missing-evidence.json", "page.txt", "cells.txt", "document.txt"]
+)
 def test_a_report_reads_as_it_always_did(result: AuditResult, tmp_path: Path, name: str) -> None:
     """After a wanted change: RENEW_GOLDEN=1 pytest tests/unit/test_reports.py, and look at the difference."""
-    out = written(result, tmp_path)
-    (out / "page.txt").write_text(texts(out), encoding="utf-8")
+    out = written(result, tmp_path, *DEFAULT_FORMATS, "pdf")
+    for told, read in (("page.txt", texts), ("cells.txt", cells), ("document.txt", document)):
+        (out / told).write_text(read(out), encoding="utf-8")
     if os.environ.get("RENEW_GOLDEN"):
         (GOLDEN / name).write_bytes((out / name).read_bytes())
     assert (out / name).read_text(encoding="utf-8") == (GOLDEN / name).read_text(encoding="utf-8")
@@ -225,6 +263,45 @@ def test_nothing_that_a_sale_holds_becomes_a_formula_or_markup(tmp_path: Path) -
         text.replace("\n", " ") for text in NASTY
     ]
     assert {cell.data_type for cell in listed["A"][1:]} == {"s"}
+
+
+def test_hostile_text_in_any_field_is_text_everywhere(tmp_path: Path) -> None:
+    nasty = [text.strip() for text in NASTY]
+    given = {
+        "evidenceId": UUID(int=1),
+        "evidenceType": "POV",
+        "code": "SILENT",
+        "size": 1,
+        "seconds": 1.0,
+        "pages": 1,
+    }
+    times = dict.fromkeys(("since", "withdrawnAt"), pd.Timestamp(AS_OF))
+
+    def rows(columns: Sequence[str]) -> pd.DataFrame:
+        known = given | times
+        return pd.DataFrame([{name: known.get(name, text) for name in columns} for text in nasty])
+
+    made = replace(
+        result_of(
+            [Told(text, partner=text, group=text, client_id=text, cpf=text) for text in nasty],
+            given_source=replace(source(), database=nasty[0], toolkit=nasty[7], snapshot=nasty[8], seal=nasty[9]),
+        ),
+        read_faults=lambda: rows(FAULTS),
+        read_withdrawals=lambda: rows(WITHDRAWN),
+    )
+    out = written(made, tmp_path, *FORMATS)
+    for name in ("missing-evidence.html", "index.html"):
+        page = (out / name).read_text(encoding="utf-8")
+        assert "<script>alert" not in page
+        assert "<img" not in page
+    for sheet in openpyxl.load_workbook(out / "missing-evidence.xlsx"):
+        found = [cell for row in sheet.iter_rows() for cell in row]
+        assert "f" not in {cell.data_type for cell in found}
+        assert not [cell for cell in found if cell.hyperlink]
+    text = "".join(page.extract_text() for page in PdfReader(out / "missing-evidence.pdf").pages)
+    assert "<script>alert(1)</script>" in "".join(text.split()).replace("\u200b", "")
+    for name in ("missing-evidence.json", "missing-evidence.oscal.json"):
+        assert nasty[7] in json.dumps(json.loads((out / name).read_text(encoding="utf-8")))
 
 
 def test_files_listed_are_told_without_their_names(result: AuditResult, tmp_path: Path) -> None:

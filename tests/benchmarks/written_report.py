@@ -1,0 +1,54 @@
+"""Write one report of made-up sales; print how long it took, and the most memory that this process ever held."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import pandas as pd
+
+from tests.benchmarks.bench_report_page import large_result
+from tests.reported import AS_OF
+from toolkit.domain.deadlines import Deadlines
+from toolkit.operations.judge.audit import AuditResult
+from toolkit.operations.judge.audit.present import present_findings
+from toolkit.operations.judge.findings.changes import Changes
+from toolkit.operations.judge.findings.living import living
+from toolkit.reports import write_report
+
+
+def main(sales: int, formats: str) -> None:
+    """Write the report of so many open sales."""
+    result = _with_findings(large_result(sales))
+    with tempfile.TemporaryDirectory() as folder:
+        started, cpu = time.perf_counter(), time.process_time()
+        write_report(result, Path(folder), formats.split(","))
+        seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
+    peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert peak
+    told = {"seconds": seconds, "cpu": cpu, "findings": len(result.life.findings)}
+    print(json.dumps(told | {"peakMegabytes": int(peak[1]) / 1024}))
+
+
+def _with_findings(result: AuditResult) -> AuditResult:
+    """The result with a finding for each thing that is wrong: half of them new, half of them overdue."""
+    nobody = pd.DataFrame(columns=["id"])
+    deadlines = Deadlines(ZoneInfo("America/Sao_Paulo"))
+    findings = living(present_findings(result.rows), nobody, [], [], AS_OF, deadlines)
+    ids = tuple(map(UUID, findings["id"]))
+    half = len(ids) // 2
+    changes = Changes(AS_OF - timedelta(days=1), AS_OF, ids[:half], (), (), ids[half:])
+    findings = findings.assign(overdue=findings.index >= half)
+    return replace(result, life=replace(result.life, read=lambda: findings, read_changes=lambda: changes))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2])
