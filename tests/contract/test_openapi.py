@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +20,7 @@ from toolkit.domain.clients import Client
 from toolkit.domain.evidence import EvidenceRequest
 from toolkit.domain.requests import parse
 from toolkit.entrypoints.http_api import examples, openapi
+from toolkit.errors import InvalidFields
 
 SALE_OF_THE_DOCUMENT = "VND-2026-0001"
 
@@ -105,3 +107,12 @@ def test_the_pages_load_nothing_from_elsewhere(stranger: httpx.Client) -> None:
         assert "https://" not in page.text
         assert "default-src 'none'" in page.headers["content-security-policy"]
         assert "unsafe" not in page.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(("name", "text"), [("installationNumber", "123456\u00a0"), ("neighborhood", "ab\u200b")])
+def test_a_text_that_blanks_alone_make_long_enough_is_valid_for_neither(name: str, text: str) -> None:
+    field = openapi.document()["components"]["schemas"]["Address"]["properties"][name]
+    assert len(text) >= field["minLength"]
+    assert not re.search(field["pattern"], text)
+    with pytest.raises(InvalidFields):
+        parse(Client, {**CLIENT, "address": {**CLIENT["address"], name: text}})

@@ -175,6 +175,12 @@ _PLAIN_NOT_BLANK: Final = (
     r"^[^\u0000-\u001f\u007f-\u009f]*[^\u0000-\u001f\u007f-\u009f\s][^\u0000-\u001f\u007f-\u009f]*$"
 )
 
+_PLAIN_WITHOUT_BLANKS_AROUND: Final = (
+    r"^[^\u0000-\u001f\u007f-\u009f\s\u200b\ufeff][^\u0000-\u001f\u007f-\u009f]*"
+    r"[^\u0000-\u001f\u007f-\u009f\s\u200b\ufeff]$"
+)
+"""Where a text is trimmed before its shortest length is judged."""
+
 RequiredText = Annotated[
     str,
     BeforeValidator(_check_required),
@@ -231,7 +237,7 @@ Neighborhood = Annotated[
         f"{NEIGHBORHOOD_MIN} to {TEXT_MAX} characters.",
         minLength=NEIGHBORHOOD_MIN,
         maxLength=TEXT_MAX,
-        pattern=_PLAIN_NOT_BLANK,
+        pattern=_PLAIN_WITHOUT_BLANKS_AROUND,
     ),
 ]
 InstallationNumber = Annotated[
@@ -241,6 +247,6 @@ InstallationNumber = Annotated[
         f"{INSTALLATION_MIN} to {INSTALLATION_MAX} characters.",
         minLength=INSTALLATION_MIN,
         maxLength=INSTALLATION_MAX,
-        pattern=_PLAIN_NOT_BLANK,
+        pattern=_PLAIN_WITHOUT_BLANKS_AROUND,
     ),
 ]
