@@ -67,7 +67,8 @@ def running_cluster() -> Iterator[Cluster]:
 @contextmanager
 def replica_of(cluster: Cluster) -> Iterator[int]:
     """A streaming replica of the cluster; its port."""
-    data, port = cluster.folder / "replica", free_port()
+    port = free_port()
+    data = cluster.folder / f"replica-{port}"
     _run(
         cluster.account,
         *(cluster.programs / "pg_basebackup", "-D", data, "-R", "--no-sync", "-c", "fast"),

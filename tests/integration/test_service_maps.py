@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -50,10 +51,10 @@ def load(database: Database, kind: str, *, owner: str = "service_owner") -> None
         for part in ("story", kind):
             raw(connection).execute((MAPS / f"{part}.sql").read_bytes())
         connection.exec_driver_sql("DISCARD TEMP")
-        raw(connection).execute(_GIVE_AWAY.replace(":owner", owner).encode())
+        raw(connection).execute(GIVE_AWAY.replace(":owner", owner).encode())
 
 
-_GIVE_AWAY = """
+GIVE_AWAY = """
     DO $$ BEGIN CREATE ROLE :owner NOLOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;
     DO $$ DECLARE place text; BEGIN
         FOR place IN SELECT DISTINCT schemaname FROM pg_stat_user_tables LOOP
@@ -344,3 +345,71 @@ def test_the_printed_rights_are_enough_and_the_operator_needs_none_on_the_tables
         for purpose in As.OPERATOR, As.OWNER:
             connection.exec_driver_sql(f"DROP OWNED BY {purpose}_{url.database} CASCADE")
             connection.exec_driver_sql(f"DROP ROLE {purpose}_{url.database}")
+
+
+SALES_FILE = """\
+saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt,partner,completedAt
+S-1,,A,true,{created},Luz Certa,
+S-2,,B,true,{created},Luz Certa,
+S-5,,C,true,{created},Luz Certa,{completed}
+"""
+
+
+@pytest.mark.parametrize("kind", ["cadastro", "typescript"])
+def test_a_file_of_sales_is_compared_with_codes_casts_and_lookups(
+    empty_database: Database,
+    bucket_environment: Mapping[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    kind: str,
+) -> None:
+    load(empty_database, kind)
+    environ = environment(empty_database, bucket_environment, kind)
+    assert main(["db", "upgrade"], environ) == 0
+    with mapped(empty_database) as database:
+        client, partner, created, completed = one_row(
+            database,
+            "SELECT client_id, partner, created_at, completed_at FROM audit_service.sales WHERE id = 'S-5'",
+        )
+    text = SALES_FILE.format(created=created.isoformat(), completed=completed.isoformat())
+    path = tmp_path / "sales.csv"
+    path.write_text(text.replace(",,", f",{client},", 3).replace("Luz Certa", partner))
+    capsys.readouterr()
+    assert main(["sales", "load", str(path), "--json"], environ) == 3
+    told = json.loads(capsys.readouterr().out)
+    differing = [
+        {"line": 3, "saleId": "S-2", "fields": ["isClientFinancialResponsible"]},
+        {"line": 4, "saleId": "S-5", "fields": ["utilityGroup"]},
+    ]
+    assert (told["unchanged"], told["differingRows"]) == (1, differing)
+    if kind == "cadastro":
+        assert main(["sales", "load", str(path), "--overwrite"], environ) == 1
+        assert "ST_VENDA must have a value" in capsys.readouterr().err
+    else:
+        assert main(["sales", "load", str(path), "--overwrite", "--json"], environ) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert (told["inserted"], told["updated"], told["unchanged"]) == (0, 2, 1)
+        with mapped(empty_database) as database:
+            query = "SELECT utility_group, is_client_financial_responsible FROM audit_service.sales WHERE id IN "
+            assert one_row(database, f"{query} ('S-2')") == ("B", True)
+            assert one_row(database, f"{query} ('S-5')") == ("C", True)
+
+
+def test_the_service_migrates_a_column_that_the_views_read(
+    empty_database: Database, bucket_environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    """The documented way: drop the views, which hold no data, migrate, and make them again."""
+    load(empty_database, "cadastro")
+    environ = environment(empty_database, bucket_environment, "cadastro")
+    assert main(["db", "upgrade"], environ) == 0
+    assert main(["-q", "audit"], environ) == 3
+    widen = """ALTER TABLE "TB_VENDA" ALTER "NR_VENDA" TYPE varchar(60)"""
+    with pytest.raises(DatabaseError, match="used by a view or rule"), empty_database.transaction() as connection:
+        connection.exec_driver_sql(widen)
+    assert main(["db", "release"], environ) == 0
+    with empty_database.transaction() as connection:
+        connection.exec_driver_sql(widen)
+    assert main(["-q", "audit"], environ) == 1
+    assert main(["db", "upgrade"], environ) == 0
+    assert main(["-q", "report", "--out", str(tmp_path), "--format", "csv"], environ) == 0
+    assert "S-1" in reported(tmp_path / "missing-evidence.csv")

@@ -12,6 +12,8 @@ from uuid import uuid4
 import pytest
 import sqlalchemy as sa
 
+from tests.client_rows import client, write_csv
+from tests.integration.test_service_maps import GIVE_AWAY, MAPS
 from tests.shared_cluster import PGBOUNCER, Cluster, pooler_of, replica_of, running_cluster
 from tests.waiting import PATIENCE
 from toolkit.entrypoints.cli import main
@@ -21,6 +23,7 @@ from toolkit.storage import schema, tables
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.grants import As, grants
+from toolkit.storage.service_map import load_map
 
 SALES = 40
 
@@ -198,3 +201,80 @@ def test_syncs_and_verifications_run_side_by_side_through_a_pooler(
         commands = [["bucket", "sync"], ["evidence", "verify"], ["audit"]] * 3
         with ThreadPoolExecutor(len(commands)) as threads:
             assert set(threads.map(lambda command: main(command, environ), commands)) <= {0, 3}
+
+
+MAP = MAPS / "typescript.toml"
+
+
+@pytest.fixture
+def mapped_company(cluster: Cluster) -> str:
+    """A database whose service has other tables, owned by ``svc``; our roles have the printed rights alone."""
+    name, mapping = f"mapped_{uuid4().hex}", load_map(MAP)
+    cluster.execute("postgres", f"CREATE DATABASE {name}")
+    cluster.execute(
+        name,
+        (MAPS / "story.sql").read_text() + (MAPS / "typescript.sql").read_text() + "; DISCARD TEMP",
+        *(
+            f"DO $$ BEGIN CREATE ROLE {role} LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$"
+            for role in ("svc", "toolkit_owner", "night", "reader")
+        ),
+        GIVE_AWAY.replace(":owner", "svc"),
+    )
+
+    def rights(role: str, purpose: As) -> list[str]:
+        return grants(role, purpose, database=name, sources=mapping.sources, written=mapping.written)
+
+    cluster.execute(name, *rights("toolkit_owner", As.OWNER))
+    owner = Database(cluster.url(name, "toolkit_owner"), mapped=True)
+    schema.upgrade(owner, service_map=mapping)
+    owner.dispose()
+    cluster.execute(name, *rights("night", As.OPERATOR), *rights("reader", As.READER))
+    return name
+
+
+def mapped_environment(cluster: Cluster, database: str, bucket: dict[str, str], home: Path) -> dict[str, str]:
+    return environment(cluster, database, "night", bucket, home) | {"TOOLKIT_SERVICE_MAP": str(MAP)}
+
+
+def test_a_mapped_service_is_read_and_written_with_the_printed_rights(
+    cluster: Cluster, mapped_company: str, bucket_environment: dict[str, str], tmp_path: Path
+) -> None:
+    environ = mapped_environment(cluster, mapped_company, bucket_environment, tmp_path)
+    assert main(["audit"], environ) == 3
+    file = write_csv(tmp_path / "clients.csv", [client(number) for number in range(3)])
+    assert main(["clients", "load", str(file)], environ) == 0
+    assert cluster.value(mapped_company, 'SELECT count(*) FROM "InstallationAddress"') == 4
+
+
+@pytest.mark.skipif(PGBOUNCER is None, reason="PgBouncer is not installed")
+def test_a_mapped_service_works_through_a_pooler(
+    cluster: Cluster, mapped_company: str, bucket_environment: dict[str, str], tmp_path: Path
+) -> None:
+    file = write_csv(tmp_path / "clients.csv", [client(number) for number in range(5)])
+    with pooler_of(cluster) as port:
+        environ = mapped_environment(cluster, mapped_company, bucket_environment, tmp_path)
+        environ["DATABASE_URL"] = cluster.url(mapped_company, port=port)
+        commands = [["clients", "load", str(file)], ["bucket", "sync"], ["audit"], ["db", "check"]]
+        with ThreadPoolExecutor(len(commands)) as threads:
+            assert set(threads.map(lambda command: main(command, environ), commands)) <= {0, 3}
+    assert cluster.value(mapped_company, 'SELECT count(*) FROM "Customer"') == 6
+
+
+def test_a_mapped_service_is_judged_on_a_replica(
+    cluster: Cluster, mapped_company: str, bucket_environment: dict[str, str], tmp_path: Path
+) -> None:
+    environ = mapped_environment(cluster, mapped_company, bucket_environment, tmp_path)
+    assert main(["audit"], environ) == 3
+    moment = datetime.now(UTC).isoformat()
+    with replica_of(cluster) as port:
+        through = environ | {"DATABASE_READ_URL": cluster.url(mapped_company, "reader", port=port)}
+        assert main(["report", "--out", str(tmp_path / "now"), "--format", "csv,html"], through) == 0
+        for folder, variables in (("primary", environ), ("replica", through)):
+            command = ["report", "--as-of", moment, "--out", str(tmp_path / folder), "--format", "csv"]
+            assert main(command, variables) == 0
+    primary, replica = (
+        (tmp_path / folder / "missing-evidence.csv").read_bytes() for folder in ("primary", "replica")
+    )
+    assert primary == replica
+    assert b"S-2,B,incomplete" in primary
+    assert " s behind" in (tmp_path / "now" / "missing-evidence.html").read_text()

@@ -15,6 +15,7 @@ from toolkit.storage.database import Database
 from toolkit.storage.locks import Lock, take
 from toolkit.storage.service_map import ServiceMap
 from toolkit.storage.service_map.views import check_views, made_from, make_views
+from toolkit.storage.service_map.views import release as release_views
 
 _POSTGRESQL: Final = postgresql.dialect()  # type: ignore[no-untyped-call]
 
@@ -47,6 +48,17 @@ def upgrade(database: Database, *, service_tables: bool = False, service_map: Se
         if not sa.inspect(connection).has_schema(tables.AUDIT):
             connection.execute(sa.schema.CreateSchema(tables.AUDIT))
         _migrate(connection)
+
+
+def release(database: Database) -> None:
+    """Let the views of the mapping read nothing until the next ``upgrade``, so that the service may change.
+
+    Raises:
+        SchemaMismatch: there are no views.
+    """
+    with database.transaction() as connection:
+        take(connection, Lock.SCHEMA)
+        release_views(connection)
 
 
 def check(database: Database, service_map: ServiceMap | None = None) -> None:

@@ -172,6 +172,29 @@ def adopt(ctx: Context) -> int:
     return DONE
 
 
+@db.command(short_help="Let go of the service's tables, so that it may change them.")
+@pass_context
+def release(ctx: Context) -> int:
+    """Let the views of the mapping read nothing, so that the service may change its tables.
+
+    \b
+    PostgreSQL keeps a service from dropping or retyping a column that a view reads. After this
+    command it may; until the next "db upgrade" every other command stops with a sentence. The
+    rights that were granted on the views stay.
+
+    \b
+    Example:
+      toolkit db release
+      ... the service's own migration ...
+      toolkit db upgrade
+      toolkit db check
+    """
+    with _opened(ctx, mapped=True) as database:
+        schema.release(database)
+        show(f"{database.address}: the views read nothing until: toolkit db upgrade")
+    return DONE
+
+
 db.add_command(grants_command)
 
 

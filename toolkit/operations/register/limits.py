@@ -15,6 +15,12 @@ from toolkit.storage.service_map.limits import Limit, broken, can_write, limits
 _RELATIONS = ("clients", "addresses")
 
 
+def read_limits(database: Database) -> None:
+    """Read the limits while nothing else holds a connection: a pooler may have few."""
+    for name in _RELATIONS:
+        limits(database, name)
+
+
 def misfits(database: Database, columns: Mapping[str, pa.StringArray]) -> Iterator[tuple[str, Mask, str]]:
     """Yield each column in which the service does not take some values, which rows, and why."""
     for name in _RELATIONS:

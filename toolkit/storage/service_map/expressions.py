@@ -7,7 +7,7 @@ are plain SQL, which PostgreSQL puts in place of the call.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -83,8 +83,7 @@ def select(mapping: ServiceMap, name: str, columns: Sequence[str] | None = None)
     relation, table = mapping.relations[name], NEEDED[name]
     wanted = [table.c[column] for column in columns or table.columns.keys()]
     if relation.absent:
-        nothing = ", ".join(f"NULL::{_TYPES[type(column.type)]} AS {column.name}" for column in wanted)
-        return f"SELECT {nothing} WHERE false"
+        return f"{nothing_of(name, wanted)} AND false"
     lookups = [source for source in _lookups(relation) if columns is None or _used(relation, columns, source)]
     shown = ",\n    ".join(
         f"{read(relation.columns[column.name], column, mapping.timezone, lookups)} AS {column.name}"
@@ -101,6 +100,13 @@ def select(mapping: ServiceMap, name: str, columns: Sequence[str] | None = None)
     # Outer-joined as tables they would keep PostgreSQL from locking the sale itself.
     named = ",\n".join(f"{_lookup_name(number)} AS ({_lookup(source)})" for number, source in enumerate(lookups))
     return f"WITH {named}\n{found}" if named else found
+
+
+def nothing_of(name: str, columns: Sequence[sa.Column[Any]] | None = None) -> str:
+    """Return the query of a relation that reads nothing, up to conditions under which it gives a row of nulls."""
+    wanted = NEEDED[name].columns if columns is None else columns
+    shown = ", ".join(f"NULL::{_TYPES[type(column.type)]} AS {column.name}" for column in wanted)
+    return f"SELECT {shown} WHERE true"
 
 
 def read(source: Source, column: sa.Column[object], timezone: str, lookups: Sequence[Source] = ()) -> str:

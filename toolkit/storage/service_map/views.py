@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from toolkit.errors import SchemaMismatch, SettingsError
-from toolkit.storage.service_map.expressions import FUNCTIONS, THIS, literal, select
+from toolkit.storage.service_map.expressions import FUNCTIONS, THIS, literal, nothing_of, select
 from toolkit.storage.service_map.model import NEEDED, ServiceMap
 from toolkit.storage.service_map.writing import make_writable
 from toolkit.storage.tables import SERVICE
@@ -55,6 +55,31 @@ def make_views(connection: Connection, mapping: ServiceMap) -> None:
     _execute(connection, f"COMMENT ON SCHEMA {SERVICE} IS {literal(_OURS + mapping.fingerprint)}")
 
 
+def release(connection: Connection) -> None:
+    """Let the views read nothing, so that the service may change its tables; each use of them is an error.
+
+    The views and the rights on them stay, until ``make_views`` makes them read the service again.
+
+    Raises:
+        SchemaMismatch: there are no views of ours.
+    """
+    if made_from(connection) is None:
+        raise SchemaMismatch(f"Schema {SERVICE} holds no views of the toolkit; nothing is to be released.")
+    _execute(
+        connection,
+        f"CREATE OR REPLACE FUNCTION {SERVICE}.released() RETURNS boolean LANGUAGE plpgsql AS "
+        + literal(f"BEGIN RAISE EXCEPTION USING MESSAGE = {literal(_RELEASED_TEXT)}; END"),
+    )
+    for name in NEEDED:
+        nothing = nothing_of(name)
+        _execute(connection, f"CREATE OR REPLACE VIEW {SERVICE}.{name} AS {nothing} AND {SERVICE}.released()")
+    _execute(connection, f"COMMENT ON SCHEMA {SERVICE} IS {literal(_OURS + _RELEASED)}")
+
+
+_RELEASED: Final = "released"
+_RELEASED_TEXT: Final = f"the views of schema {SERVICE} were released; run: toolkit db upgrade"
+
+
 def check_views(connection: Connection, mapping: ServiceMap) -> None:
     """Make sure that the views are those of the mapping; two questions to the catalog.
 
@@ -64,6 +89,8 @@ def check_views(connection: Connection, mapping: ServiceMap) -> None:
     made = made_from(connection)
     if made is None:
         raise SchemaMismatch(f"The views of the mapping (schema {SERVICE}) are not made yet. {_HINT}")
+    if made == _RELEASED:
+        raise SchemaMismatch(f"The views in schema {SERVICE} were released (toolkit db release). {_HINT}")
     if made != mapping.fingerprint:
         raise SchemaMismatch(
             f"The views in schema {SERVICE} were made from another mapping ({made}) than "

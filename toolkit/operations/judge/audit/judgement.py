@@ -48,7 +48,7 @@ def judging(moment: datetime) -> Table:
 
 
 def clients() -> Table:
-    """Return the clients, as their table has them."""
+    """Return the ids and CPFs of the clients, whatever else their table has."""
     return unbound(tables.clients, "id", "cpf")
 
 
@@ -62,7 +62,7 @@ def judged_at(connection: Connection, moment: datetime) -> Iterator[Judged]:
         return
     with duckdb_engine() as engine:
         sales, people = (
-            engine.taken(stream_arrow(connection, _sql(query), query.schema().to_pyarrow()), query.schema())
+            engine.taken(stream_arrow(connection, _listed(query), query.schema().to_pyarrow()), query.schema())
             for query in (judged, clients())
         )
         yield Judged(sales, people, lambda query: engine.read(query).to_pandas())
@@ -84,6 +84,11 @@ def in_postgres(connection: Connection, query: Table) -> pd.DataFrame:
     """Return the rows of a query over tables that the connection sees."""
     found: pd.DataFrame = read_arrow(connection, _sql(query), query.schema().to_pyarrow()).to_pandas()
     return found
+
+
+def _listed(query: Table) -> str:
+    """Return the SQL with the columns of the query alone; Ibis asks a table of more columns for all of them."""
+    return f"SELECT {', '.join(query.columns)} FROM ({_sql(query)}) AS found"  # noqa: S608  # our own columns
 
 
 def _sql(query: Table) -> str:

@@ -21,6 +21,7 @@ from toolkit.operations.register.bulk_load.loads import Load
 from toolkit.operations.register.bulk_load.options import REPAIR_TEXTS, WARNINGS, LoadOptions, OnDuplicate, Repair
 from toolkit.operations.register.bulk_load.plans import Plan
 from toolkit.operations.register.bulk_load.results import Example, FileLoaded, LoadResult, Understood
+from toolkit.operations.register.limits import read_limits
 from toolkit.operations.spreadsheets import Reading, find_sources, open_table
 from toolkit.storage.database import Database
 from toolkit.storage.service_map.writing import require_writable
@@ -64,6 +65,7 @@ def load_clients(
     """
     if not dry_run:
         require_writable(database, "clients.insert", "addresses.insert")
+    read_limits(database)
     options = options or LoadOptions()
     headings = Headings(options.headings)
     reading = Reading(options.encoding, options.delimiter, options.sheet, headings.recognise)
