@@ -29,7 +29,7 @@ NEEDS_ATTENTION: Final = 3
 _TERMINAL_ORDER: Final = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""What a terminal obeys or reorders instead of showing it, and what no output can encode."""
+"""Characters that a terminal obeys instead of showing them, and those that no output can encode."""
 
 
 @dataclass(frozen=True)
