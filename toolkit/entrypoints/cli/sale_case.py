@@ -13,7 +13,8 @@ from toolkit.entrypoints.auditing import deadlines_of
 from toolkit.entrypoints.cli.context import DONE, Context, pass_context, print_json, show
 from toolkit.entrypoints.cli.evidence_records import record_as_json
 from toolkit.entrypoints.cli.unmasking import unmasking_for
-from toolkit.entrypoints.spoken import _, counted, readable
+from toolkit.entrypoints.record_facts import file_facts
+from toolkit.entrypoints.spoken import _, readable
 from toolkit.operations.judge.sale_case import SaleCase, sale_case
 from toolkit.reports.document_life import finding_records, waiver_as_json
 from toolkit.reports.report import tuples
@@ -79,22 +80,7 @@ def _show(case: SaleCase, ctx: Context) -> None:
     show("  or exactly one KYC and nothing else" if case.rule else "  none: the utility group is unknown")
     show("Evidence")
     for record in case.records:
-        file = record.file
-        facts = [record.told_state]
-        if file:
-            length = [f"{file.seconds:.1f} s"] if file.seconds else []
-            length += [counted(file.pages, "page")] if file.pages else []
-            facts += [
-                ", ".join([counted(file.size, "byte"), *length]),
-                f"{_('looked at')}: {file.coverage}",
-            ]
-            facts += [f"SHA-256 {file.sha256}"] if file.sha256 else []
-            facts += [f"{file.fault}: {_(CODES[file.fault].meaning)}"] if file.fault else []
-        if record.withdrawal:
-            taken = record.withdrawal
-            facts.append(f"{_('by')} {taken.withdrawn_by}, {_('approved by')} {taken.approved_by}: {taken.reason}")
-        if record.file_name:
-            facts.append(record.file_name)
+        facts = [record.told_state, *file_facts(record)]
         show(f"  {record.id}  {record.evidence_type}: {'; '.join(facts)}")
     show("Next steps")
     for step in case.next_steps:

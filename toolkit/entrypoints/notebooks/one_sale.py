@@ -9,7 +9,8 @@ from toolkit.domain.findings import Status
 from toolkit.entrypoints.auditing import deadlines_of
 from toolkit.entrypoints.notebooks.display import BAD, DOUBTFUL, GOOD, Fact, Facts, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
-from toolkit.entrypoints.spoken import _, readable
+from toolkit.entrypoints.record_facts import file_facts
+from toolkit.entrypoints.spoken import _, readable, spoken
 from toolkit.operations.judge.sale_case import SaleCase, sale_case
 from toolkit.reports.report import tuples
 
@@ -18,7 +19,7 @@ _COLOURS = {Status.COMPLIANT: GOOD, Status.INCOMPLETE: DOUBTFUL, Status.CONFLICT
 
 @told_plainly
 def one_sale(*, sale_id: str = "") -> Shown[SaleCase | None]:
-    """Show what is known about a sale: its status, its records and files, its findings, and what to do."""
+    """Show what is known about a sale: rule, records with files, findings, waivers, time line, and what to do."""
     if not sale_id.strip():
         nothing = Facts("No sale was named", [], "Set sale_id to the id of a sale.")
         return Shown(None, [nothing], {"job": "one_sale", "saleId": "", "needsAttention": False})
@@ -48,6 +49,7 @@ def _parts(case: SaleCase, zone: ZoneInfo) -> list[Part]:
         (
             each.evidence_type,
             each.told_state,
+            "; ".join(file_facts(each)),
             readable(each.requested_at, zone),
             each.requested_by or _("not noted"),
         )
@@ -57,9 +59,17 @@ def _parts(case: SaleCase, zone: ZoneInfo) -> list[Part]:
         (row.code, _(row.status), _(row.severity), readable(row.firstSeen, zone), readable(row.dueAt, zone))
         for row in tuples(case.findings)
     ]
+    requests = [each.request for each in case.waivers]
+    waivers = [(each.reason, each.owner, each.approved_by, spoken().day(each.end)) for each in requests]
+    types = {each.id: each.evidence_type for each in case.records}
+    events = [(readable(event.happened_at, zone), event.kind, types[record]) for event, record in case.timeline]
+    rule = [(each.named, ", ".join(each.accepts)) for each in case.rule]
     return [
         Facts(f"Sale {case.sale_id}", facts),
         Grid("What to do", ["code", "meaning", "remedy"], steps),
-        Grid("Evidence records", ["type", "state", "requested", "by"], records),
+        Grid("Rule", ["evidence", "accepted"], rule),
+        Grid("Evidence records", ["type", "state", "file", "requested", "by"], records),
         Grid("Findings", ["code", "status", "weight", "first seen", "due"], findings),
+        Grid("Waivers", ["reason", "owner", "approved by", "ends on"], waivers),
+        Grid("Time line", ["when", "event", "evidence"], events),
     ]
