@@ -232,3 +232,39 @@ def test_a_log_that_was_sealed_anew_after_a_report_is_told(
     seal_all(database, clock, KEYS)
     export_log(database, tmp_path / "log.jsonl", clock, KEYS)
     assert "it was sealed anew" in str(verify_log(tmp_path / "log.jsonl").misfit)
+    assert [how for how in verify_live(database, KEYS).differences if "sealed anew since" in how.how]
+
+
+def test_a_log_that_was_cut_off_at_a_seal_is_told_by_a_kept_one_and_never_taken_for_whole_without(
+    database: Database,
+    bucket: Bucket,
+    clock: Any,
+    evidence: Any,
+    tmp_path: Path,
+    bucket_environment: dict[str, str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "log.jsonl"
+    withdraw(database, evidence, reason="twice", withdrawn_by="ana", approved_by="rui", clock=clock)
+    seal_all(database, clock, KEYS)
+    newest = export_log(database, path, clock, KEYS)
+    assert newest is not None
+    url = database.engine.url.render_as_string(hide_password=False)
+    environ = bucket_environment | {"DATABASE_URL": url, "TOOLKIT_LOG_KEY": KEYS.keys[0]}
+    for whole, command in ((0, [str(path)]), (0, ["--live"])):
+        assert main(["verify", *command, "--seal", newest.hash], environ) == whole
+    assert main(["verify", str(path)], environ) == 3
+    assert "not known" in capsys.readouterr().out
+    # Cut off: the file at its first seal, the tables behind it.
+    lines = path.read_text().splitlines(keepends=True)
+    first = next(number for number, line in enumerate(lines) if "seal" in json.loads(line))
+    path.write_text("".join(lines[: first + 1]))
+    assert main(["verify", str(path), "--seal", newest.hash], environ) == 3
+    assert main(["verify", str(path)], environ) == 3
+    unguarded(database, "custody_seals", "DELETE FROM audit.custody_seals WHERE number > 1")
+    assert main(["verify", "--live", "--seal", newest.hash], environ) == 3
+    unguarded(database, "custody_seals", "DELETE FROM audit.custody_seals")
+    assert main(["verify", "--live"], environ) == 3
+    assert "the log holds no seal yet" in capsys.readouterr().out
+    path.write_text("")
+    assert main(["verify", str(path)], environ) == 3

@@ -90,16 +90,20 @@ def _chain(connection: Connection, keys: LogKeys) -> tuple[int, int, list[Differ
     digest, previous, sealed_at = first_digest(BEGINNING), BEGINNING, ""
     events = seals = 0
     misfits: list[Difference] = []
+    hashes = {BEGINNING}
     for line in sealed_lines(connection, keys):
         if "event" in line:
+            event = line["event"]
             events += 1
-            digest = event_digest(digest, line["event"])
+            digest = event_digest(digest, event)
             if digest.hex() != line["digest"]:
-                event = line["event"]
                 misfits.append(
                     Difference("event", str(event["id"]), f"{event['kind']} was changed, put in or moved")
                 )
                 return events, seals, misfits
+            before = event["detail"].get("seal") if event["kind"] == CustodyEvent.REPORTED else None
+            if before is not None and before not in hashes:
+                misfits.append(Difference("seal", before, "is named by a report and not here: sealed anew since"))
             continue
         seal = dict(line["seal"])
         seals += 1
@@ -109,6 +113,7 @@ def _chain(connection: Connection, keys: LogKeys) -> tuple[int, int, list[Differ
             return events, seals, misfits
         if seal["sealedAt"] < sealed_at:
             misfits.append(Difference("seal", str(seal["number"]), "is older than the seal before it"))
+        hashes.add(declared)
         digest, previous, sealed_at = first_digest(declared), declared, seal["sealedAt"]
     return events, seals, misfits
 
