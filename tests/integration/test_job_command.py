@@ -20,6 +20,7 @@ from toolkit.entrypoints.jobs.folders import JobFolder
 from toolkit.errors import DatabaseUnavailable
 from toolkit.samples import make_samples, write_sales
 from toolkit.settings import Settings
+from toolkit.storage import embedded
 from toolkit.storage.database import Database
 
 JOB = """
@@ -332,8 +333,20 @@ def test_the_packaged_jobs_do_their_work_on_embedded_services_as_they_are(
     printed = capsys.readouterr()
     assert json.loads(printed.out)["counts"]["report"]["sales"] == 3
     assert printed.err.count("done before") == 2  # sync and verify
-    assert main(["job", "run", "monthly", "--late"], environ) == 0
+    monthly = ["job", "run", "monthly", "--late", "--json"]
+    assert main(monthly, environ) == 1
+    assert json.loads(capsys.readouterr().out)["code"] == "NOTHING_EVALUATED"  # nothing was seen last month
+    database = Database(embedded.database_url(own_home))
+    with database.transaction() as connection:
+        connection.exec_driver_sql("SET LOCAL session_replication_role = replica")  # without triggers
+        earlier = "UPDATE audit.sale_observations SET seen_at = seen_at - interval '60 days'"
+        connection.exec_driver_sql(earlier)
+    database.dispose()
+    capsys.readouterr()
+    assert main(monthly, environ) == 0
+    assert main(["job", "show", f"monthly@{json.loads(capsys.readouterr().out)['slot']}", "--json"], environ) == 0
+    seal = json.loads(capsys.readouterr().out)["seal"]
     [custody] = (own_home / "jobs" / "monthly" / "latest" / "custody").iterdir()
-    assert main(["verify", str(custody)], environ) == 0
+    assert main(["verify", str(custody), "--seal", seal], environ) == 0
     for folder in ("nightly", "monthly"):
         assert main(["verify", str(own_home / "jobs" / folder / "latest" / "report")], environ) == 0

@@ -16,7 +16,7 @@ from toolkit.entrypoints.jobs.metrics import write_metrics
 from toolkit.entrypoints.jobs.telling import Tell
 from toolkit.errors import JobFailed, ToolkitError
 from toolkit.operations import Clock
-from toolkit.operations.jobs.history import recent_runs
+from toolkit.operations.jobs.history import RunRow, recent_runs
 from toolkit.operations.jobs.retention import due_for_deletion, note_deleted
 from toolkit.operations.jobs.runs import end_success
 from toolkit.operations.jobs.watching import watch_job
@@ -44,20 +44,19 @@ class Rounds:
             for slot in watched.died:
                 self._log(job, slot).warn("failed: the process that ran it ended without a word")
             for run in watched.unpublished:
-                self._publish(database, job, run.id, run.slot, run.files, run.counts, run.folder)
+                self._publish(database, job, run)
             missed[job.name] = list(watched.missed)
         return missed
 
-    def _publish(self, database: Database, job: Job, *run: object) -> None:
-        run_id, slot, files, counts, folder = run
-        log = self._log(job, slot)  # type: ignore[arg-type]
+    def _publish(self, database: Database, job: Job, run: RunRow) -> None:
+        log = self._log(job, run.slot)
         try:
-            self.folder_of(job).publish(slot, files)  # type: ignore[arg-type]
+            self.folder_of(job).publish(run.slot, run.files)
         except (JobFailed, OSError) as error:
             log.warn(f"done, but its files lack their final names: {failure_of(error)[1]}")
             return
-        told = self.tell.success(database, job, slot, counts, folder)  # type: ignore[arg-type]
-        end_success(database, run_id, told, self.clock)  # type: ignore[arg-type]
+        told = self.tell.success(database, job, run.slot, run.counts, run.folder)
+        end_success(database, run.id, told, self.clock)
         log.say("done before; its files have their final names now")
 
     def folder_of(self, job: Job) -> JobFolder:

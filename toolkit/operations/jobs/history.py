@@ -25,44 +25,41 @@ _CRITICAL: Final = [str(code) for code, meaning in CODES.items() if meaning.seve
 _NEWEST = (job_runs.c.slot.desc(), job_runs.c.job)
 
 
+def _rows(database: Database, query: sa.Select[Any]) -> Sequence[RunRow]:
+    with database.transaction() as connection:
+        return connection.execute(query).all()
+
+
 def recent_runs(database: Database, job: str | None = None, limit: int = 30) -> Sequence[RunRow]:
     """Return the runs of the last slots, of one job or of all, the newest first."""
     runs = sa.select(job_runs).order_by(*_NEWEST).limit(limit)
     if job is not None:
         runs = runs.where(job_runs.c.job == job)
-    with database.transaction() as connection:
-        return connection.execute(runs).all()
+    return _rows(database, runs)
 
 
 def find_runs(database: Database, text: str) -> Sequence[RunRow]:
     """Return the runs whose id begins with ``text``."""
     runs = sa.select(job_runs).where(sa.cast(job_runs.c.id, sa.Text).startswith(text, autoescape=True))
-    with database.transaction() as connection:
-        return connection.execute(runs.order_by(*_NEWEST).limit(2)).all()
+    return _rows(database, runs.order_by(*_NEWEST).limit(2))
 
 
 def run_of_slot(database: Database, job: str, slot: datetime) -> RunRow | None:
     """Return the run of one slot."""
-    with database.transaction() as connection:
-        runs = sa.select(job_runs).where(job_runs.c.job == job, job_runs.c.slot == slot)
-        return connection.execute(runs).one_or_none()
+    runs = sa.select(job_runs).where(job_runs.c.job == job, job_runs.c.slot == slot)
+    return next(iter(_rows(database, runs)), None)
 
 
 def steps_of(database: Database, run_id: UUID) -> Sequence[RunRow]:
     """Return the steps of a run, in their order."""
-    with database.transaction() as connection:
-        steps = sa.select(job_steps).where(job_steps.c.run_id == run_id).order_by(job_steps.c.position)
-        return connection.execute(steps).all()
+    return _rows(database, sa.select(job_steps).where(job_steps.c.run_id == run_id).order_by(job_steps.c.position))
 
 
 def notices_of(database: Database, job: str, slot: datetime) -> Sequence[RunRow]:
     """Return the notices about a slot."""
     told = job_notices.c
-    with database.transaction() as connection:
-        notices = (
-            sa.select(job_notices).where(told.job == job, told.slot == slot).order_by(told.created_at, told.id)
-        )
-        return connection.execute(notices).all()
+    notices = sa.select(job_notices).where(told.job == job, told.slot == slot)
+    return _rows(database, notices.order_by(told.created_at, told.id))
 
 
 def last_done(database: Database, job: str, before: datetime | None = None) -> RunRow | None:
@@ -70,8 +67,7 @@ def last_done(database: Database, job: str, before: datetime | None = None) -> R
     runs = sa.select(job_runs).where(job_runs.c.job == job, job_runs.c.status == RunStatus.DONE)
     if before is not None:
         runs = runs.where(job_runs.c.slot < before)
-    with database.transaction() as connection:
-        return connection.execute(runs.order_by(*_NEWEST).limit(1)).one_or_none()
+    return next(iter(_rows(database, runs.order_by(*_NEWEST).limit(1))), None)
 
 
 def missed_since_success(database: Database, job: str) -> Sequence[RunRow]:
@@ -82,8 +78,7 @@ def missed_since_success(database: Database, job: str) -> Sequence[RunRow]:
     )
     missed = sa.select(job_runs).where(runs.job == job, runs.status == RunStatus.MISSED)
     after = missed.where(sa.func.coalesce(runs.slot > done, sa.true())).order_by(runs.slot)
-    with database.transaction() as connection:
-        return connection.execute(after).all()
+    return _rows(database, after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +97,7 @@ def figures_of(database: Database, job: str) -> JobFigures:
     """Return the figures of a job: its last success and failure, and how many slots were missed and failed."""
     runs = job_runs.c
     ends = sa.select(runs.status, sa.func.max(runs.ended_at).label("ended"), sa.func.count().label("number"))
-    with database.transaction() as connection:
-        rows = connection.execute(ends.where(runs.job == job).group_by(runs.status)).all()
-    found = {row.status: row for row in rows}
+    found = {row.status: row for row in _rows(database, ends.where(runs.job == job).group_by(runs.status))}
     done = last_done(database, job)
     failed = found.get(RunStatus.FAILED)
     return JobFigures(
