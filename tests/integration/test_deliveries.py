@@ -17,7 +17,7 @@ from toolkit.errors import InvalidInput, MassDisappearance, UnreadableFile, Wron
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.observe.bucket_sync import picture_since, sync_bucket
 from toolkit.operations.observe.delivered import TakenOver, find_inventory, find_journal, take_over
-from toolkit.reports.wording import notices
+from toolkit.reports.notices import notices
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.file_store import FolderStore

@@ -30,7 +30,7 @@ from toolkit.operations.request import UploadLimits, request_upload
 from toolkit.operations.verify.contents import verification, verify_contents
 from toolkit.operations.verify.contents.inspection import Inspected, inspect_file
 from toolkit.operations.verify.integrity import integrity_findings, integrity_findings_at
-from toolkit.reports.wording import notices
+from toolkit.reports.notices import notices
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.tables import sales

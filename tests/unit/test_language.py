@@ -19,7 +19,7 @@ from toolkit.entrypoints.spoken import counted, sentence, speak_as
 from toolkit.errors import InvalidInput
 from toolkit.language import LANGUAGES, default_language, language
 from toolkit.reports import write_report
-from toolkit.reports.wording import headline
+from toolkit.reports.notices import headline
 
 PORTUGUESE = language("pt-BR")
 

@@ -39,8 +39,8 @@ from toolkit.reports import (
     workbook,
     write_report,
 )
+from toolkit.reports.notices import headline, notices
 from toolkit.reports.palette import COLOURS
-from toolkit.reports.wording import headline, notices
 
 GOLDEN = Path(__file__).parents[1] / "data" / "report"
 

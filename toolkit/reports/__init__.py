@@ -3,11 +3,13 @@
 ::
 
     report         what is shown, and how
-    wording        the words for codes, the headline, the notices
-    web_page       HTML, one self-contained page: charts draws its bars, web_data packs its sales
+    sections       the lists beside the sales, for all formats
+    wording        the words for codes; notices the headline, the notices and the provenance
+    web_page       HTML, one self-contained page: page_words has its words, charts draws its bars,
+                   web_data packs its sales
     workbook       XLSX, sheet by sheet, from the columns of sheet_cells
     table_csv      CSV
-    document_json  JSON; document_life the life of findings in it
+    document_json  JSON; document_life the life of findings in it, json_rows encodes both
     document_oscal OSCAL assessment results
     document_pdf   PDF, typeset by Typst
     folder         writing all of it at once, and verifying it later: earlier keeps the reports before, index lists

@@ -22,6 +22,7 @@ from toolkit.language import Language
 from toolkit.reports import wording
 from toolkit.reports.charts import Chart, Segment, charts, shares
 from toolkit.reports.document_json import fingerprint
+from toolkit.reports.notices import headline, notices, provenance
 from toolkit.reports.palette import COLOURS, STATUS_INK
 from toolkit.reports.report import Report, known, tuples
 from toolkit.reports.sections import Section, cell_text, sections
@@ -77,13 +78,13 @@ def _content(report: Report) -> dict[str, Any]:
         "lang": lang,
         "region": region or "us",
         "title": say(wording.TITLE),
-        "headline": f"{wording.headline(result, language)}.",
+        "headline": f"{headline(result, language)}.",
         "as_of": say("as of %(moment)s", moment=language.moment(result.as_of, report.timezone)),
         "page": say("page {n} of {all}"),
         "seal": result.source.seal or say("none yet"),
         "fingerprint": fingerprint(report),
         "colours": {str(code): colour for code, colour in COLOURS.items()},
-        "notices": wording.notices(result, language, report.timezone),
+        "notices": notices(result, language, report.timezone),
         "shares": [
             {"name": say(wording.STATUS_NAMES[each.code]), "percent": language.percent(each.length / 100)}  # type: ignore[index]
             | _segment(each, language)
@@ -100,7 +101,7 @@ def _content(report: Report) -> dict[str, Any]:
             shown=number(min(result.open, SALES_SHOWN)),
             all=number(result.open),
         ),
-        "provenance": list(wording.provenance(result, report.timezone, language).items()),
+        "provenance": list(provenance(result, report.timezone, language).items()),
         "words": {
             "seal": say("Custody seal"),
             "fingerprint": say("Fingerprint (SHA-256 of missing-evidence.json)"),

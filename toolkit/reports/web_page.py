@@ -8,7 +8,7 @@ hashes: nothing else runs and nothing is fetched, whatever the data hold. Jinja 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -21,16 +21,15 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from toolkit.domain.codes import CODES
 from toolkit.domain.finding_life import FindingStatus
-from toolkit.domain.findings import Problem, Reason, Status
-from toolkit.domain.integrity import IntegrityProblem
+from toolkit.domain.findings import Reason, Status
 from toolkit.domain.report_cells import REPORT, items
-from toolkit.language import Language
 from toolkit.language import language as language_of
 from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
 from toolkit.reports import web_data, wording
 from toolkit.reports.charts import charts, shares
+from toolkit.reports.notices import headline, notices, provenance
+from toolkit.reports.page_words import filters, page_words, script_words
 from toolkit.reports.report import Report, known, tuples
 from toolkit.reports.sections import Cell, Section, cell_text, sections
 from toolkit.reports.wording import told
@@ -48,35 +47,15 @@ _SCRIPTS: Final = ("page_data.js", "page_view.js", "page_grid.js", "page_sale.js
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A missing piece in words."""
-
-    code: str
-    name: str
-    reason: str
-    reason_name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """A problem in words."""
-
-    code: str
-    name: str
-    text: str
-    severity: str
-    sales: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Line:
     """A sale in the plain table."""
 
     sale_id: str
     group: str
     status: str
-    pieces: tuple[Piece, ...]
-    troubles: tuple[Trouble, ...]
+    pieces: tuple[tuple[str, str], ...]
+    """The type and the reason of each."""
+    troubles: tuple[str, ...]
     counted: tuple[str, ...]
     partner: str
     cpf: str
@@ -117,26 +96,26 @@ def _context(report: Report) -> dict[str, Any]:
     return {
         "language": language.code,
         "title": language.text(wording.TITLE),
-        "headline": wording.headline(result, language),
+        "headline": headline(result, language),
         "as_of": language.moment(result.as_of, report.timezone),
         "zone": report.timezone.key,
-        "notices": wording.notices(result, language, report.timezone),
+        "notices": notices(result, language, report.timezone),
         "result": result,
         "oldest": int(result.rows["ageDays"].max()) if result.open else 0,
         "pieces": int(result.missing[list(Reason)].to_numpy().sum()),
         "never_requested": int(result.missing[Reason.NEVER_REQUESTED].sum()),
         "shares": shares(result),
         "charts": charts(result, language),
-        "troubles": [_trouble(row.problem, language, row.sales) for row in tuples(result.problems) if row.sales],
-        "lines": _lines(result.rows.head(STATIC_ROWS), report.timezone, language),
+        "troubles": [(row.problem, row.sales) for row in tuples(result.problems) if row.sales],
+        "lines": _lines(result.rows.head(STATIC_ROWS), report.timezone),
         "shown": min(len(result.rows), STATIC_ROWS),
-        "filters": _filters(report),
+        "filters": filters(report),
         "sections": [_section(each, report) for each in sections(report, SECTION_ROWS)],
         "files": [f"{REPORT}.{each}" for each in report.formats if each != "html"],
-        "words": _words(language),
+        "words": page_words(language),
         "glossary": {language.text(word): language.text(text) for word, text in wording.GLOSSARY.items()},
         "codes": told(wording.MEANINGS, language),
-        "provenance": wording.provenance(result, report.timezone, language),
+        "provenance": provenance(result, report.timezone, language),
         "data": _packed(report) if result.open else "",
         "style": style,
         "script": script,
@@ -210,7 +189,7 @@ def _data(report: Report) -> dict[str, Any]:
     return {
         "language": report.language.code,
         "asOf": report.language.moment(result.as_of, report.timezone),
-        "words": _words(report.language) | {"page": _script_words(report.language)},
+        "words": page_words(report.language) | {"page": script_words(report.language)},
         "ages": [[band, last] for band, last in AGE_BANDS.items()],
         "older": OLDER,
         "unknownGroup": UNKNOWN_GROUP,
@@ -222,90 +201,6 @@ def _data(report: Report) -> dict[str, Any]:
             {"problem": each.problem, "sales": each.sale_ids, "folders": each.folders, "detail": each.detail}
             for each in result.file_findings
         ],
-    }
-
-
-def _filters(report: Report) -> list[dict[str, Any]]:
-    """Return the filters above the grid: name, label, text when unused, and values."""
-    say, result, words = report.language.text, report.result, _words(report.language)
-    groups = {
-        each: say("unknown") if each == UNKNOWN_GROUP else each
-        for each in map(str, result.by_group["utilityGroup"])
-    }
-    partners = sorted(set(result.rows["partner"].dropna()), key=str.casefold)
-    types = {each: words["types"][each] for each in result.missing["evidenceType"]}
-    statuses = dict(words["statuses"])
-    statuses[str(Status.COMPLIANT)] = say("compliant, with a warning")
-    ages = {band: band for band in [*AGE_BANDS, OLDER]}
-    only = {
-        "unexamined": say("files not examined"),
-        "no-client": say("no client"),
-        "completed": say("completed"),
-        "overdue": say("an overdue finding"),
-        "no-partner": say("no partner"),
-        "file-finding": say("a finding about a file"),
-    }
-    chosen = (
-        ("status", say("Status"), say("all"), statuses),
-        ("group", say("Group"), say("all"), groups),
-        ("missing", say("Missing"), say("anything"), types),
-        ("reason", say("Why"), say("any reason"), _names(Reason, words)),
-        ("problem", say("Problem"), say("any or none"), _names(Problem, words)),
-        ("partner", say("Partner"), say("all"), {each: each for each in partners}),
-        ("age", say("Age, days"), say("any"), ages),
-        ("only", say("Only with"), say("anything"), only),
-    )  # fmt: skip
-    return [dict(zip(("name", "label", "unused", "values"), each, strict=True)) for each in chosen]
-
-
-def _names(codes: Iterable[str], words: Mapping[str, Any]) -> dict[str, str]:
-    return {str(code): words["codes"][code]["name"] for code in codes}
-
-
-@cache
-def _words(language: Language) -> dict[str, Any]:
-    return {
-        "statuses": told(wording.STATUS_NAMES, language),
-        "types": told(wording.TYPE_NAMES, language),
-        "codes": {
-            str(code): {
-                "name": language.text(CODES[code].name),
-                "meaning": language.text(CODES[code].meaning),
-                "remedy": language.text(CODES[code].remedy),
-                "severity": str(CODES[code].severity or ""),
-                "owner": language.text(wording.OWNER_NAMES[owner]) if (owner := CODES[code].owner) else "",
-            }
-            for code in (*Reason, *Problem, *IntegrityProblem)
-        },
-        "columns": told(wording.COLUMN_NAMES, language),
-    }
-
-
-def _script_words(language: Language) -> Mapping[str, str]:
-    """Return the sentences of the script; names in braces stand for values."""
-    say = language.text
-    return {
-        "all": say("{all} shown"),
-        "some": say("{shown} of {all} shown"),
-        "none": say("No sale fits these choices."),
-        "printed": say(
-            "Printed as filtered ({filters}): {shown} of {all} sales. The figures above are of all sales."
-        ),
-        "printedFirst": say("Only the first {printed} of {shown} sales are printed."),
-        "search": say("Search"),
-        "noPartner": say("no partner"),
-        "noClient": say("no client"),
-        "no": say("no"),
-        "yes": say("yes"),
-        "there": say("there is {counted}"),
-        "counted": say("Counted evidence"),
-        "nothingCounted": say("no file counts"),
-        "missing": say("What is missing, and why"),
-        "problems": say("Problems"),
-        "files": say("Findings about files"),
-        "toDo": say("To do ({owner})"),
-        "facts": say("The sale"),
-        "otherSale": say("{sale} is none of the sales to act on: it is compliant, or no sale of this report."),
     }
 
 
@@ -321,15 +216,15 @@ def hashed(text: str) -> str:
     return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
-def _lines(rows: pd.DataFrame, timezone: ZoneInfo, language: Language) -> Iterator[Line]:
+def _lines(rows: pd.DataFrame, timezone: ZoneInfo) -> Iterator[Line]:
     for row in tuples(known(rows)):
         pairs = zip(items(row.missing), items(row.reasons), strict=True)
         yield Line(
             sale_id=row.saleId,
             group=row.utilityGroup,
             status=row.status,
-            pieces=tuple(_piece(*each, language) for each in pairs),
-            troubles=tuple(_trouble(each, language) for each in items(row.problems)),
+            pieces=tuple(pairs),
+            troubles=tuple(items(row.problems)),
             counted=tuple(items(row.counted)),
             partner=row.partner or "",
             cpf=row.cpf or "",
@@ -341,13 +236,3 @@ def _lines(rows: pd.DataFrame, timezone: ZoneInfo, language: Language) -> Iterat
 
 def _day(moment: Any, timezone: ZoneInfo) -> str:
     return f"{moment.astimezone(timezone):%Y-%m-%d}" if moment is not None else ""
-
-
-def _piece(code: str, reason: str, language: Language) -> Piece:
-    words = _words(language)
-    return Piece(code, words["types"][code], reason, words["codes"][reason]["name"])
-
-
-def _trouble(code: str, language: Language, sales: int = 0) -> Trouble:
-    word = _words(language)["codes"][code]
-    return Trouble(code, word["name"], word["meaning"], word["severity"], sales)

@@ -24,6 +24,7 @@ from toolkit.errors import ReportError
 from toolkit.operations.spreadsheets.xlsx_parts import Looks, Style, column_name
 from toolkit.operations.spreadsheets.xlsx_writer import SHEET_NAME, SHEET_ROWS, Cells, Workbook
 from toolkit.reports import sheet_cells, wording
+from toolkit.reports.notices import headline, notices, provenance
 from toolkit.reports.palette import COLOURS
 from toolkit.reports.report import ROWS_AT_ONCE, Report, Rows, tuples
 from toolkit.reports.sections import Section, findings, sections
@@ -56,9 +57,9 @@ def _write_summary(book: Workbook, report: Report) -> None:
     say = language.text
     bars: dict[str, str] = {}
     book.begin_sheet(say("Summary"), Looks((46, 16, 16, 20, 20), table=False))
-    book.add_row(f"{wording.headline(result, language)}.", style=Style.TITLE)
+    book.add_row(f"{headline(result, language)}.", style=Style.TITLE)
     book.add_row(say("as of %(moment)s", moment=language.moment(result.as_of, report.timezone)), style=Style.SOFT)
-    for notice in wording.notices(result, language, report.timezone):
+    for notice in notices(result, language, report.timezone):
         book.add_row(notice)
     book.add_row("")
     totals = {
@@ -209,7 +210,7 @@ def _write_notes(book: Workbook, report: Report) -> None:
 
 def _notes(report: Report) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
     say, language = report.language.text, report.language
-    provenance = wording.provenance(report.result, report.timezone, language)
-    yield say("Where the numbers come from"), list(provenance.items())
+    origin = provenance(report.result, report.timezone, language)
+    yield say("Where the numbers come from"), list(origin.items())
     yield say("Words"), [(say(word), say(meaning)) for word, meaning in wording.GLOSSARY.items()]
     yield say("Codes"), list(told(wording.MEANINGS, language).items())

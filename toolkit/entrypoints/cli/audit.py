@@ -15,7 +15,7 @@ from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note
 from toolkit.entrypoints.spoken import _, readable, spoken
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports.document_json import summary
-from toolkit.reports.wording import headline, notices
+from toolkit.reports.notices import headline, notices
 
 
 @click.command()

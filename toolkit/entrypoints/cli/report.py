@@ -25,7 +25,7 @@ from toolkit.reports import (
     verify_files,
     write_report,
 )
-from toolkit.reports.wording import headline, notices
+from toolkit.reports.notices import headline, notices
 
 
 @click.command()
@@ -42,6 +42,7 @@ from toolkit.reports.wording import headline, notices
     "--language",
     "code",
     type=click.Choice(LANGUAGES, case_sensitive=False),
+    metavar=f"[{'|'.join(LANGUAGES)}]",
     help="Language of the formats for people; by default that of TOOLKIT_LANGUAGE or of the locale.",
 )
 @click.option(

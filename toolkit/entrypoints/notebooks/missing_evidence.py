@@ -38,8 +38,8 @@ from toolkit.language import Language, default_language
 from toolkit.language import language as language_of
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports import DEFAULT_FORMATS, chosen, write_report
+from toolkit.reports.notices import headline, notices
 from toolkit.reports.palette import COLOURS
-from toolkit.reports.wording import headline, notices
 
 _STATUS_COLOURS: Final = {"compliant": GOOD, "incomplete": DOUBTFUL, "conflict": BAD}
 

@@ -1,0 +1,189 @@
+"""What a report says of its numbers: the headline, the notices of what weakens them, and where they come from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from toolkit.domain.codes import CODES
+from toolkit.domain.contents import Coverage
+from toolkit.domain.integrity import IntegrityProblem
+from toolkit.language import ENGLISH, Language
+from toolkit.operations.judge.audit import AuditResult
+from toolkit.settings import DEFAULT_TIMEZONE
+
+_TIMEZONE: Final = ZoneInfo(DEFAULT_TIMEZONE)
+
+
+def headline(result: AuditResult, language: Language = ENGLISH) -> str:
+    """Return the answer in one sentence."""
+    say, count = language.text, language.count
+    if not result.sales:
+        return say("No sale was known at this moment")
+    if not result.open:
+        return count(
+            "The one sale has the evidence it needs",
+            "All %(number)s sales have the evidence they need",
+            result.sales,
+        )
+    of_all = count("of %(number)s sale", "of %(number)s sales", result.sales)
+    lacking = count(
+        "%(number)s %(of_all)s lacks evidence",
+        "%(number)s %(of_all)s lack evidence",
+        result.incomplete,
+        of_all=of_all,
+    )
+    if not result.conflict:
+        return lacking
+    if not result.incomplete:
+        return count(
+            "%(number)s %(of_all)s is in conflict",
+            "%(number)s %(of_all)s are in conflict",
+            result.conflict,
+            of_all=of_all,
+        )
+    more = count("%(number)s more is in conflict", "%(number)s more are in conflict", result.conflict)
+    return f"{lacking}, {more}"
+
+
+def notices(result: AuditResult, language: Language = ENGLISH, timezone: ZoneInfo = _TIMEZONE) -> list[str]:
+    """Return the facts that a reader must know before trusting the numbers."""
+    say, count = language.text, language.count
+    found = []
+    if result.source.embedded:
+        services = language.listed([say(name) for name in result.source.embedded])
+        found.append(
+            say(
+                "Made on embedded services for trying out (%(services)s): "
+                "the numbers say nothing about real sales.",
+                services=services,
+            )
+        )
+    if result.source.snapshot is not None:
+        found.append(
+            say(
+                "Judged on the snapshot %(snapshot)s, which holds no CPFs, no texts of withdrawals, no names "
+                "of unusable files, and no history of findings or waivers.",
+                snapshot=result.source.snapshot,
+            )
+        )
+    if result.source.last_sync is None and result.sales:
+        found.append(say("The bucket had never been read at this moment, so no file could count."))
+    since, taken_from = result.source.picture_since, result.source.last_sync and result.source.last_sync.taken_from
+    if taken_from:
+        found.append(
+            say(
+                "The bucket was not read: files are as %(source)s tells, or as they were seen later. The oldest "
+                "part of the picture is of %(moment)s.",
+                source=taken_from,
+                moment=language.moment(since, timezone) if since else say("an unknown time"),
+            )
+        )
+    elif since is not None and result.as_of - since > timedelta(days=1):
+        found.append(
+            say(
+                "Files of completed sales are as they were last seen, some of them at %(moment)s; those of open "
+                "sales were looked at by the last reading of the bucket.",
+                moment=language.moment(since, timezone),
+            )
+        )
+    assumed_at = result.source.records_assumed_at
+    if assumed_at is not None and result.as_of < assumed_at:
+        found.append(
+            say(
+                "Evidence records were first observed at %(moment)s: each is taken as it was then, from the time "
+                "when it was requested.",
+                moment=language.moment(assumed_at, timezone),
+            )
+        )
+    if result.unexamined:
+        found.append(
+            count(
+                "%(number)s file counts although nobody has examined it.",
+                "%(number)s files count although nobody has examined them.",
+                result.unexamined,
+            )
+        )
+    found += _coverage_notices(result, language)
+    if result.file_findings:
+        kinds = Counter(finding.problem for finding in result.file_findings)
+        listed = ", ".join(
+            f"{say(CODES[problem].name)} ({language.number(kinds[problem])})"
+            for problem in IntegrityProblem
+            if kinds[problem]
+        )
+        found.append(say("There are findings about files: %(listed)s.", listed=listed))
+    if result.source.records_of_unknown_partners and result.partner is None:
+        found.append(
+            count(
+                "Of %(number)s evidence record it is not known for which partner it was requested: it may have "
+                "been another than that of the sale.",
+                "Of %(number)s evidence records it is not known for which partner they were requested: it may "
+                "have been another than that of the sale.",
+                result.source.records_of_unknown_partners,
+            )
+        )
+    if result.without_client:
+        found.append(
+            count(
+                "%(number)s sale without a client: nobody can be asked for evidence.",
+                "%(number)s sales without a client: nobody can be asked for evidence.",
+                result.without_client,
+            )
+        )
+    if result.cpf_shown:
+        found.append(say("This report holds whole CPFs: keep it as closely as the contracts themselves."))
+    return found
+
+
+def _coverage_notices(result: AuditResult, language: Language) -> list[str]:
+    say, count, number = language.text, language.count, language.number
+    found = []
+    if result.verification is None and result.of_now:
+        found.append(say("The contents of new files were not verified before this report."))
+    coverage = result.coverage
+    if coverage[Coverage.VERIFIED] < (files := sum(coverage.values())):
+        found.append(
+            count(
+                "Of %(number)s counted file, %(verified)s is fully verified, %(first)s by its first bytes only, "
+                "%(never)s was never looked at, %(unreadable)s could not be read.",
+                "Of %(number)s counted files, %(verified)s are fully verified, %(first)s by their first bytes "
+                "only, %(never)s were never looked at, %(unreadable)s could not be read.",
+                files,
+                verified=number(coverage[Coverage.VERIFIED]),
+                first=number(coverage[Coverage.FIRST_BYTES]),
+                never=number(coverage[Coverage.NEVER]),
+                unreadable=number(coverage[Coverage.UNREADABLE]),
+            )
+        )
+    if unproven := result.compliant - result.compliant_verified:
+        found.append(
+            count(
+                "%(number)s compliant sale rests on files that are not fully verified.",
+                "%(number)s compliant sales rest on files that are not fully verified.",
+                unproven,
+            )
+        )
+    return found
+
+
+def provenance(result: AuditResult, timezone: ZoneInfo, language: Language = ENGLISH) -> dict[str, str]:
+    """Return the source of the numbers, for those who have to vouch for them."""
+    say, source, sync = language.text, result.source, result.source.last_sync
+    return {
+        say("As of"): language.moment(result.as_of, timezone),
+        say("Database"): source.database if source.replica is None else f"{source.database} ({source.replica})",
+        say("Bucket"): sync.bucket if sync else say("never read"),
+        say("Bucket read"): language.moment(sync.finished_at, timezone) if sync else say("never"),
+        say("Oldest part of the picture"): (
+            language.moment(source.picture_since, timezone) if source.picture_since else say("never")
+        ),
+        say("Files counted unexamined"): language.number(result.unexamined),
+        say("Sales without a client"): language.number(result.without_client),
+        say("Times"): say("in %(zone)s", zone=timezone.key),
+        say("Rules"): source.rules,
+        say("Toolkit"): source.toolkit,
+        say("Custody seal"): source.seal or say("none yet"),
+    }

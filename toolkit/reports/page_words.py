@@ -1,0 +1,101 @@
+"""The words of the page: the choices above its grid, the names of codes, and the sentences of its script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from toolkit.domain.codes import CODES
+from toolkit.domain.findings import Problem, Reason, Status
+from toolkit.domain.integrity import IntegrityProblem
+from toolkit.language import Language
+from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
+from toolkit.reports import wording
+from toolkit.reports.report import Report
+from toolkit.reports.wording import told
+
+
+def filters(report: Report) -> list[dict[str, Any]]:
+    """Return the filters above the grid: name, label, text when unused, and values."""
+    say, result, words = report.language.text, report.result, page_words(report.language)
+    groups = {
+        each: say("unknown") if each == UNKNOWN_GROUP else each
+        for each in map(str, result.by_group["utilityGroup"])
+    }
+    partners = sorted(set(result.rows["partner"].dropna()), key=str.casefold)
+    types = {each: words["types"][each] for each in result.missing["evidenceType"]}
+    statuses = dict(words["statuses"])
+    statuses[str(Status.COMPLIANT)] = say("compliant, with a warning")
+    ages = {band: band for band in [*AGE_BANDS, OLDER]}
+    only = {
+        "unexamined": say("files not examined"),
+        "no-client": say("no client"),
+        "completed": say("completed"),
+        "overdue": say("an overdue finding"),
+        "no-partner": say("no partner"),
+        "file-finding": say("a finding about a file"),
+    }
+    chosen = (
+        ("status", say("Status"), say("all"), statuses),
+        ("group", say("Group"), say("all"), groups),
+        ("missing", say("Missing"), say("anything"), types),
+        ("reason", say("Why"), say("any reason"), _names(Reason, words)),
+        ("problem", say("Problem"), say("any or none"), _names(Problem, words)),
+        ("partner", say("Partner"), say("all"), {each: each for each in partners}),
+        ("age", say("Age, days"), say("any"), ages),
+        ("only", say("Only with"), say("anything"), only),
+    )  # fmt: skip
+    return [dict(zip(("name", "label", "unused", "values"), each, strict=True)) for each in chosen]
+
+
+def _names(codes: Iterable[str], words: Mapping[str, Any]) -> dict[str, str]:
+    return {str(code): words["codes"][code]["name"] for code in codes}
+
+
+@cache
+def page_words(language: Language) -> dict[str, Any]:
+    """Return the words for statuses, evidence types, codes and columns."""
+    return {
+        "statuses": told(wording.STATUS_NAMES, language),
+        "types": told(wording.TYPE_NAMES, language),
+        "codes": {
+            str(code): {
+                "name": language.text(CODES[code].name),
+                "meaning": language.text(CODES[code].meaning),
+                "remedy": language.text(CODES[code].remedy),
+                "severity": str(CODES[code].severity or ""),
+                "owner": language.text(wording.OWNER_NAMES[owner]) if (owner := CODES[code].owner) else "",
+            }
+            for code in (*Reason, *Problem, *IntegrityProblem)
+        },
+        "columns": told(wording.COLUMN_NAMES, language),
+    }
+
+
+def script_words(language: Language) -> Mapping[str, str]:
+    """Return the sentences of the script; names in braces stand for values."""
+    say = language.text
+    return {
+        "all": say("{all} shown"),
+        "some": say("{shown} of {all} shown"),
+        "none": say("No sale fits these choices."),
+        "printed": say(
+            "Printed as filtered ({filters}): {shown} of {all} sales. The figures above are of all sales."
+        ),
+        "printedFirst": say("Only the first {printed} of {shown} sales are printed."),
+        "search": say("Search"),
+        "noPartner": say("no partner"),
+        "noClient": say("no client"),
+        "no": say("no"),
+        "yes": say("yes"),
+        "there": say("there is {counted}"),
+        "counted": say("Counted evidence"),
+        "nothingCounted": say("no file counts"),
+        "missing": say("What is missing, and why"),
+        "problems": say("Problems"),
+        "files": say("Findings about files"),
+        "toDo": say("To do ({owner})"),
+        "facts": say("The sale"),
+        "otherSale": say("{sale} is none of the sales to act on: it is compliant, or no sale of this report."),
+    }
