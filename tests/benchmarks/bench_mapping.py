@@ -13,6 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import sqlalchemy as sa
+
 from tests.benchmarks.bench_audit import _NOW, _SALES, _fill
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.observe.service_history import observe_service
@@ -21,6 +23,7 @@ from toolkit.storage.database import Database
 from toolkit.storage.service_map import load_map
 
 _ROUNDS = 5
+_COPY = "mapped"
 
 
 def main(scale: float) -> None:
@@ -28,11 +31,14 @@ def main(scale: float) -> None:
     home = Path(tempfile.mkdtemp(prefix="bench-mapping-", dir="/tmp"))  # open to the account of PostgreSQL
     try:
         url = embedded.database_url(home)
-        own, mapped = Database(url, embedded=True), Database(url, embedded=True, mapped=True)
+        own, mapped = Database(url, embedded=True), Database(_beside(url, _COPY), embedded=True, mapped=True)
         schema.upgrade(own, service_tables=True)
         sales = max(100, round(_SALES * scale))
         _fill(own, sales)
-        with own.raw() as connection:
+        own.dispose()
+        with sa.create_engine(_beside(url, "postgres"), isolation_level="AUTOCOMMIT").connect() as connection:
+            connection.exec_driver_sql(f"CREATE DATABASE {_COPY} TEMPLATE {sa.make_url(url).database}")
+        with mapped.raw() as connection:
             connection.execute(_OTHER_TABLES.encode())
         (home / "map.toml").write_text(_MAP)
         schema.upgrade(mapped, service_map=load_map(home / "map.toml"))
@@ -56,6 +62,11 @@ def main(scale: float) -> None:
         shutil.rmtree(home)
 
 
+def _beside(url: str, name: str) -> str:
+    """Return the address of another database of the cluster: one belongs to one service."""
+    return sa.make_url(url).set(database=name).render_as_string(hide_password=False)
+
+
 def _audit(database: Database) -> None:
     observe_service(database, lambda: _NOW)
     run_audit(database, clock=lambda: _NOW)
@@ -65,7 +76,7 @@ _OTHER_TABLES = """
     CREATE SCHEMA other;
     CREATE TABLE other.parceiro (id int PRIMARY KEY, nome text NOT NULL);
     INSERT INTO other.parceiro
-    SELECT row_number() OVER (ORDER BY partner), partner FROM (SELECT DISTINCT partner FROM sales) AS each;
+    SELECT row_number() OVER (ORDER BY partner), partner FROM (SELECT DISTINCT partner FROM public.sales) AS each;
     CREATE TABLE other.venda (
         id int PRIMARY KEY, codigo text NOT NULL UNIQUE, grupo smallint NOT NULL, fl_resp char(1) NOT NULL,
         parceiro_id int NOT NULL REFERENCES other.parceiro, dia date NOT NULL, hora time NOT NULL,
@@ -75,7 +86,7 @@ _OTHER_TABLES = """
            CASE WHEN is_client_financial_responsible THEN 'S' ELSE 'N' END, parceiro.id,
            (created_at AT TIME ZONE 'UTC')::date, (created_at AT TIME ZONE 'UTC')::time,
            completed_at AT TIME ZONE 'UTC'
-    FROM sales JOIN other.parceiro ON nome = partner;
+    FROM public.sales JOIN other.parceiro ON nome = partner;
     CREATE TABLE other.prova (
         id uuid PRIMARY KEY, venda_id int NOT NULL REFERENCES other.venda, tipo text NOT NULL, media text NOT NULL,
         chave text NOT NULL, nome text NOT NULL, por text NOT NULL, criada_em timestamp NOT NULL,
@@ -84,7 +95,8 @@ _OTHER_TABLES = """
     INSERT INTO other.prova
     SELECT evidences.id, venda.id, left(evidence_type, 3) || length(evidence_type), type, object_key, file_name,
            requested_by, requested_at AT TIME ZONE 'UTC', expires_at AT TIME ZONE 'UTC'
-    FROM evidences JOIN other.venda ON codigo = sale_id;
+    FROM public.evidences JOIN other.venda ON codigo = sale_id;
+    DROP TABLE public.evidences, public.sales, public.addresses, public.clients;
     ANALYZE;
 """
 
