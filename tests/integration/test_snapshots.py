@@ -85,7 +85,9 @@ def same(one: AuditResult, other: AuditResult) -> bool:
     )
     for table in ("by_group", "missing", "problems", "ages"):
         pd.testing.assert_frame_equal(getattr(one, table), getattr(other, table), check_dtype=False)
-    return (one.sales, one.compliant, one.coverage) == (other.sales, other.compliant, other.coverage)
+    told = [(each.sales, each.compliant, each.coverage, each.source.picture_since) for each in (one, other)]
+    assert one.source.last_sync == other.source.last_sync
+    return told[0] == told[1]
 
 
 def first_week(story: Story) -> None:
@@ -208,7 +210,7 @@ def test_what_a_snapshot_cannot_tell_is_refused(story: Story, store: FileStore, 
     with pytest.raises(UnreadableFile, match="is missing"):
         open_snapshot(store)
     second.write_text(json.dumps(json.loads(second.read_text()) | {"format": 99}))
-    with pytest.raises(UnreadableFile, match="has format 99, and this toolkit reads 1"):
+    with pytest.raises(UnreadableFile, match="has format 99, and this toolkit reads 2"):
         open_snapshot(store)
 
 

@@ -18,6 +18,7 @@ from pyarrow import compute as pc
 from sqlalchemy.dialects import postgresql
 
 from toolkit.storage import tables
+from toolkit.storage.picture import PICTURE_SINCE
 
 _MOMENT: Final = pa.timestamp("us", "UTC")
 _BLOCK: Final = 64
@@ -66,6 +67,8 @@ class Content:
     def _column(self, name: str, moment: datetime, secret: bytes) -> str:
         if name == "gone_at":
             return f"CASE WHEN gone_at <= {_literal(moment)} THEN gone_at END AS gone_at"
+        if name == "picture_since":
+            return f"{PICTURE_SINCE} AS picture_since"
         if name == self.pseudonym:
             return f"{_hmac(name, secret)} AS {name}"
         return name
@@ -139,7 +142,13 @@ CONTENTS: Final = (
     _content(
         tables.bucket_syncs,
         "finished_at",
-        {"id": pa.int64(), "finished_at": _MOMENT, "bucket": pa.string()},
+        {
+            "id": pa.int64(),
+            "finished_at": _MOMENT,
+            "bucket": pa.string(),
+            "source": pa.string(),
+            "picture_since": _MOMENT,
+        },
     ),
 )
 """The tables that an audit reads."""

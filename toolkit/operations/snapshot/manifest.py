@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from toolkit.errors import UnreadableFile
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """The version of the layout; a snapshot of another one is refused."""
 
 PREFIX: Final = "manifest-"

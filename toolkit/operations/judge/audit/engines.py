@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 from urllib.parse import urlsplit
 
 import ibis
@@ -70,11 +70,22 @@ def spark_engine(url: str) -> Iterator[Engine]:
             session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES, max_backoff=_BACKOFF)])
             session.conf.set("spark.sql.session.timeZone", "UTC")
             connection = ibis.pyspark.connect(session)
+            connection.compiler = _compiler()
         yield _SparkEngine(session, connection)
         session.stop()
     except PySparkException as error:
         words = str(error).partition("\n")[0][:200]
         raise EngineUnavailable(f"Spark at {url} failed or does not answer: {words}") from None
+
+
+def _compiler() -> Any:
+    """Return the compiler of Ibis for Spark with the function that it leaves out, although Spark has it."""
+    from ibis.backends.sql.compilers.pyspark import PySparkCompiler
+
+    class Compiler(PySparkCompiler):  # type: ignore[misc]  # Ibis has no types
+        SIMPLE_OPS: ClassVar = {ops.BitOr: "bit_or"}
+
+    return Compiler()
 
 
 class DuckdbEngine:

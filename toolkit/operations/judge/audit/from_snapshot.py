@@ -51,6 +51,7 @@ def audit_snapshot(
     told = told_rows(_read(engine, to_act_on(audited, _no_clients(audited))), moment, show_cpf=False)
     is_open = told["status"] != Status.COMPLIANT
     newest = snapshot.manifests[-1]
+    last_sync, picture_since = _last_sync(engine, found["bucket_syncs"], moment)
     return AuditResult(
         as_of=moment,
         made_at=clock(),
@@ -59,7 +60,8 @@ def audit_snapshot(
             embedded=("database",) if newest.embedded else (),
             toolkit=toolkit_version(),
             rules=rules_fingerprint(),
-            last_sync=_last_sync(engine, found["bucket_syncs"], moment),
+            last_sync=last_sync,
+            picture_since=picture_since,
             seal=newest.seal,
             records_assumed_at=newest.records_assumed_at,
             snapshot=f"{snapshot.address} of {newest.moment.isoformat(timespec='seconds')}",
@@ -92,12 +94,14 @@ def _no_clients(audited: Table) -> Table:
     return audited.filter(ibis.literal(False)).select(id=audited.client_id, cpf=ibis.null("string"))
 
 
-def _last_sync(engine: Engine, syncs: Table, moment: datetime) -> LastSync | None:
+def _last_sync(engine: Engine, syncs: Table, moment: datetime) -> tuple[LastSync | None, datetime | None]:
+    """Return the last reading of the bucket, and when the oldest part of the picture was read by then."""
     before = syncs.filter(syncs.finished_at <= ibis.literal(moment))
-    newest = _read(engine, before.order_by(ibis.desc("finished_at"), ibis.desc("id")).limit(1))
-    if newest.empty:
-        return None
-    return LastSync(newest["finished_at"][0].to_pydatetime(), newest["bucket"][0])
+    newest = engine.read(before.order_by(ibis.desc("finished_at"), ibis.desc("id")).limit(1)).to_pylist()
+    if not newest:
+        return None, None
+    (row,) = newest
+    return LastSync(row["finished_at"], row["bucket"], row["source"]), row["picture_since"]
 
 
 def _read(engine: Engine, query: Table) -> pd.DataFrame:

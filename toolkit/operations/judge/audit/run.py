@@ -213,12 +213,12 @@ def _checked(as_of: datetime | None, now: datetime) -> datetime | None:
 def _last_sync(connection: Connection, moment: datetime) -> LastSync | None:
     syncs = tables.bucket_syncs
     row = connection.execute(
-        sa.select(syncs.c.finished_at, syncs.c.bucket)
+        sa.select(syncs.c.finished_at, syncs.c.bucket, syncs.c.source)
         .where(syncs.c.finished_at <= moment)
         .order_by(syncs.c.finished_at.desc(), syncs.c.id.desc())
         .limit(1)
     ).one_or_none()
-    return None if row is None else LastSync(row.finished_at, row.bucket)
+    return None if row is None else LastSync(row.finished_at, row.bucket, row.source)
 
 
 def _newest_seal(connection: Connection, moment: datetime) -> str | None:

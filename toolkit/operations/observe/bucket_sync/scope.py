@@ -25,6 +25,7 @@ from toolkit.domain.evidence import KEY_PREFIX
 from toolkit.settings import LONGEST_UPLOAD_TTL
 from toolkit.storage.bucket import Area, Bucket
 from toolkit.storage.listing import PAGE
+from toolkit.storage.picture import PICTURE_SINCE
 from toolkit.storage.tables import bucket_syncs, object_observations
 
 LONGEST_FORM: Final = timedelta(seconds=LONGEST_UPLOAD_TTL)
@@ -106,20 +107,9 @@ def picture_since(connection: Connection, moment: datetime | None = None) -> dat
 
     Records of open sales are asked for at every reading, so this is about all other objects.
     """
-    syncs = bucket_syncs
-    until = sa.true() if moment is None else syncs.c.finished_at <= moment
-    last = connection.execute(_newest().where(until)).one_or_none()
-    if last is None:
-        return None
-    first = sa.select(sa.func.min(syncs.c.started_at)).where(until)
-    found: datetime | None
-    if last.cycle is None:
-        found = connection.scalar(sa.select(sa.func.max(syncs.c.started_at)).where(until, syncs.c.full_listing))
-    elif last.read_to is None:
-        found = connection.scalar(first.where(syncs.c.cycle == last.cycle))
-    else:
-        later = sa.or_(syncs.c.read_to.is_(None), sa.collate(syncs.c.read_to, "C") > last.read_to)
-        found = connection.scalar(first.where(syncs.c.cycle == last.cycle - 1, later))
+    until = "" if moment is None else "WHERE finished_at <= :moment"
+    query = f"SELECT {PICTURE_SINCE} FROM audit.bucket_syncs {until} ORDER BY id DESC LIMIT 1"  # noqa: S608
+    found: datetime | None = connection.scalar(sa.text(query), {} if moment is None else {"moment": moment})
     return found
 
 
