@@ -79,7 +79,7 @@ def _templates_in(path: Path, expressions: object) -> Iterator[Template]:
         for expression in expressions(node):  # type: ignore[operator]
             for parts in _alternatives(expression):
                 for line in "".join(parts).split("\n"):
-                    if re.search(r"[a-z]{3}", line.replace("\0", "")) and not _CODE.fullmatch(line):
+                    if re.search(r"[a-z]{2}", line.replace("\0", "")) and not _CODE.fullmatch(line):
                         places = count(1)
                         yield re.sub("\0", lambda _, places=places: f"{{{next(places)}}}", line.strip())  # type: ignore[misc]
 
@@ -173,5 +173,14 @@ def _of_loops() -> Iterator[str]:
     yield from ("new", "back again", "resolved", "unknown", "database", "bucket")
     yield from (*Status, *FindingStatus, *Severity, *Owner, "changed")
     yield from (f"a {subject}" for subject in Subject)
+    yield from (
+        "Found on line {1}: {2}",
+        "No heading on line {1} is known",
+        "{1} holds the first and the last name together, and where one ends is not guessed: write them into two "
+        "columns, nome and sobrenome. {2}",
+        "Rename the headings, or say what they mean: --map HEADING=field.",
+        "{1}: text, {2}, separated by {3}, headings on line {4}: {5}",
+        "{1}: text, {2}, separated by {3}, headings on line {4}: {5}; not used: {6}",
+    )
     yield from (fields.REQUIRED, fields._WANTED_INSTALLATION)
     yield from (*sale_case._PAYERS.values(), *explain._TITLES.values())

@@ -146,3 +146,16 @@ def test_counts_have_their_plural_and_a_message_of_another_language_stays_as_it_
     speak_as({"TOOLKIT_LANGUAGE": "xx"})
     assert sentence("a.xlsx: the file is empty.") == "a.xlsx: the file is empty."
     speak_as({})
+
+
+def test_no_text_stays_no_text_and_reasons_are_told_behind_their_field() -> None:
+    assert PORTUGUESE.text("") == ""
+    assert PORTUGUESE.sentence("address.zipCode: Must not be empty") == "address.zipCode: Não pode ficar vazio"
+    told = PORTUGUESE.sentence(
+        "a.csv: no heading for cpf. Found on line 1: Doc. Rename the headings, or say what "
+        "they mean: --map HEADING=field."
+    )
+    assert told == (
+        "a.csv: falta o cabeçalho de cpf. Na linha 1 há: Doc. Renomeie os cabeçalhos ou diga o que significam: "
+        "--map CABEÇALHO=campo."
+    )

@@ -29,6 +29,10 @@ LANGUAGES: Final = ("pt-BR", "en")
 """The languages that a report can have."""
 
 _PLACE: Final = re.compile(r"\{(\d+)\}")
+_FIELD: Final = re.compile(r"[a-z]\w*(\.\w+)?")
+"""The name of a field before the reason why it is wrong."""
+_WORDS: Final = 3
+"""A value with so many spaces may be a sentence itself; names and statuses are left alone."""
 _GROUPED: Final = re.compile(r"\d{1,3}(,\d{3})+")
 _DAY_AND_TIME: Final = {"en": "d MMM y, HH:mm", "pt-BR": "d 'de' MMM 'de' y, HH:mm"}
 
@@ -44,7 +48,7 @@ class Language:
 
     def text(self, message: str, **values: object) -> str:
         """Return the English ``message`` in this language; ``%(name)s`` stands for a value."""
-        found = self.translations.gettext(message)
+        found = self.translations.gettext(message) if message else ""  # which is the key of the catalogue's head
         return found % values if values else found
 
     def count(self, one: str, many: str, number: int, **values: object) -> str:
@@ -63,8 +67,9 @@ class Language:
             return found
         for told, pattern in self._patterns:
             if values := pattern.fullmatch(text):
-                return told.format("", *map(self._regrouped, values.groups()))
-        return text
+                return told.format("", *map(self._value, values.groups()))
+        field, separator, reason = text.partition(": ")
+        return f"{field}{separator}{self._recognised(reason)}" if _FIELD.fullmatch(field) and reason else text
 
     @cached_property
     def _patterns(self) -> list[tuple[str, re.Pattern[str]]]:
@@ -74,8 +79,10 @@ class Language:
         composed.sort(key=lambda each: len(_PLACE.sub("", each)), reverse=True)
         return [(told[each], re.compile(_pattern(each), re.DOTALL)) for each in composed]
 
-    def _regrouped(self, value: str) -> str:
-        """Return a number as this language groups it; any other value as it is."""
+    def _value(self, value: str) -> str:
+        """Return a number or a sentence as in this language, and any other value as it is."""
+        if value.count(" ") >= _WORDS:
+            return self._recognised(value)
         return self.number(int(value.replace(",", ""))) if _GROUPED.fullmatch(value) else value
 
     def number(self, value: float) -> str:
