@@ -2,7 +2,8 @@
 
 import re
 
-from toolkit.entrypoints.notebooks.display import BAD, GOOD, Bars
+from toolkit.entrypoints.notebooks.display import BAD, GOOD, Bars, Fact, Facts, Grid
+from toolkit.entrypoints.spoken import speak_as
 
 COUNTS = {"A": {"fine": 30, "bad": 10}, "<b>&": {"fine": 4}, "none": {}}
 
@@ -25,3 +26,23 @@ def test_the_most_frequent_come_first_and_the_others_together():
     ranked = Bars.ranked("Why", counts, BAD)
     assert list(ranked.counts)[-2:] == ["reason 11", "all others"]
     assert ranked.counts["all others"][""] == 88 + 87 + 86
+
+
+def test_displays_speak_the_language_of_the_environment_and_leave_data_alone():
+    speak_as({"TOOLKIT_LANGUAGE": "pt-BR"})
+    try:
+        facts = Facts("Sales", [Fact("rejected", 1200)], "No row was rejected.").bundle()[0]
+        grid = Grid("Why rows were rejected", ["line", "field"], [(2, "rejected")], total=1000).bundle()[0]
+    finally:
+        speak_as({})
+    assert facts["text/plain"] == "Vendas: rejeitadas 1.200"
+    assert "Nenhuma linha foi rejeitada." in facts["text/html"]
+    assert grid["text/plain"] == "Por que linhas foram rejeitadas\nlinha\tcampo\n2\trejected"
+    assert "As primeiras 1 linhas de 1.000." in grid["text/html"]
+
+
+def test_a_table_can_be_sorted_and_filtered_and_holds_nothing_but_text():
+    markup = Grid("<i>", ["<b>"], [("<script>alert(1)</script>",)] * 6).bundle()[0]["text/html"]
+    assert markup.count("<script>") == 1
+    assert "heading.addEventListener" in markup
+    assert "&lt;script&gt;alert(1)" in markup
