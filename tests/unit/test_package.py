@@ -113,3 +113,9 @@ def test_no_statement_names_the_schema_of_the_contracts_own_tables() -> None:
     package = Path(toolkit.__file__).parent
     modules = [path for path in package.rglob("*.py") if "migrations" not in path.parts]
     assert [path.name for path in modules if named.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_the_migrations_are_numbered_one_after_the_other() -> None:
+    folder = Path(toolkit.__file__).parent / "storage" / "migrations" / "versions"
+    numbers = [path.name[:4] for path in sorted(folder.glob("[0-9]*.py"))]
+    assert numbers == [f"{number:04}" for number in range(1, len(numbers) + 1)]
