@@ -16,6 +16,7 @@ FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 @dataclass
 class MemoryBucket:
     area = Area()
+    name: str = "memory"
     address: str = "memory"
     contents: dict[str, bytes] = field(default_factory=dict)
     _written: dict[str, int] = field(default_factory=dict)
