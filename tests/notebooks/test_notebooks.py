@@ -226,6 +226,7 @@ def test_the_main_job_finds_what_the_sample_tells_and_a_second_time_changes_noth
     assert_everything_appears(json.loads((out / "missing-evidence.json").read_text(encoding="utf-8")))
     assert_nothing_leaked(out, embedded_environment)
     assert_each_partner_is_told_of_its_own(out, embedded_environment)
+    assert_its_moment_gives_the_same_bytes_again(out, embedded_environment)
     before = state(database, bucket)
     assert main(["demo", "--out", str(out), "--shared"], embedded_environment) == 0
     assert "0 registered, 11 rejected, 181 skipped" in capsys.readouterr().out
@@ -271,6 +272,15 @@ def assert_everything_appears(report: dict[str, Any]) -> None:
     assert [each["daysLeft"] <= 9 for each in report["waivers"]] == [True]
     assert {len(each["missing"]) for each in report["rows"]} == {0, 1, 2, 4}
     assert len(report["warnings"]) == 2
+
+
+def assert_its_moment_gives_the_same_bytes_again(out: Path, environ: dict[str, str]) -> None:
+    """Findings about files, waivers and the trend included."""
+    moment = json.loads((out / "missing-evidence.json").read_text(encoding="utf-8"))["asOf"]
+    again = ["--quiet", "report", "--as-of", moment, "--format", "csv,json", "--out", str(out / "again")]
+    assert main(again, environ) == 0
+    for name in ("missing-evidence.csv", "missing-evidence.json"):
+        assert (out / "again" / name).read_bytes() == (out / name).read_bytes()
 
 
 def assert_each_partner_is_told_of_its_own(out: Path, environ: dict[str, str]) -> None:
