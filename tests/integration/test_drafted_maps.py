@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from toolkit.storage import schema
 from toolkit.storage.database import Database, raw
 from toolkit.storage.service_map import load_map
@@ -83,6 +85,69 @@ def test_a_description_of_types_is_not_taken_for_the_records(empty_database: Dat
     assert '"Grupo A - alta tensão" = "A"' in draft.text
     assert 'id = "id"  # REVIEW: the table\'s own key: reports name sales by it' in draft.text
     assert draft.to_fill_in == ()
+
+
+RECORDINGS = """
+    CREATE TABLE consumidor (id int PRIMARY KEY, nr_documento text NOT NULL, nome text);
+    CREATE TABLE contrato (
+      id int PRIMARY KEY, numero_contrato text NOT NULL UNIQUE, consumidor_id int REFERENCES consumidor,
+      grupo text NOT NULL, cpf_responsavel_financeiro text, "CriadoEmUtc" timestamp NOT NULL,
+      empresa_id int NOT NULL);
+    CREATE TABLE gravacao (id int PRIMARY KEY, contrato_id int REFERENCES contrato, papel text, url text);
+    CREATE TABLE documento (
+      id int PRIMARY KEY, contrato_id int REFERENCES contrato, tipo int, url text, enviado_em timestamp);
+    INSERT INTO consumidor VALUES (1, '529.982.247-25', 'Ana Souza');
+    INSERT INTO contrato VALUES (1, 'S-1', 1, 'A', NULL, '2026-10-02 02:30', 1),
+      (2, 'S-2', 1, 'B', '11144477735', '2026-10-02 02:30', 2);
+    INSERT INTO gravacao VALUES (1, 1, 'contratante', 'https://s3.amazonaws.com/b/g/1.mp3');
+    INSERT INTO documento VALUES (1, 1, 7, 'https://s3.amazonaws.com/b/d/1.pdf?versionId=1', '2026-10-02 03:00');
+"""
+
+
+def test_what_a_draft_cannot_read_or_know_is_said(empty_database: Database) -> None:
+    draft = drafted(empty_database, RECORDINGS)
+    for part in (
+        'from = "public.documento"  # REVIEW: hold files of sales too, and are not read: public.gravacao',
+        "# REVIEW: rows of several tenants are read, by empresa_id (2 values); for one, add it to where",
+        'evidence_type = { column = "tipo", codes = { 7 = "TODO" } }',
+        "# REVIEW: the key without the address and the bucket in front, up to the question mark",
+        "# REVIEW: the payer's CPF is the client's, or none is named",
+        'timezone = "UTC"  # the zone of times that carry none: so says the name of a column',
+    ):
+        assert part in draft.text
+    assert draft.to_fill_in == ("evidences.evidence_type",)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "line"),
+    [
+        (
+            "payer_type int",
+            "0, 1",
+            'codes = { 0 = "TODO", 1 = "TODO" } }  # does the client pay? say true or false',
+        ),
+        (
+            "payer text",
+            "'holder', 'third_party'",
+            "codes = { holder = true, third_party = false } }  # REVIEW: does",
+        ),
+        ("payer boolean", "true, false", '"payer"  # REVIEW: does yes mean that the client pays?'),
+        ("tem_pagador boolean", "true, false", "codes = { true = false, false = true } }  # REVIEW: by its name"),
+    ],
+)
+def test_who_pays_is_asked_where_a_name_does_not_say_it(
+    empty_database: Database, column: str, values: str, line: str
+) -> None:
+    first, second = values.split(", ")
+    draft = drafted(
+        empty_database,
+        f"""
+        CREATE TABLE sales (id text PRIMARY KEY, grp text NOT NULL, {column}, created_at timestamptz);
+        INSERT INTO sales VALUES ('S-1', 'A', {first}, now()), ('S-2', 'B', {second}, now());
+        """,
+    )
+    (said,) = (each for each in draft.text.splitlines() if each.startswith("is_client_financial_responsible"))
+    assert line in said
 
 
 TENANTS = """

@@ -74,7 +74,7 @@ def _named(relations: list[DraftedRelation], quality: str) -> tuple[str, ...]:
         f"{relation.name}.{column}"
         for relation in relations
         for column, marked in [
-            ("from", quality == "review" and bool(relation.alike or (relation.table and relation.table.made))),
+            ("from", quality == "review" and bool(relation.why)),
             ("where", quality == "review" and bool(relation.undecided or relation.tenants)),
             *(
                 (column, getattr(choice, quality))

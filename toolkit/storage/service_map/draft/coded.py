@@ -51,8 +51,15 @@ class Coded:
             return self._flag(found)
         if people is not None:
             return people.of_payer()
-        clients = self._matches["clients"].table if "clients" in self._matches else None
-        elsewhere = payer_of(self._catalog, match.table, clients, self._samples)
+        clients = self._matches.get("clients")
+        cpf = None if clients is None else clients.fields.get("cpf")
+        elsewhere = payer_of(
+            self._catalog,
+            match.table,
+            None if clients is None else clients.table,
+            None if cpf is None or cpf.path else cpf.column.name,
+            self._samples,
+        )
         why = f"is the client the one who pays? nothing was found{self._perhaps(match)}"
         return elsewhere or Choice({"sql": TODO}, why)
 
@@ -61,7 +68,8 @@ class Coded:
         taken = {field.column.name for field in match.fields.values()}
         found = []
         for column in match.table.columns.values():
-            if column.name in taken or column.key or column.family not in {"text", "enum", "integer", "number"}:
+            named_row = column.key or column.unique or match.table.reference(column.name) is not None
+            if column.name in taken or named_row or column.family not in {"text", "enum", "integer", "number"}:
                 continue
             values = [value.rstrip() for value in self._samples.values(Field(match.table, column))]
             if 0 < len(values) <= _FEW and all(len(value) <= _SHORT for value in values):

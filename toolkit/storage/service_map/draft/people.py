@@ -98,7 +98,11 @@ def _roles(
 
 
 def payer_of(
-    catalog: Mapping[str, CatalogTable], sales: CatalogTable, clients: CatalogTable | None, samples: Samples
+    catalog: Mapping[str, CatalogTable],
+    sales: CatalogTable,
+    clients: CatalogTable | None,
+    cpf: str | None,
+    samples: Samples,
 ) -> Choice | None:
     """Return whether the client pays, by a column of the sale that names the payer, or a table of payers."""
     references = list(references_of(sales, catalog, samples))
@@ -114,7 +118,6 @@ def payer_of(
             if names_client or (column.family == own.family and said <= _PAYER | KEY_WORDS | {"client"}):
                 sql = f"{payer} IS NULL OR {payer} = {THIS}.{quoted(own.name)}"
                 return Choice({"sql": sql}, "the payer is the client, or none is named", review=True)
-            cpf = next((each.name for each in clients.columns.values() if "cpf" in tokens(each.name)), None)
             if cpf is not None and said & {"cpf", "document"} and column.family in {"text", "integer", "number"}:
                 client = (
                     f"(SELECT {_digits('client', cpf)} FROM {clients.name} AS client "  # noqa: S608

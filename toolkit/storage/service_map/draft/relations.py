@@ -12,8 +12,9 @@ from toolkit.storage.service_map.draft.coded import Coded
 from toolkit.storage.service_map.draft.derived import QUERY
 from toolkit.storage.service_map.draft.filters import rows_that_belong, tenants, undecided, values_for_new_rows
 from toolkit.storage.service_map.draft.identity import Identities
-from toolkit.storage.service_map.draft.matching import Match
+from toolkit.storage.service_map.draft.matching import GOOD, Match, fields_of, score
 from toolkit.storage.service_map.draft.places import file_parts
+from toolkit.storage.service_map.draft.references import references_of
 from toolkit.storage.service_map.draft.samples import CPF, MASKED_CPF, Field, Samples, share
 from toolkit.storage.service_map.draft.times import Zones
 from toolkit.storage.service_map.expressions import literal, quoted
@@ -41,15 +42,24 @@ class DraftedRelation:
     alike: tuple[str, ...] = ()
     """Tables built exactly alike, such as another tenant's or an archive; they are not read."""
 
+    beside: tuple[str, ...] = ()
+    """Other tables that name sales and hold keys of files."""
+
+    @property
+    def why(self) -> str:
+        """The reasons why somebody has to look at its table."""
+        made = "" if self.table is None else self.table.made
+        alike = f"built alike, and not read: {', '.join(self.alike)}" if self.alike else ""
+        beside = f"hold files of sales too, and are not read: {', '.join(self.beside)}" if self.beside else ""
+        return "; ".join(filter(None, (made, alike, beside)))
+
     def lines(self) -> Iterator[str]:
         """Yield the lines of the relation in the file."""
         yield f"[{self.name}]"
         if self.table is None:
             yield "absent = true  # REVIEW: no table was found for it"
             return
-        alike = f"built alike, and not read: {', '.join(self.alike)}" if self.alike else ""
-        said = "; ".join(filter(None, (self.table.made, alike)))
-        yield f"from = {toml(self.table.name)}" + (f"  # REVIEW: {said}" if said else "")
+        yield f"from = {toml(self.table.name)}" + (f"  # REVIEW: {self.why}" if self.why else "")
         if self.where is not None:
             yield f"where = {self.where.line}"
         if self.undecided:
@@ -129,6 +139,8 @@ class Drafting:
             for other in self._catalog.values()
             if other.name != match.table.name and other.columns.keys() == match.table.columns.keys()
         )
+        if name == "evidences" and match.table.kind != QUERY:
+            drafted.beside = tuple(self._other_files(match.table))
         sharing = [other.table for relation, other in self._matches.items() if relation != name]
         if match.table not in sharing and match.table.kind != QUERY:
             rest = [match.table.columns[column] for column in drafted.unused]
@@ -140,6 +152,20 @@ class Drafting:
             if key is not None and key.name != own_id and key.family == "uuid" and not key.filled:
                 drafted.insert[key.name] = "gen_random_uuid()"
         return drafted
+
+    def _other_files(self, taken: CatalogTable) -> Iterator[str]:
+        """Yield the other tables with a foreign key to the sales, and with keys of files."""
+        sales = self._matches["sales"].table.name if "sales" in self._matches else None
+        matched = {match.table.name for match in self._matches.values()}
+        for table in self._catalog.values():
+            if table.name in matched or table.columns.keys() == taken.columns.keys():
+                continue
+            references = references_of(table, self._catalog, self._samples)
+            if any(reference.table == sales for reference in references) and any(
+                score("evidences", "object_key", field, self._samples) >= GOOD
+                for field in fields_of(table, self._samples)
+            ):
+                yield table.name
 
     def _choice(self, name: str, match: Match, column: str) -> Choice:
         if column == "id":

@@ -9,7 +9,7 @@ from typing import Any, Final
 from toolkit.storage.service_map.catalog import CatalogTable, Column
 from toolkit.storage.service_map.draft.choices import ABSENT, Choice
 from toolkit.storage.service_map.draft.samples import Field, Samples
-from toolkit.storage.service_map.draft.vocabulary import tokens
+from toolkit.storage.service_map.draft.vocabulary import tokens, words
 from toolkit.storage.service_map.expressions import THIS, quoted
 from toolkit.storage.service_map.model import TODO
 
@@ -61,6 +61,8 @@ class Zones:
             return "UTC", "so says a comment"
         if _LOCAL.search(comment):
             return _SAO_PAULO, "so says a comment"
+        if "utc" in words(column.name):
+            return "UTC", "so says the name of a column"
         if any(_UTC.search(each.default) for each in table.columns.values() if each.family == "timestamp"):
             return "UTC", "so says the default of a column"
         if named := next(

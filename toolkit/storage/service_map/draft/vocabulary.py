@@ -102,6 +102,7 @@ NOISE: Final = {
     "of",
     "the",
     "as",
+    "utc",
 }
 NOISE_PT: Final = {"de", "da", "do", "das", "dos", "e", "na", "nas", "nos"}
 
