@@ -88,7 +88,8 @@ def _engines(home: Path) -> None:
 
 def _copied(database: Database, path: Path) -> None:
     for content in CONTENTS:
-        query = f"COPY (SELECT {', '.join(content.schema.names)} FROM {content.table.fullname}) TO STDOUT"
+        columns = ", ".join(name for name in content.schema.names if name in content.table.columns)
+        query = f"COPY (SELECT {columns} FROM {content.table.fullname}) TO STDOUT"
         with database.raw() as connection, path.open("wb") as file, connection.cursor().copy(query) as copy:
             for block in copy:
                 file.write(block)
