@@ -215,6 +215,7 @@ def test_a_sale_is_completed_in_the_columns_that_the_service_has(
         ("cadastro", "clients.insert", "id is CD_CLIENTE, a number that no sequence gives"),
         ("rails", "clients.insert", "first_name is an SQL expression, which cannot be turned round"),
         ("documents", "evidences.insert", "file_name is an SQL expression"),
+        ("planilhas", "clients.insert", "also holds addresses, such as Bairro, and they are written one after"),
         ("documents", "clients.insert", "number_on_dealership stands inside a JSON column"),
     ],
 )

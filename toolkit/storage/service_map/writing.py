@@ -147,10 +147,11 @@ def obstacles(mapping: ServiceMap, name: str, tables: Tables) -> dict[str, str]:
         if "completed_at" in refused:
             found[COMPLETE] = f"{name} cannot be written: completed_at {refused['completed_at']}."
     if sharing and INSERT not in found:
-        first = lacking[0] if lacking else "id"
+        theirs, _ = _given(mapping, sharing[0], table, tables)
+        other = next((column for column in theirs if column not in given), table.name)
         found[INSERT] = (
-            f"{name} cannot be written: one row of {table.name} holds {' and '.join([name, *sharing])}, "
-            f"{first} among them, and they are written one after the other."
+            f"{name} cannot be written: a row of {table.name} also holds {' and '.join(sharing)}, such as "
+            f"{other}, and they are written one after the other."
         )
     elif lacking and INSERT not in found:
         found[INSERT] = (
