@@ -12,7 +12,6 @@ import ibis
 import pandas as pd
 from ibis import Table
 
-from toolkit.domain.findings import Status
 from toolkit.domain.versions import rules_fingerprint, toolkit_version
 from toolkit.operations import Clock
 from toolkit.operations.judge.audit.census import by_partner, census, to_act_on
@@ -49,7 +48,6 @@ def audit_snapshot(
     judged = missing_evidence(sales_at(moment), evidences_at(moment), objects_at(moment), moment)
     audited = engine.kept(bound(judged, found))
     told = told_rows(_read(engine, to_act_on(audited, _no_clients(audited))), moment, show_cpf=False)
-    is_open = told["status"] != Status.COMPLIANT
     newest = snapshot.manifests[-1]
     last_sync, picture_since = _last_sync(engine, found["bucket_syncs"], moment)
     return AuditResult(
@@ -67,8 +65,7 @@ def audit_snapshot(
             snapshot=f"{snapshot.address} of {newest.moment.isoformat(timespec='seconds')}",
         ),
         counts=_read(engine, census(audited, moment)),
-        rows=told[is_open].reset_index(drop=True),
-        warned=told[~is_open].reset_index(drop=True),
+        read_rows=lambda: told,
         read_faults=lambda: pd.DataFrame(columns=list(FAULTS)),
         read_withdrawals=lambda: pd.DataFrame(columns=list(WITHDRAWN)),
         completions=_read(engine, by_partner(audited)),

@@ -19,10 +19,12 @@ import pandas as pd
 from ibis import Table
 from sqlalchemy import Connection
 
+from toolkit.operations.judge.audit.census import to_act_on
 from toolkit.operations.judge.audit.engines import duckdb_engine
 from toolkit.operations.judge.audit.expression import missing_evidence
 from toolkit.operations.judge.audit.observed import evidences_at, objects_at, sales_at, unbound
 from toolkit.operations.judge.audit.result import ROW_COLUMNS
+from toolkit.operations.judge.audit.rows import told_rows
 from toolkit.storage import tables
 from toolkit.storage.database import raw, writes_nothing
 from toolkit.storage.frames import read_arrow, stream_arrow
@@ -66,6 +68,11 @@ def judged_at(connection: Connection, moment: datetime) -> Iterator[Judged]:
             for query in (judged, clients())
         )
         yield Judged(sales, people, lambda query: engine.read(query).to_pandas())
+
+
+def tell(judged: Judged, moment: datetime, *, show_cpf: bool) -> pd.DataFrame:
+    """Return the sales that somebody has to act on, or that have a warning, as people read them."""
+    return told_rows(judged.read(to_act_on(judged.sales, judged.clients)), moment, show_cpf)
 
 
 def bring(connection: Connection, rows: pd.DataFrame) -> None:

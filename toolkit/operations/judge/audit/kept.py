@@ -18,12 +18,21 @@ from hashlib import sha256
 from typing import Final
 
 import ibis
+import pandas as pd
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.errors import JudgementDiffers
-from toolkit.operations.judge.audit.judgement import AUDITED, Judged, clients, in_postgres, judging
-from toolkit.storage.database import raw
+from toolkit.operations.judge.audit.judgement import (
+    AUDITED,
+    Judged,
+    clients,
+    in_postgres,
+    judged_at,
+    judging,
+    tell,
+)
+from toolkit.storage.database import Database, raw
 from toolkit.storage.tables import judged_sales, judgement
 
 TOUCHED: Final = "touched_sales"
@@ -59,6 +68,7 @@ def judged_now(connection: Connection, moment: datetime, *, everything: bool = F
     if kept is not None:
         _put(run, TOUCHED, _TOUCHED)
     if not everything:
+        run("SET LOCAL random_page_cost = 1.1")  # few rows of large tables: by their indexes
         for name, query in _INPUTS.items():
             _put(run, name, query)
             statement = statement.replace(f'"audit"."{name}"', f'pg_temp."{name}"')
@@ -73,6 +83,16 @@ def judged_now(connection: Connection, moment: datetime, *, everything: bool = F
     connection.execute(sa.insert(judgement).values(only=True, judged_at=moment, fingerprint=fingerprint))
     sales = ibis.table(expression.schema(), name=judged_sales.name, database=judged_sales.schema)
     return JudgedNow(sales, clients(), partial(in_postgres, connection), everything)
+
+
+def tell_later(database: Database, moment: datetime, *, show_cpf: bool) -> pd.DataFrame:
+    """Return what ``tell`` says of the judgement of an audit of now, also where a later one was kept instead."""
+    with database.snapshot() as connection:
+        if connection.scalar(sa.select(judgement.c.judged_at)) == moment:
+            sales = ibis.table(judging(moment).schema(), name=judged_sales.name, database=judged_sales.schema)
+            return tell(Judged(sales, clients(), partial(in_postgres, connection)), moment, show_cpf=show_cpf)
+        with judged_at(connection, moment) as judged:
+            return tell(judged, moment, show_cpf=show_cpf)
 
 
 def forget_judgement(connection: Connection) -> None:

@@ -67,14 +67,12 @@ class AuditResult:
     source: Source
     counts: pd.DataFrame
     """The census: one row a combination, see ``toolkit.operations.judge.audit.census``."""
-    rows: pd.DataFrame
-    """One row a sale that is not compliant; columns as in ``ROW_COLUMNS``, the gravest and oldest first."""
+    read_rows: Callable[[], pd.DataFrame]
+    """Reads ``rows`` and ``warned`` together, of all partners; as of the moment, whenever it is asked for."""
     life: Life
     """The findings with their lives, what changed, the trend and the waivers."""
-    warned: pd.DataFrame
-    """One row a compliant sale with a warning; columns as in ``rows``."""
     read_faults: Callable[[], pd.DataFrame]
-    """Reads ``faults``, of all partners; as of the moment, so that it may be asked for later."""
+    """Reads ``faults`` likewise."""
     read_withdrawals: Callable[[], pd.DataFrame]
     """Reads ``withdrawals`` likewise."""
     completions: pd.DataFrame
@@ -89,6 +87,21 @@ class AuditResult:
     """The findings about the files themselves, gravest first, where they were asked for."""
     verification: Verified | None = None
     """The verification of contents before this audit, ``None`` where none was made."""
+
+    @cached_property
+    def told(self) -> pd.DataFrame:
+        """The sales of ``rows`` and ``warned``."""
+        return self._own(self.read_rows())
+
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        """One row a sale that is not compliant; columns as in ``ROW_COLUMNS``, the gravest and oldest first."""
+        return self.told[self.told["status"] != Status.COMPLIANT].reset_index(drop=True)
+
+    @cached_property
+    def warned(self) -> pd.DataFrame:
+        """One row a compliant sale with a warning; columns as in ``rows``."""
+        return self.told[self.told["status"] == Status.COMPLIANT].reset_index(drop=True)
 
     @cached_property
     def faults(self) -> pd.DataFrame:
@@ -246,8 +259,6 @@ class AuditResult:
         return replace(
             own,
             counts=own._own(self.counts),
-            rows=own._own(self.rows),
-            warned=own._own(self.warned),
             completions=own._own(self.completions),
             life=self.life.only(findings, name),
             file_findings=tuple(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache, partial
@@ -14,20 +14,18 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.domain.deadlines import Deadlines
-from toolkit.domain.findings import Status
 from toolkit.domain.integrity import IntegrityFinding
 from toolkit.domain.masking import Unmasking
 from toolkit.domain.versions import rules_fingerprint, toolkit_version
 from toolkit.errors import InvalidInput, JudgementDiffers
 from toolkit.operations import Clock
-from toolkit.operations.judge.audit.census import by_partner, census, to_act_on
+from toolkit.operations.judge.audit.census import by_partner, census
 from toolkit.operations.judge.audit.details import faults_at, withdrawals_at
-from toolkit.operations.judge.audit.judgement import AUDITED, Judged, bring, judged_at
-from toolkit.operations.judge.audit.kept import TOUCHED, forget_judgement, judged_now
+from toolkit.operations.judge.audit.judgement import AUDITED, Judged, bring, judged_at, tell
+from toolkit.operations.judge.audit.kept import TOUCHED, forget_judgement, judged_now, tell_later
 from toolkit.operations.judge.audit.life import NO_LIFE, read_life
 from toolkit.operations.judge.audit.present import present_file_findings, present_findings
 from toolkit.operations.judge.audit.result import AuditResult
-from toolkit.operations.judge.audit.rows import told_rows
 from toolkit.operations.judge.audit.source import LastSync, Source
 from toolkit.operations.judge.findings.history import note_file_findings, note_findings
 from toolkit.operations.observe.belonging import check_replica
@@ -97,7 +95,7 @@ def run_audit(
         found = _judged_now(asked, everything)
     else:
         found = _judged_elsewhere(asked, final_moment(asked.place, clock, as_of), of_now=False)
-    of_sales = cache(lambda: present_findings(pd.concat([found.result.rows, found.result.warned])))
+    of_sales = cache(lambda: present_findings(found.result.told))
     place = database if as_of is None else asked.place
     of_files = found.of_files if with_file_findings else None
     return replace(found.result, life=read_life(place, of_sales, of_files, found.result.as_of, deadlines))
@@ -135,11 +133,12 @@ def _judged_now(asked: _Asked, everything: bool) -> _Found:
             moment = final_moment(asked.database, asked.clock)
             if asked.replica is None:
                 judged = judged_now(connection, moment, everything=everything)
-                found = _answered(asked, connection, judged, moment, of_now=True)
+                told = cache(partial(tell_later, asked.database, moment, show_cpf=asked.cpf_shown))
+                found = _answered(asked, connection, judged, moment, told, of_now=True)
                 touched = None if judged.everything else TOUCHED
             else:
                 found = _judged_elsewhere(asked, moment, of_now=True)
-                bring(connection, pd.concat([found.result.rows, found.result.warned]))
+                bring(connection, found.result.told)
                 touched = None
             _note(connection, found.result, asked.with_files)
             note_findings(connection, AUDITED, moment, touched=touched)
@@ -156,17 +155,24 @@ def _judged_elsewhere(asked: _Asked, moment: datetime, *, of_now: bool) -> _Foun
     """Judge all sales as of a moment, without keeping anything."""
     behind = 0.0 if asked.replica is None else wait_for(asked.replica, moment)
     with asked.place.snapshot() as connection, judged_at(connection, moment) as judged:
-        found = _answered(asked, connection, judged, moment, of_now=of_now)
+        told = tell(judged, moment, show_cpf=asked.cpf_shown)
+        found = _answered(asked, connection, judged, moment, lambda: told, of_now=of_now)
     if asked.replica is None:
         return found
     source = replace(found.result.source, replica=f"{asked.replica.address}, {behind:.1f} s behind")
     return replace(found, result=replace(found.result, source=source))
 
 
-def _answered(asked: _Asked, connection: Connection, judged: Judged, moment: datetime, *, of_now: bool) -> _Found:
+def _answered(
+    asked: _Asked,
+    connection: Connection,
+    judged: Judged,
+    moment: datetime,
+    told: Callable[[], pd.DataFrame],
+    *,
+    of_now: bool,
+) -> _Found:
     """Return everything that is said of the judged sales, but for the life of their findings."""
-    told = told_rows(judged.read(to_act_on(judged.sales, judged.clients)), moment, asked.cpf_shown)
-    is_open = told["status"] != Status.COMPLIANT
     file_findings = tuple(integrity_findings_at(connection, moment)) if asked.with_files else ()
     embedded = {"database": asked.database.embedded, "bucket": asked.embedded_bucket}
     result = AuditResult(
@@ -186,8 +192,7 @@ def _answered(asked: _Asked, connection: Connection, judged: Judged, moment: dat
             records_of_unknown_partners=records_of_unknown_partners(connection, moment) if asked.with_files else 0,
         ),
         counts=judged.read(census(judged.sales, moment)),
-        rows=told[is_open].reset_index(drop=True),
-        warned=told[~is_open].reset_index(drop=True),
+        read_rows=told,
         cpf_shown=asked.cpf_shown,
         file_findings=file_findings,
         of_now=of_now,
