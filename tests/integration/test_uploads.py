@@ -259,8 +259,12 @@ def test_a_killed_upload_goes_on_where_it_was(bucket: Bucket, folder: Path, tmp_
         stuck = [*lines[:140], *({**line, "url": nowhere} for line in lines[140:])]  # so it cannot end too soon
         credentials = write_credentials(tmp_path / "c.jsonl", stuck)
         command = [sys.executable, "-m", "toolkit", "evidence", "upload", str(credentials), "--from", str(folder)]
+        command += ["--allow-host", "127.0.0.1"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-            wait_until(lambda: journal.exists() and journal.stat().st_size >= 37 * 20)
+            wait_until(
+                lambda: process.poll() is not None or (journal.exists() and journal.stat().st_size >= 37 * 20)
+            )
+            assert process.poll() is None, process.communicate()[0]
             process.kill()
     noted = len(journal.read_bytes()) // 37
     assert noted <= 140
