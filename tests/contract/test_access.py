@@ -64,6 +64,15 @@ def test_a_partner_asks_for_its_own_sales(service: Service, ask: Any, subject: s
     assert sorted(noted.values()) == sorted([(subject, "Luz do Vale"), (subject, subject)])
 
 
+@pytest.mark.parametrize("named", [None, "", " ", ["Luz do Vale"], True, "Luz\0", "Luz\u200b"])
+def test_a_claim_that_names_no_partner_makes_the_subject_none(
+    service: Service, subject: str, named: object
+) -> None:
+    sale = service.sale(f"V-{uuid4()}", partner=subject)
+    with partner_of(service.server.url, token({**claims(sub=subject), "partner": named}, SECRET)) as client:
+        assert client.put(f"/sales/{sale}/evidences", json=UPLOAD).status_code == 401
+
+
 @pytest.mark.parametrize("group", "AD")
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_the_sale_of_another_partner_is_answered_as_one_that_does_not_exist(

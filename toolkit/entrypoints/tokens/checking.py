@@ -106,6 +106,15 @@ class TokenChecks:
             raise InvalidToken("The bearer token is signed with a key that is not known here")
         return key
 
+    def _partner(self, claims: Mapping[str, Any]) -> str | None:
+        """Return the partner that the token names, ``None`` where it has no such claim.
+
+        An empty claim says that the subject acts for no partner; it does not make the subject one.
+        """
+        if self.partner_claim in claims and claims[self.partner_claim] is None:
+            raise InvalidToken("The bearer token names no usable subject, partner or id")
+        return _text(claims.get(self.partner_claim))
+
     def _bearer(self, claims: Mapping[str, Any]) -> Bearer:
         expires, issued, not_before = (_moment(claims.get(name)) for name in ("exp", "iat", "nbf"))
         if expires is None:
@@ -115,7 +124,7 @@ class TokenChecks:
             expires,
             issued,
             _text(claims.get("jti")),
-            _text(claims.get(self.partner_claim)),
+            self._partner(claims),
             _scopes(claims.get("scope")),
         )
         if not all(
