@@ -99,14 +99,15 @@ def result_of(
     ]
     counts = census.groupby(keys, as_index=False, dropna=False)[["sales", "unexamined", *COVERAGES.values()]].sum()
     rows = everything.loc[everything["status"] != "compliant", list(ROW_COLUMNS)].reset_index(drop=True)
-    for name in ("createdAt", "completedAt", "oldestRequest"):
-        rows[name] = pd.to_datetime(rows[name], utc=True).astype("datetime64[us, UTC]")
     warns = (everything["problems"] != "") | everything["clientId"].isna()
     warned = everything.loc[(everything["status"] == "compliant") & warns, list(ROW_COLUMNS)]
+    told_rows = pd.concat([rows, warned], ignore_index=True)
+    for name in ("createdAt", "completedAt", "oldestRequest"):
+        told_rows[name] = pd.to_datetime(told_rows[name], utc=True).astype("datetime64[us, UTC]")
     zone = ZoneInfo("America/Sao_Paulo")
     present = pd.concat(
         [
-            present_findings(pd.concat([rows, warned])),
+            present_findings(told_rows),
             present_file_findings(file_findings, pd.DataFrame(columns=["sale_id", "partner", "utility_group"])),
         ]
     )
@@ -116,7 +117,7 @@ def result_of(
         made_at=AS_OF,
         source=given_source or source(),
         counts=counts,
-        read_rows=lambda: pd.concat([rows, warned], ignore_index=True),
+        read_rows=lambda: told_rows,
         cpf_shown=cpf_shown,
         file_findings=tuple(file_findings),
         verification=Verified(0, {}, 0),
