@@ -50,7 +50,7 @@ from toolkit.errors import DatabaseError
 from toolkit.operations.jobs.history import recent_runs, run_of_slot, steps_of
 from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database
-from toolkit.storage.job_tables import job_notices
+from toolkit.storage.tables import job_notices
 
 _KILLS = 50
 _NIGHTS = 365

@@ -35,7 +35,7 @@ from toolkit.operations.jobs.runs import (
 )
 from toolkit.operations.jobs.watching import Watched, watch_job
 from toolkit.storage.database import Database
-from toolkit.storage.job_tables import job_runs
+from toolkit.storage.tables import job_runs
 
 SLOT = datetime(2026, 3, 2, 5, 0, tzinfo=UTC)
 """Two in the morning in São Paulo."""

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from toolkit.errors import DatabaseError, SchemaMismatch
-from toolkit.storage import job_tables, schema, tables  # noqa: F401  # the tables of jobs are defined by their import
+from toolkit.storage import schema, tables
 from toolkit.storage.database import Database
 
 

@@ -18,10 +18,7 @@ from typing import Final
 
 from sqlalchemy.dialects import postgresql
 
-from toolkit.storage import (
-    job_tables,  # noqa: F401  # its tables are part of tables.toolkit
-    tables,
-)
+from toolkit.storage import tables
 
 _quote = postgresql.dialect().identifier_preparer.quote  # type: ignore[no-untyped-call]
 

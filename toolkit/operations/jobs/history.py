@@ -14,8 +14,7 @@ from sqlalchemy import Row
 from toolkit.domain.codes import CODES, Severity
 from toolkit.domain.jobs.outcomes import RunStatus
 from toolkit.storage.database import Database
-from toolkit.storage.job_tables import job_notices, job_runs, job_steps
-from toolkit.storage.tables import bucket_syncs, finding_observations
+from toolkit.storage.tables import bucket_syncs, finding_observations, job_notices, job_runs, job_steps
 
 RunRow = Row[Any]
 """A run, a step or a notice as the database holds it."""

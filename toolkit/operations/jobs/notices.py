@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Row
 from toolkit.operations import Clock
 from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_id
-from toolkit.storage.job_tables import job_notices
+from toolkit.storage.tables import job_notices
 
 MOST_TRIES: Final = 50
 """Attempts after which a notice that cannot be delivered is given up; the history keeps it."""

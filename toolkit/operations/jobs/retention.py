@@ -13,7 +13,7 @@ from toolkit.domain.jobs.definitions import Job
 from toolkit.domain.jobs.outcomes import RunStatus
 from toolkit.operations import Clock
 from toolkit.storage.database import Database
-from toolkit.storage.job_tables import job_runs
+from toolkit.storage.tables import job_runs
 
 _ENDED: Final = (RunStatus.DONE, RunStatus.FAILED, RunStatus.MISSED)
 

@@ -28,7 +28,7 @@ from toolkit.operations.jobs.notices import Notice, put_notices
 from toolkit.operations.jobs.processes import is_dead, this_process
 from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_id
-from toolkit.storage.job_tables import job_runs, job_steps
+from toolkit.storage.tables import job_runs, job_steps
 
 LEASE: Final = timedelta(seconds=60)
 """The time without a renewal after which a holder has lost its run."""

@@ -18,7 +18,7 @@ from toolkit.operations.jobs.notices import Notice, NoticeKind, put_notices
 from toolkit.operations.jobs.processes import is_dead
 from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_id
-from toolkit.storage.job_tables import job_runs, job_schedules
+from toolkit.storage.tables import job_runs, job_schedules
 
 Told = Callable[[str, datetime, NoticeKind, Mapping[str, Any]], Sequence[Notice]]
 """Makes the notices about a slot, one for each channel."""

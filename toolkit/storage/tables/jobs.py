@@ -1,21 +1,19 @@
-"""The tables of jobs: their slots, runs, steps and notices, all in schema ``audit``."""
+"""The tables of jobs: their slots, runs, steps and notices."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 from sqlalchemy import Column, ForeignKey, Index, Table, Text, Uuid
-from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
+from sqlalchemy.dialects.postgresql import JSONB
 
-from toolkit.storage.tables import toolkit
-
-_moment = TIMESTAMP(timezone=True)
+from toolkit.storage.tables.metadata import moment, toolkit
 
 job_schedules = Table(
     "job_schedules",
     toolkit,
     Column("job", Text, primary_key=True),
     Column("schedule", Text, nullable=False),
-    Column("watched_until", _moment, nullable=False),
+    Column("watched_until", moment, nullable=False),
 )
 """Each job that was ever started or watched. Slots up to ``watched_until`` are accounted for: run, or missed.
 
@@ -27,14 +25,14 @@ job_runs = Table(
     toolkit,
     Column("id", Uuid, primary_key=True),
     Column("job", Text, nullable=False),
-    Column("slot", _moment, nullable=False),
+    Column("slot", moment, nullable=False),
     Column("status", Text, nullable=False),
     Column("holder", Uuid),
     Column("held_by", JSONB),
-    Column("lease_until", _moment),
+    Column("lease_until", moment),
     Column("starts", sa.BigInteger, nullable=False),
-    Column("started_at", _moment),
-    Column("ended_at", _moment),
+    Column("started_at", moment),
+    Column("ended_at", moment),
     Column("failure", Text),
     Column("reason", Text),
     Column("started_by", Text),
@@ -44,7 +42,7 @@ job_runs = Table(
     Column("files", JSONB, nullable=False),
     Column("folder", Text),
     Column("seal", Text),
-    Column("purged_at", _moment),
+    Column("purged_at", moment),
     Index("job_runs_job_slot_key", "job", "slot", unique=True),
 )
 """The run of each slot of each job: one row, whoever starts it and however often.
@@ -64,8 +62,8 @@ job_steps = Table(
     Column("parameters", JSONB, nullable=False),
     Column("status", Text, nullable=False),
     Column("tries", sa.BigInteger, nullable=False),
-    Column("started_at", _moment, nullable=False),
-    Column("ended_at", _moment, nullable=False),
+    Column("started_at", moment, nullable=False),
+    Column("ended_at", moment, nullable=False),
     Column("failure", Text),
     Column("reason", Text),
     Column("counts", JSONB, nullable=False),
@@ -78,12 +76,12 @@ job_notices = Table(
     toolkit,
     Column("id", Uuid, primary_key=True),
     Column("job", Text, nullable=False),
-    Column("slot", _moment, nullable=False),
+    Column("slot", moment, nullable=False),
     Column("kind", Text, nullable=False),
     Column("channel", Text, nullable=False),
     Column("content", JSONB, nullable=False),
-    Column("created_at", _moment, nullable=False),
-    Column("delivered_at", _moment),
+    Column("created_at", moment, nullable=False),
+    Column("delivered_at", moment),
     Column("tries", sa.BigInteger, nullable=False),
     Column("problem", Text),
 )

@@ -1,0 +1,57 @@
+"""The tables of the custody log: events, seals and epochs."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from sqlalchemy import Column, Index, Table, Text, text
+from sqlalchemy.dialects.postgresql import JSONB
+
+from toolkit.storage.tables.metadata import moment, numbered, toolkit
+
+custody_events = Table(
+    "custody_events",
+    toolkit,
+    numbered(),
+    Column(
+        "transaction",
+        sa.BigInteger,
+        nullable=False,
+        server_default=text("(pg_current_xact_id())::text::bigint"),
+    ),
+    Column("kind", Text, nullable=False),
+    Column("happened_at", moment, nullable=False),
+    Column("detail", JSONB, nullable=False),
+    Column(
+        "epoch",
+        sa.Integer,
+        nullable=False,
+        server_default=text("coalesce(nullif(current_setting('audit.epoch', true), ''), '1')::integer"),
+    ),
+    Index("custody_events_order_idx", "epoch", "transaction", "id"),
+)
+"""Events of evidence, mostly written by triggers in the same transaction: ids, hashes and times only."""
+
+custody_seals = Table(
+    "custody_seals",
+    toolkit,
+    Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    Column("sealed_at", moment, nullable=False),
+    Column("events", sa.BigInteger, nullable=False),
+    Column("last_transaction", sa.BigInteger, nullable=False),
+    Column("last_id", sa.BigInteger, nullable=False),
+    Column("digests", sa.LargeBinary, nullable=False),
+    Column("previous", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+    Column("last_epoch", sa.Integer, nullable=False, server_default="1"),
+    Column("key_id", Text),
+)
+"""The chain over the events: each seal covers some and the hash of the seal before."""
+
+custody_epochs = Table(
+    "custody_epochs",
+    toolkit,
+    Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    Column("cluster", sa.BigInteger),
+    Column("opened_at", moment, nullable=False),
+)
+"""The clusters that the log was written in, one after the other; each has transactions of its own."""

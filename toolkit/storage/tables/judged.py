@@ -1,0 +1,103 @@
+"""The tables of audits: their totals, the lives of findings, waivers, and the judgement of each sale."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from sqlalchemy import Column, ForeignKey, Index, Table, Text, Uuid, text
+
+from toolkit.storage.tables.metadata import moment, numbered, toolkit
+
+audit_runs = Table(
+    "audit_runs",
+    toolkit,
+    Column("id", Uuid, primary_key=True),
+    Column("as_of", moment, nullable=False),
+    Column("ran_at", moment, nullable=False),
+    Column("sales", sa.BigInteger, nullable=False),
+    Column("compliant", sa.BigInteger, nullable=False),
+    Column("incomplete", sa.BigInteger, nullable=False),
+    Column("conflict", sa.BigInteger, nullable=False),
+    Column("with_files", sa.Boolean),
+)
+"""Each audit that was made, with its totals."""
+
+finding_observations = Table(
+    "finding_observations",
+    toolkit,
+    numbered(),
+    Column("finding_id", Uuid, nullable=False),
+    Column("code", Text, nullable=False),
+    Column("sale_id", Text),
+    Column("partner", Text),
+    Column("utility_group", Text),
+    Column("seen_at", moment, nullable=False),
+    Column("gone_at", moment),
+    Index(None, "finding_id"),
+    Index(None, "sale_id"),
+    Index("finding_observations_current_idx", "finding_id", unique=True, postgresql_where=text("gone_at IS NULL")),
+)
+"""Each stretch of a finding's life: from the audit that saw it first until the audit that did not see it any more.
+
+Partner and utility group are those of the sale when the stretch began.
+"""
+
+judged_sales = Table(
+    "judged_sales",
+    toolkit,
+    Column("sale_id", Text, primary_key=True),
+    Column("client_id", Uuid),
+    Column("utility_group", Text, nullable=False),
+    Column("is_client_financial_responsible", sa.Boolean),
+    Column("partner", Text),
+    Column("created_at", moment, nullable=False),
+    Column("completed_at", moment),
+    Column("oldest_request", moment),
+    *(
+        Column(name, sa.BigInteger, nullable=False)
+        for name in ("unexamined", "verified", "first_bytes", "never", "unreadable")
+    ),
+    *(Column(name, Text, nullable=False) for name in ("status", "missing", "reasons", "problems", "counted")),
+    Column("stands_until", moment),
+    Index(None, "stands_until", postgresql_where=text("stands_until IS NOT NULL")),
+    prefixes=["UNLOGGED"],
+)
+"""The judgement of each sale by the last audit of now, so that the next one judges only what changed since.
+
+It can be made again from the observations at any time. After a crash of the server it is empty.
+"""
+
+judgement = Table(
+    "judgement",
+    toolkit,
+    Column("only", sa.Boolean, primary_key=True),
+    Column("judged_at", moment, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    prefixes=["UNLOGGED"],
+)
+"""At most one row: the moment of ``judged_sales``, and a fingerprint of the statement that judged them."""
+
+waivers = Table(
+    "waivers",
+    toolkit,
+    Column("id", Uuid, primary_key=True),
+    Column("sale_id", Text),
+    Column("partner", Text),
+    Column("code", Text),
+    Column("reason", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("approved_by", Text, nullable=False),
+    Column("start_day", sa.Date, nullable=False),
+    Column("end_day", sa.Date, nullable=False),
+    Column("added_at", moment, nullable=False),
+)
+"""Findings that are accepted for a time; a column that is empty stands for any."""
+
+waiver_revocations = Table(
+    "waiver_revocations",
+    toolkit,
+    Column("waiver_id", Uuid, ForeignKey(waivers.c.id), primary_key=True),
+    Column("reason", Text, nullable=False),
+    Column("revoked_by", Text, nullable=False),
+    Column("revoked_at", moment, nullable=False),
+)
+"""Waivers that were revoked before their end."""

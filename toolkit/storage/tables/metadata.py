@@ -1,0 +1,46 @@
+"""The schemas of the tables, and the parts that their definitions share."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import sqlalchemy as sa
+from sqlalchemy import Column, Index, MetaData, text
+from sqlalchemy.dialects.postgresql import TIMESTAMP
+
+AUDIT: Final = "audit"
+
+SERVICE: Final = "audit_service"
+"""The schema that every statement names for the service's relations."""
+
+OWN_TABLES: Final = "public"
+"""The schema of the service's relations without a mapping, where they are tables as the contract has them."""
+
+_names = {
+    "pk": "%(table_name)s_pkey",
+    "fk": "%(table_name)s_%(column_0_name)s_fkey",
+    "ix": "%(table_name)s_%(column_0_N_name)s_idx",
+    "uq": "%(table_name)s_%(column_0_N_name)s_key",
+}
+
+service = MetaData(schema=SERVICE, naming_convention=_names)
+"""Tables of the sales service; on a shared database the toolkit only checks and uses them."""
+
+toolkit = MetaData(schema=AUDIT, naming_convention=_names)
+"""Tables of the toolkit."""
+
+moment = TIMESTAMP(timezone=True)
+"""The type of a time with its zone."""
+
+
+def numbered() -> Column[int]:
+    """Return a primary key that PostgreSQL counts up."""
+    return Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True)
+
+
+def stamps(table: str) -> tuple[Index, Index]:
+    """Return indexes that find what began or ended since a moment; rows are written as they are seen."""
+    began = Index(
+        f"{table}_seen_at_idx", "seen_at", postgresql_using="brin", postgresql_with={"autosummarize": "on"}
+    )
+    return began, Index(f"{table}_gone_at_idx", "gone_at", postgresql_where=text("gone_at IS NOT NULL"))

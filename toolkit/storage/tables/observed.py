@@ -1,0 +1,179 @@
+"""The tables of observations: what the service and the bucket held, and the readings that saw it."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from sqlalchemy import Column, ForeignKey, Index, Table, Text, Uuid, text
+from sqlalchemy.dialects.postgresql import JSONB
+
+from toolkit.storage.tables.metadata import moment, numbered, stamps, toolkit
+
+sale_observations = Table(
+    "sale_observations",
+    toolkit,
+    numbered(),
+    Column("sale_id", Text, nullable=False),
+    Column("client_id", Uuid),
+    Column("utility_group", Text, nullable=False),
+    Column("is_client_financial_responsible", sa.Boolean),
+    Column("partner", Text),
+    Column("created_at", moment, nullable=False),
+    Column("completed_at", moment),
+    Column("seen_at", moment, nullable=False),
+    Column("gone_at", moment),
+    Index("sale_observations_current_idx", "sale_id", unique=True, postgresql_where=text("gone_at IS NULL")),
+    *stamps("sale_observations"),
+)
+"""Observations of each sale: a row holds from ``seen_at`` until ``gone_at`` (open: until now)."""
+
+evidence_observations = Table(
+    "evidence_observations",
+    toolkit,
+    numbered(),
+    Column("evidence_id", Uuid, nullable=False),
+    Column("sale_id", Text, nullable=False),
+    Column("evidence_type", Text, nullable=False),
+    Column("type", Text),
+    Column("object_key", Text),
+    Column("requested_at", moment, nullable=False),
+    Column("expires_at", moment),
+    Column("seen_at", moment, nullable=False),
+    Column("gone_at", moment),
+    Column("assumed_at", moment),
+    Index(None, "evidence_id"),
+    Index(None, "sale_id"),
+    *stamps("evidence_observations"),
+    Index("evidence_observations_object_key_idx", "object_key", postgresql_where=text("gone_at IS NULL")),
+    Index(
+        "evidence_observations_current_idx", "evidence_id", unique=True, postgresql_where=text("gone_at IS NULL")
+    ),
+)
+"""Observations of each evidence record: a row holds from ``seen_at`` until ``gone_at`` (open: until now).
+
+Where ``assumed_at`` is set, the record was there before any was observed: ``seen_at`` was then taken from
+``requested_at``, at that moment.
+"""
+
+object_observations = Table(
+    "object_observations",
+    toolkit,
+    numbered(),
+    Column("key", Text, nullable=False),
+    Column("size", sa.BigInteger, nullable=False),
+    Column("etag", Text, nullable=False),
+    Column("last_modified", moment, nullable=False),
+    Column("seen_at", moment, nullable=False),
+    Column("gone_at", moment),
+    Index("object_observations_current_idx", "key", unique=True, postgresql_where=text("gone_at IS NULL")),
+    Column("version_id", Text),
+    Column("gone_how", Text),
+    Index("object_observations_key_idx", text('key COLLATE "C"')),
+    *stamps("object_observations"),
+)
+"""Observations of each key of the bucket; an overwritten object is a new row.
+
+``version_id`` is known where the bucket is versioned; ``gone_how`` is a ``GoneHow``.
+"""
+
+content_checks = Table(
+    "content_checks",
+    toolkit,
+    numbered(),
+    Column("observation_id", sa.BigInteger, ForeignKey(object_observations.c.id), nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("problem", Text),
+    Column("checked_at", moment, nullable=False),
+    Column("media_type", Text),
+    Column("sha256", Text),
+    Column("pages", sa.BigInteger),
+    Column("seconds", sa.Double),
+    Column("normal_form", Text),
+    Column("active_parts", sa.ARRAY(Text)),
+    Column("stored_type", Text),
+    Index(None, "observation_id"),
+    Index(None, "checked_at", postgresql_using="brin", postgresql_with={"autosummarize": "on"}),
+    Index(None, "sha256", postgresql_where=text("sha256 IS NOT NULL")),
+)
+"""Checks of the bytes of an observed object: ``kind`` is a ``FileKind``; ``problem`` says why it is unusable.
+
+A first look at an object's start leaves ``sha256`` empty; a verification of all its bytes is a second row.
+"""
+
+verification_failures = Table(
+    "verification_failures",
+    toolkit,
+    numbered(),
+    Column("observation_id", sa.BigInteger, ForeignKey(object_observations.c.id), nullable=False, unique=True),
+    Column("reason", Text, nullable=False),
+    Column("failed_at", moment, nullable=False),
+)
+"""Object versions whose bytes could not be read when they were to be verified; each is tried again."""
+
+bucket_syncs = Table(
+    "bucket_syncs",
+    toolkit,
+    numbered(),
+    Column("started_at", moment, nullable=False),
+    Column("finished_at", moment, nullable=False),
+    Column("bucket", Text, nullable=False),
+    Column("full_listing", sa.Boolean, nullable=False),
+    Column("listed", sa.BigInteger, nullable=False),
+    Column("appeared", sa.BigInteger, nullable=False),
+    Column("vanished", sa.BigInteger, nullable=False),
+    Column("cycle", sa.BigInteger),
+    Column("read_to", Text),
+    Column("asked", sa.BigInteger),
+    Column("unreadable", sa.BigInteger),
+    Column("source", Text),
+)
+"""Each finished reading of the bucket.
+
+Readings go round all keys in cycles: one read those after the ``read_to`` of the one before, up to its own, or to
+the end where that is null. ``asked`` counts the keys that were asked for one by one. ``source``
+names an inventory or a journal that was taken over instead.
+"""
+
+object_events = Table(
+    "object_events",
+    toolkit,
+    numbered(),
+    Column("key", Text, nullable=False),
+    Column("sequence_number", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("happened_at", moment, nullable=False),
+    Column("version_id", Text),
+    Column("requester", Text),
+    Column("source_address", Text),
+    Column("noted_at", moment, nullable=False),
+    sa.UniqueConstraint("key", "sequence_number", name="object_events_key_sequence_number_key"),
+)
+"""Writes and deletions of objects as the journal of the bucket tells them: by whom, and from which address."""
+
+adopted_buckets = Table(
+    "adopted_buckets",
+    toolkit,
+    numbered(),
+    Column("bucket", Text, nullable=False),
+    Column("adopted_at", moment, nullable=False),
+)
+"""The bucket that this database belongs to is the last one here."""
+
+adopted_services = Table(
+    "adopted_services",
+    toolkit,
+    numbered(),
+    Column("cluster", sa.BigInteger),
+    Column("database", sa.BigInteger, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("relations", JSONB, nullable=False),
+    Column("adopted_at", moment, nullable=False),
+)
+"""The service that this database belongs to is the last one here; see ``toolkit.storage.service_identity``."""
+
+observation_clock = Table(
+    "observation_clock",
+    toolkit,
+    Column("only", sa.Boolean, primary_key=True),
+    Column("stands_at", moment, nullable=False),
+)
+"""One row: no observation will be stamped with an earlier moment, see ``toolkit.storage.observation_clock``."""

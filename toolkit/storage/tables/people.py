@@ -1,0 +1,76 @@
+"""The tables of decisions and access: withdrawals, requests, openings, partners and revoked tokens."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from sqlalchemy import Column, Index, Table, Text, Uuid, text
+
+from toolkit.storage.tables.metadata import moment, numbered, toolkit
+
+withdrawals = Table(
+    "withdrawals",
+    toolkit,
+    Column("evidence_id", Uuid, primary_key=True),
+    Column("reason", Text, nullable=False),
+    Column("withdrawn_by", Text, nullable=False),
+    Column("approved_by", Text, nullable=False),
+    Column("withdrawn_at", moment, nullable=False),
+    Column("account", Text),
+)
+"""Evidence records taken out of the count, with the two people who decided it; the object stays.
+
+``account`` is who was signed in to the system when it was done; it was not noted in the first rows.
+"""
+
+evidence_requests = Table(
+    "evidence_requests",
+    toolkit,
+    Column("evidence_id", Uuid, primary_key=True),
+    Column("account", Text, nullable=False),
+    Column("partner", Text),
+)
+"""The account that asked for each evidence record: a token's subject, or an account of the system.
+
+``partner`` is the one that the subject acted for, and empty where an operator of the toolkit asked. Records that
+were stored before this table, or by another system, have no row.
+"""
+
+partner_subjects = Table(
+    "partner_subjects",
+    toolkit,
+    numbered(),
+    Column("subject", Text, nullable=False),
+    Column("partner", Text, nullable=False),
+    Column("added_at", moment, nullable=False),
+    Column("added_by", Text, nullable=False),
+    Column("revoked_at", moment),
+    Column("revoked_by", Text),
+    Index("partner_subjects_current_idx", "subject", unique=True, postgresql_where=text("revoked_at IS NULL")),
+)
+"""The partner that the subject of a token acts for, where the token itself does not name one."""
+
+token_revocations = Table(
+    "token_revocations",
+    toolkit,
+    numbered(),
+    Column("token_id", Text),
+    Column("subject", Text),
+    Column("reason", Text, nullable=False),
+    Column("revoked_at", moment, nullable=False),
+    Column("revoked_by", Text, nullable=False),
+    sa.CheckConstraint("num_nonnulls(token_id, subject) = 1", name="token_revocations_one_check"),
+)
+"""Bearer tokens that are refused before they expire: one by its id, or all that a subject had until then."""
+
+evidence_openings = Table(
+    "evidence_openings",
+    toolkit,
+    Column("id", Uuid, primary_key=True),
+    Column("evidence_id", Uuid, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("opened_by", Text, nullable=False),
+    Column("opened_at", moment, nullable=False),
+    Column("expires_at", moment, nullable=False),
+    Index(None, "evidence_id"),
+)
+"""Links to evidence files that were handed out, each with who asked for it and why."""
