@@ -61,7 +61,7 @@ def messages() -> set[str | tuple[str, ...]]:
 
 
 def templates() -> set[Template]:
-    """What commands say and errors tell, with ``{1}``, ``{2}`` in the place of values."""
+    """Return the texts of commands and errors, with ``{1}``, ``{2}`` in the place of values."""
     found: set[Template] = set()
     for path in (PACKAGE / "entrypoints").rglob("*.py"):
         found |= set(_templates_in(path, _in_calls)) | set(_templates_in(path, _in_displays))

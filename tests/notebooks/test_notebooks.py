@@ -177,7 +177,7 @@ def test_plain_papermill_refuses_a_parameter_that_the_notebook_does_not_have(tmp
 
 @pytest.fixture(scope="module")
 def shell():
-    """What a kernel executes cells with."""
+    """Return the shell that a kernel executes cells with."""
     yield InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
     InteractiveShell.clear_instance()
 

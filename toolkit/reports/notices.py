@@ -1,4 +1,4 @@
-"""What a report says of its numbers: the headline, the notices of what weakens them, and where they come from."""
+"""Describe the numbers of a report: the headline, the notices of what weakens them, and their source."""
 
 from __future__ import annotations
 
