@@ -15,6 +15,9 @@ from toolkit.operations.access.revocations import RevokedTokens, revoked_tokens
 BELIEVED: Final = 5.0
 """Seconds after which the revocations are read again: so long a revoked token may still be taken."""
 
+_READ_WITHIN: Final = 5.0
+"""Seconds after which a reading counts as failed."""
+
 
 class Revocations:
     """Refuses revoked tokens.
@@ -25,7 +28,7 @@ class Revocations:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._workers = Workers("revocations", threads=1, waiting=1, seconds=BELIEVED)
+        self._workers = Workers("revocations", threads=1, waiting=1, seconds=_READ_WITHIN)
         self._revoked: RevokedTokens | None = None
         self._renew_at = 0.0
         self._reading: asyncio.Task[None] | None = None
