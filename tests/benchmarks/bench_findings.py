@@ -20,11 +20,14 @@ import sqlalchemy as sa
 
 from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.finding_life import finding_id
+from toolkit.operations.judge.audit.judgement import AUDITED, bring
 from toolkit.operations.judge.findings.changes import changes_between, trends
 from toolkit.operations.judge.findings.history import lives_at, note_findings
 from toolkit.operations.judge.findings.living import living
 from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database
+from toolkit.storage.identifiers import new_id
+from toolkit.storage.tables import audit_runs
 
 _FINDINGS = 200_000
 _TOUCHED = 2_000
@@ -70,8 +73,13 @@ def _present(numbers: range) -> pd.DataFrame:
 
 
 def _note(database: Database, present: pd.DataFrame, moment: datetime) -> None:
+    sales = present.rename(columns={"sale_id": "saleId", "utility_group": "utilityGroup"})
     with database.transaction() as connection:
-        note_findings(connection, present, moment, with_files=True)
+        bring(connection, sales.assign(clientId="somebody", missing="POV", problems=""))
+        note_findings(connection, AUDITED, moment)
+        run = {"id": new_id(), "as_of": moment, "ran_at": moment, "with_files": False}
+        totals = dict.fromkeys(("sales", "compliant", "incomplete", "conflict"), len(present))
+        connection.execute(sa.insert(audit_runs), run | totals)
 
 
 def _past(database: Database, count: int) -> None:
