@@ -71,7 +71,7 @@ OBJECTS: Final = ibis.schema(
     }
 )
 """One row a key under which an object lies in the bucket; ``size`` in bytes. One that lay there and is ``gone``
-has a row of its own, also where another one lies there now: that one says how far the upload got.
+has a row of its own, also where others were gone before or one lies there now: the best says how far it got.
 
 ``kind`` is a ``FileKind``, null where nobody has looked at the bytes yet; ``damaged`` stands for every fault
 that was found in them; ``coverage`` is a ``Coverage``.

@@ -85,7 +85,7 @@ def objects_at(as_of: datetime) -> Table:
 def _vanished(as_of: datetime) -> Table:
     """Return the keys under which an object was seen that is gone, also where another one lies there now."""
     observed = unbound(tables.object_observations, "key", "gone_at")
-    keys = observed.filter(observed.gone_at <= ibis.literal(as_of)).select("key").distinct()
+    keys = observed.filter(observed.gone_at <= ibis.literal(as_of)).select("key")
     return keys.mutate(
         size=0, kind=ibis.null(str), damaged=False, coverage=ibis.literal(Coverage.NEVER), gone=True
     )
