@@ -106,4 +106,4 @@ def small_disk(folder: Path, *, megabytes: int) -> Iterator[None]:
         yield
     finally:
         embedded.stop(folder)
-        subprocess.run(["umount", folder], check=True)
+        wait_until(lambda: subprocess.run(["umount", folder], capture_output=True).returncode == 0)

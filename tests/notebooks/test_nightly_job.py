@@ -22,7 +22,7 @@ from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.jobs import job_settings
 from toolkit.entrypoints.notebooks import job_history
 from toolkit.samples import Samples, make_samples, story, write_sales, write_samples
-from toolkit.storage import job_tables
+from toolkit.storage import tables
 from toolkit.storage.database import Database
 
 BROKEN = """
@@ -138,7 +138,7 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
     told += "".join(f"{signature} {body.decode()}" for signature, body in receiver.got)
     told += metrics.read_text()
     with database.transaction() as connection:
-        for table in (job_tables.job_runs, job_tables.job_steps, job_tables.job_notices):
+        for table in (tables.job_runs, tables.job_steps, tables.job_notices):
             told += "".join(str(row._asdict()) for row in connection.execute(sa.select(table)))
     searched = [path for path in sorted(out.rglob("*")) if path.is_file() and not path.name.startswith(REPORTS)]
     assert {path.name for path in searched} >= {"history.html", "reason.json", executed.name, failed.name}
