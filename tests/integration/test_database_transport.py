@@ -36,6 +36,8 @@ def eavesdropper() -> Iterator[tuple[int, bytearray]]:
                     peer.settimeout(5)
                     while data := peer.recv(4096):
                         received.extend(data)
+                        if PASSWORD.encode() in received:
+                            break
                         peer.sendall(b"N" if len(data) == 8 else CLEARTEXT)
 
     threading.Thread(target=serve, daemon=True).start()

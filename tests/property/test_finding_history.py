@@ -89,7 +89,7 @@ def live(world: Audited, history: list[Any]) -> None:
 
 
 stories = st.lists(st.one_of(changes, st.tuples(st.just(World.audit))), min_size=8, max_size=25)
-few = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+few = settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("reading", ["PostgreSQL", "DuckDB"])

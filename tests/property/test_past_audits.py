@@ -187,7 +187,7 @@ changes = st.one_of(
 )
 
 
-@settings(max_examples=8, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(max_examples=5, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(history=st.lists(changes, min_size=10, max_size=30))
 def test_every_earlier_moment_gives_the_same_report_again_two_years_later(
     server: sa.Engine, history: list[Any]
