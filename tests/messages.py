@@ -45,7 +45,7 @@ _RAISING = (
     "entrypoints/timestamps.py",
     "entrypoints/packaged_notebooks.py",
 )
-"""Where errors are raised that analysts and compliance teams meet; those of operators are in English."""
+"""The modules that raise errors which analysts and compliance teams meet; those of operators are in English."""
 
 _CODE = re.compile(r"[a-z]+[A-Z]\w*")
 """The name of a column of the contract."""

@@ -160,7 +160,7 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
 
 
 REPORTS = ("missing-evidence", "manifest", "index")
-"""What a report is made of: it is for those who may know the people, and masks their CPFs."""
+"""The files of a report: they are for those who may know the people, and mask their CPFs."""
 
 
 def found_in(told: str, samples: Samples, environ: dict[str, str], credentials: Path) -> list[str]:

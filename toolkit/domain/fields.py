@@ -179,7 +179,7 @@ _PLAIN_WITHOUT_BLANKS_AROUND: Final = (
     r"^[^\u0000-\u001f\u007f-\u009f\s\u200b\ufeff][^\u0000-\u001f\u007f-\u009f]*"
     r"[^\u0000-\u001f\u007f-\u009f\s\u200b\ufeff]$"
 )
-"""Where a text is trimmed before its shortest length is judged."""
+"""The pattern for texts that are trimmed before their shortest length is judged."""
 
 RequiredText = Annotated[
     str,

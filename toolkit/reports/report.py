@@ -36,7 +36,7 @@ class Report:
     language: Language = ENGLISH
     """The language of the formats for people; those for programs have none."""
     excel: bool = False
-    """Whether the CSV is written as a Brazilian Excel opens it, instead of as programs read it."""
+    """True if the CSV is written as a Brazilian Excel opens it, instead of as programs read it."""
     tell: Callable[[float], None] = _nobody
     """Is told the share of a format that is written, from 0 to 1."""
 

@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from toolkit.storage.tables import OWN_TABLES, SERVICE
 
 _RELATIONS: Final = ("sales", "evidences")
-"""What is observed of a service."""
+"""The facts by which a service is recognised."""
 
 
 @dataclass(frozen=True, slots=True)

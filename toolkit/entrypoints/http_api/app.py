@@ -40,7 +40,7 @@ WAITING: Final = 256
 """Requests that wait for a thread; one more is told to come back later."""
 
 OPERATION_SECONDS: Final = 15
-"""How long a caller is kept waiting for an operation."""
+"""The seconds for which a caller is kept waiting for an operation."""
 
 PROBE_SECONDS: Final = 5
 

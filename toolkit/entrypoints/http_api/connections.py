@@ -28,7 +28,7 @@ FRAMING_MAX: Final = 128 * 1024
 """Bytes around the chunks of a body: their sizes and extensions, and trailers, of which nothing is kept."""
 
 REST_SECONDS: Final = 2
-"""How long the rest of a body is read and thrown away after an early answer; closing at once would lose it."""
+"""The rest of a body is read and thrown away for so long after an early answer; closing at once would lose it."""
 
 CONNECTIONS_MAX: Final = 1000
 """Connections at the same time; one more is closed at once."""

@@ -22,7 +22,7 @@ from toolkit.operations.jobs.notices import Notice, NoticeKind, note_delivery, u
 from toolkit.storage.database import Database
 
 Counts = Mapping[str, Mapping[str, int]]
-"""What each step counted."""
+"""The counts of each step."""
 
 
 @dataclass(frozen=True)

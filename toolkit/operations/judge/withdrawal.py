@@ -53,7 +53,7 @@ def withdraw(
     reason, withdrawn_by, approved_by = (text.strip(TRIMMED) for text in (reason, withdrawn_by, approved_by))
     _check_people(reason, withdrawn_by, approved_by)
     with database.transaction() as connection:
-        # Where no sale can be completed here, no completion has to wait.
+        # No completion has to wait where no sale can be completed here.
         sale_id = _sale_of(connection, evidence_id, locked=can_write(database, "sales.complete"))
         _check_first_time(connection, evidence_id)
         withdrawn_at = stamp(connection, clock)

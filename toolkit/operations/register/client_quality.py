@@ -49,7 +49,7 @@ _MORE_TEXTS: Final = {
     "NO_PHONE": "no phone number",
     "NO_SALE": "no sale names this client",
 }
-"""What is counted beside the warnings of a load."""
+"""The values that are counted beside the warnings of a load."""
 
 QUALITY_TEXTS: Final[Mapping[str, str]] = {
     **{str(kind): text for kind, text in WARNING_TEXTS.items()},

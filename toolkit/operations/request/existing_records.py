@@ -34,7 +34,7 @@ class KnownRecord:
     object_key: str
     expires_at: datetime | None
     uploaded: bool
-    """Whether a file lies under its key that is not known to be unusable."""
+    """True if a file lies under its key that is not known to be unusable."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class Manifest:
     toolkit: str
     database: str
     embedded: bool
-    """Whether the database was the embedded one, for trying out."""
+    """True if the database was the embedded one, for trying out."""
     seal: str | None
     records_assumed_at: datetime | None
     files: tuple[File, ...]

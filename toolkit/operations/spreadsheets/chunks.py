@@ -61,7 +61,7 @@ class Reading:
 
 
 HEADING_ROWS: Final = 30
-"""How many rows from the top are looked at for the headings; titles may stand above them."""
+"""The number of rows from the top that are looked at for the headings; titles may stand above them."""
 
 
 @dataclass(frozen=True, slots=True)

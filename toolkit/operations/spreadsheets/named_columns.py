@@ -40,7 +40,7 @@ class NamedColumns:
                 found[name] = written[understood[0]]
         lacking = [name for name in self.required if name not in found]
         if lacking:
-            # Where nothing is a heading, this may be a row of data.
+            # A line without any heading may be a row of data.
             listed = f"Found: {', '.join(table.rows.columns)}" if found else "The file has no headings"
             raise UnreadableFile(
                 f"{path}: the columns {', '.join(lacking)} are missing. {listed}. {self._described()}"

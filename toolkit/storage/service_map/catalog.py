@@ -24,13 +24,13 @@ class Column:
     """Characters that it takes, where its type limits them."""
     required: bool
     filled: bool
-    """Whether a row that does not name it gets a value: a default, an identity or a generated column."""
+    """True if a row that does not name it gets a value: a default, an identity or a generated column."""
     generated: bool
     default: str
     comment: str
     labels: tuple[str, ...]
     key: bool
-    """Whether it is the whole primary key."""
+    """True if it is the whole primary key."""
     unique: bool
     sequence: str | None
     rules: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class CatalogTable:
     whole_key: tuple[str, ...] = ()
     """The columns of its primary key."""
     made: str = ""
-    """What its rows are, where it is no table but a query."""
+    """The query that gives its rows, where it is not a table."""
 
     def reference(self, column: str) -> Reference | None:
         """Return the foreign key that starts at this column."""

@@ -28,7 +28,7 @@ COMPLETE: Final = "complete"
 """Setting ``completed_at`` alone."""
 
 WRITTEN: Final = "written"
-"""Where each column goes, beside the obstacles in the comment of a view."""
+"""The column that each one is written to, beside the obstacles in the comment of a view."""
 
 GIVEN: Final = "given.value"
 """Stands for the contract's value in the SQL of ``WRITTEN``."""

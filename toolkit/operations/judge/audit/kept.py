@@ -44,7 +44,7 @@ class JudgedNow(Judged):
     """All sales, judged now; those that were judged, and not taken over, are in the table ``AUDITED``."""
 
     everything: bool
-    """Whether all sales were judged; otherwise those of ``TOUCHED`` were."""
+    """True if all sales were judged; otherwise those of ``TOUCHED`` were."""
 
 
 def judged_now(connection: Connection, moment: datetime, *, everything: bool = False) -> JudgedNow:
@@ -198,4 +198,4 @@ _KEEP: Final = f"""
     SELECT {_COLUMNS} FROM {AUDITED}
     ON CONFLICT (sale_id) DO NOTHING
 """  # noqa: S608
-"""What is as it was kept has not been forgotten."""
+"""Sales that are judged as before still have their kept row, which stays."""

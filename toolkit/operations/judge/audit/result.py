@@ -80,9 +80,9 @@ class AuditResult:
     partner: str | None = None
     """The partner that everything is restricted to, ``None`` where it is not."""
     of_now: bool = True
-    """Whether it is an audit of now, which is noted; one of the past only reads."""
+    """True for an audit of now, which is noted; one of the past only reads."""
     cpf_shown: bool = False
-    """Whether ``rows`` holds whole CPFs instead of masked ones."""
+    """True if ``rows`` holds whole CPFs instead of masked ones."""
     file_findings: tuple[IntegrityFinding, ...] = ()
     """The findings about the files themselves, gravest first, where they were asked for."""
     verification: Verified | None = None

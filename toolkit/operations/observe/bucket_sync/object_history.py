@@ -36,7 +36,7 @@ class Changes:
     changed: int
     vanished: int
     unrecorded: bool = False
-    """Whether no observed record names one of those that appeared."""
+    """True if no observed record names one of those that appeared."""
     unstorable: tuple[str, ...] = ()
     """Keys with a character that no text of the database can hold, written with its escape."""
 

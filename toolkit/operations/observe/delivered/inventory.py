@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _MANIFEST: Final = "manifest.json"
 
 _TABLE_LAG: Final = timedelta(hours=1)
-"""How long a change may take until the live inventory table shows it."""
+"""The time that a change may take until the live inventory table shows it."""
 
 _NEEDED: Final = {"key": "Key", "size": "Size", "last_modified_date": "LastModifiedDate", "e_tag": "ETag"}
 """The columns of an inventory that an observation needs, and how their configuration names them."""

@@ -73,7 +73,7 @@ class Verified:
     wrong_kind: int = 0
     unreadable: int = 0
     failures: Mapping[Failure, int] = field(default_factory=dict)
-    """Why the unreadable ones were not read."""
+    """The reasons for which the unreadable ones were not read."""
 
     @property
     def unusable(self) -> int:

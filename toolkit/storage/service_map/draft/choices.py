@@ -19,7 +19,7 @@ class Choice:
     source: str | Mapping[str, Any]
     why: str = ""
     review: bool = False
-    """Whether it was taken by its name or by habit rather than read from the database."""
+    """True if it was taken by its name or by habit rather than read from the database."""
 
     @property
     def open(self) -> bool:

@@ -60,4 +60,4 @@ _SHAPES: Final = {
     "uuid": re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
     "integer": re.compile(r"[1-9][0-9]{0,17}"),
 }
-"""What a text looks like that names a row by a key of another type."""
+"""The pattern of a text that names a row by a key of another type."""
