@@ -64,14 +64,12 @@ def large_result(sales: int) -> AuditResult:
     digits = random.bytes(16 * sales).hex()
     ids = (digits[at : at + 32] for at in range(0, len(digits), 32))
     created = (pd.Timestamp(AS_OF) - pd.to_timedelta(age, "s")).astype("datetime64[us, UTC]")
-    return replace(
-        few,
-        rows=rows.assign(
-            saleId=[f"SALE-{number:08}" for number in range(sales)],
-            partner=random.choice([f"Parceiro {number}" for number in range(60)], sales),
-            clientId=[f"{each[:8]}-{each[8:12]}-{each[12:16]}-{each[16:20]}-{each[20:]}" for each in ids],
-            cpf=[f"***.{n // 1000:03}.{n % 1000:03}-**" for n in random.integers(0, 1_000_000, sales)],
-            createdAt=created,
-            ageDays=age // 86_400,
-        ),
+    rows = rows.assign(
+        saleId=[f"SALE-{number:08}" for number in range(sales)],
+        partner=random.choice([f"Parceiro {number}" for number in range(60)], sales),
+        clientId=[f"{each[:8]}-{each[8:12]}-{each[12:16]}-{each[16:20]}-{each[20:]}" for each in ids],
+        cpf=[f"***.{n // 1000:03}.{n % 1000:03}-**" for n in random.integers(0, 1_000_000, sales)],
+        createdAt=created,
+        ageDays=age // 86_400,
     )
+    return replace(few, read_rows=lambda: rows)
