@@ -1,7 +1,5 @@
 """The console script, also as ``python -m toolkit``."""
 
-from __future__ import annotations
-
 import gc
 import sys
 from typing import Final

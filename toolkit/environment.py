@@ -1,7 +1,5 @@
 """Read environment variables as values of a type; each error names its variable and an example."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from contextlib import suppress

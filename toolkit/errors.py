@@ -48,8 +48,6 @@ The text of an error is shown to people as it is: it says what happened and what
 personal data, secrets or upload credentials.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta

@@ -4,8 +4,6 @@
 ``pip install 'evidence-toolkit[serve]'`` brings the packages of the extra ``serve`` too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Final, Literal

@@ -1,7 +1,5 @@
 """The client: a person and the installation address (contract, "Client" and "Address")."""
 
-from __future__ import annotations
-
 from toolkit.domain.fields import (
     Birthdate,
     Cep,

@@ -1,7 +1,5 @@
 """The clock that operations are given, so that tests can set it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 

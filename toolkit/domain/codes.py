@@ -5,8 +5,6 @@ odd. A *reason* says how far the best attempt at a missing piece got, a *fault* 
 to a missing piece and are no findings by themselves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches

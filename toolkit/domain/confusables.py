@@ -3,8 +3,6 @@
 The table is made of Unicode's data on confusable characters (UTS 39), for names in Latin letters and digits.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from typing import Final
 

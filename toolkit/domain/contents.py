@@ -1,7 +1,5 @@
 """Faults in the contents of an evidence file; a file with one does not count."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Final
 

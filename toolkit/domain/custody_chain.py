@@ -5,8 +5,6 @@ hash of the seal before. Whoever keeps the hash of one seal elsewhere can tell w
 changed, left out, put in or moved.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The kinds of events that the custody log holds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final

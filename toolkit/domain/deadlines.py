@@ -1,7 +1,5 @@
 """Deadlines of findings in business days of Brazil, by code and utility group."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta

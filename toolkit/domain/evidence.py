@@ -1,7 +1,5 @@
 """Evidence: its types, their file kinds, the upload request, and the key of its object."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 from enum import StrEnum

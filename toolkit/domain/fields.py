@@ -4,8 +4,6 @@ Text is trimmed before it is judged. The reasons are written for the person who 
 value; they never repeat the value itself, which may be personal data.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import date
 from typing import Annotated, Any, Final

@@ -1,7 +1,5 @@
 """The identity of a finding over time, and the states of its life."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Final
 from uuid import UUID, uuid5

@@ -1,7 +1,5 @@
 """The verdict on a sale: its status, each missing piece with its reason, and its other problems."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

@@ -4,8 +4,6 @@ A hash of a name, or of a file name that is a CPF, is found by trying all of the
 keyed hash (HMAC-SHA256), and the key is kept apart from the log.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from collections.abc import Mapping

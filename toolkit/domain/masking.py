@@ -1,7 +1,5 @@
 """Masks for personal data in reports, logs and executed notebooks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """Partners that subjects of tokens act for, and the scopes of tokens."""
 
-from __future__ import annotations
-
 import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Compare the names of two people for the four-eyes rule."""
 
-from __future__ import annotations
-
 from toolkit.domain.confusables import skeleton
 
 

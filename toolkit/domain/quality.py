@@ -1,7 +1,5 @@
 """Data-quality warnings: values that the contract accepts and that are probably wrong."""
 
-from __future__ import annotations
-
 from datetime import date
 from enum import StrEnum
 from typing import Final

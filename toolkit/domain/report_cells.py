@@ -1,7 +1,5 @@
 """The name of the report and the lists in its cells, for those who write it and those who read it again."""
 
-from __future__ import annotations
-
 from typing import Final
 
 REPORT: Final = "missing-evidence"

@@ -1,7 +1,5 @@
 """Turn a request body into a model, or into the contract's list of invalid fields."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, TypeVar
 

@@ -7,8 +7,6 @@ derive from them: ``evaluate`` here, and the audit's expression over all sales
 Source: contract, "Minimum evidence rules per utility group".
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime

@@ -4,8 +4,6 @@ The contract shows the sale id and ``isClientFinancialResponsible``; the other f
 and the reports need beside them.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import datetime
 from typing import Annotated, Any, Final

@@ -1,7 +1,5 @@
 """Texts that look like a secret: names of parameters, and values that no file or log may keep."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any, Final

@@ -5,8 +5,6 @@ container that may also hold pictures (MP4, Matroska) counts as audio only where
 picture; the full verification (``toolkit.operations.verify.contents``) looks at its tracks.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Final

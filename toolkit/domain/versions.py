@@ -1,7 +1,5 @@
 """The version of the toolkit and of the rules, so that a result tells what it was judged by."""
 
-from __future__ import annotations
-
 import json
 from hashlib import sha256
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """Waivers: a finding is accepted for a time, by two people, with a reason and an end."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime

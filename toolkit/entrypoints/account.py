@@ -1,7 +1,5 @@
 """Name the account that is signed in to this machine."""
 
-from __future__ import annotations
-
 import os
 import pwd
 

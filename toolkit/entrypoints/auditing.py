@@ -1,7 +1,5 @@
 """Run an audit: observe the sales and the bucket, then judge."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 

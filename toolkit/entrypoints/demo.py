@@ -4,8 +4,6 @@ The jobs that people have notebooks for run as those notebooks, each in a kernel
 around them (the sales system, partners, compliance) happens in between. A second run finds everything there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

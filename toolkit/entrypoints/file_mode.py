@@ -1,7 +1,5 @@
 """The mode of the files that the toolkit writes for people: ``TOOLKIT_FILE_MODE``."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ With the embedded database, which lies in the same folder, the file is made at i
 nobody makes a key by itself: one that is lost with this machine would leave a log that nobody can write out again.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 from contextlib import suppress

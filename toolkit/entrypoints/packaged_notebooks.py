@@ -4,8 +4,6 @@ In a checkout they are its folder ``notebooks``. A wheel carries them as data fi
 ``share/evidence-toolkit/notebooks`` of the environment.
 """
 
-from __future__ import annotations
-
 import difflib
 import json
 import re

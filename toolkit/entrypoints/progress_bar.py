@@ -1,7 +1,5 @@
 """Show progress as a bar on a terminal."""
 
-from __future__ import annotations
-
 import sys
 from typing import NoReturn, TextIO
 

@@ -1,7 +1,5 @@
 """An evidence record in short sentences, for commands and notebooks."""
 
-from __future__ import annotations
-
 from toolkit.domain.codes import CODES
 from toolkit.entrypoints.spoken import _, counted
 from toolkit.operations.judge.evidence_records import EvidenceRecord

@@ -1,7 +1,5 @@
 """Run an audit of a snapshot, on the chosen engine."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from datetime import datetime
 from enum import StrEnum

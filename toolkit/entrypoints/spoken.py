@@ -5,8 +5,6 @@ a sentence that was composed with values, such as that of an error, by ``sentenc
 fixed parts. Codes, columns, JSON and logs belong to no language.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from contextvars import ContextVar

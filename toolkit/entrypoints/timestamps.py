@@ -1,7 +1,5 @@
 """Parse timestamps as people write them: ``2026-11-20``, ``2026-11-20 18:00``, ``2026-11-20T18:00-03:00``."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime, time, timedelta
 from typing import Final

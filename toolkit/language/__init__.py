@@ -5,8 +5,6 @@ are. A message with ``{1}``, ``{2}`` stands for the sentences that are composed 
 codes belong to no language and are never translated.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping, Sequence

@@ -13,8 +13,6 @@
 Operations are given their database, bucket and clock; only ``toolkit.entrypoints`` assembles them.
 """
 
-from __future__ import annotations
-
 from toolkit.domain.clock import Clock
 
 __all__ = ["Clock"]

@@ -1,7 +1,5 @@
 """Write a file that only its owner may read, and that appears whole or not at all."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterator

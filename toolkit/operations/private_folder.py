@@ -1,7 +1,5 @@
 """Keep files that are being written in a folder for their owner only, which is removed after a kill."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """The interface by which a long job reports its progress."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 

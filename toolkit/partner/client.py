@@ -1,7 +1,5 @@
 """Call the two endpoints of the contract."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Send one file with an upload form (contract, "3. Upload the file to the storage bucket")."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

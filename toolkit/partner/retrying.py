@@ -1,7 +1,5 @@
 """Pause between attempts: twice as long each time, randomly spread, and as long as the other side asks."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from typing import Final

@@ -15,8 +15,6 @@
     folder         writing all of it at once, and verifying it later: earlier keeps the reports before, index lists
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from hashlib import sha256

@@ -4,8 +4,6 @@ A chart is a table whose rows carry a bar. The bar is an SVG that stretches, its
 it can be read aloud, copied and printed, and it fits any width.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final

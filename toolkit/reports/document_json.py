@@ -29,8 +29,6 @@
 ``templates/report.schema.json`` is its JSON Schema.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """Write the life of findings as JSON: findings, changes, trend, waivers, scoreboard, files and withdrawals."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from datetime import date

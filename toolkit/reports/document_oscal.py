@@ -4,8 +4,6 @@ Each code of a finding is an objective, not satisfied where it was found; each f
 are UUIDs of version 5 over what they stand for, so the same audit gives the same document.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, Final

@@ -4,8 +4,6 @@ A tagged PDF/A-2a and PDF/UA-1. The same result gives the same bytes: fonts are 
 document's moment is that of the audit.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Keep the earlier reports of a folder in a folder beneath it, and read them for the index."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

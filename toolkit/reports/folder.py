@@ -4,8 +4,6 @@
 lies in the folder itself, earlier ones beneath it in ``history/<moment>``; ``index.html`` leads to all of them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """``index.html``: the reports that a folder has kept, newest first, with the trend and links to all of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Write the history of jobs as one page: every run with its outcome, duration and counts."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from datetime import datetime

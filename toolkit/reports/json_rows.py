@@ -1,7 +1,5 @@
 """Write the rows of a table as JSON objects, column by column: each distinct value is encoded once."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final

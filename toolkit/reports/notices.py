@@ -1,7 +1,5 @@
 """Describe the numbers of a report: the headline, the notices of what weakens them, and their source."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import timedelta
 from typing import Final

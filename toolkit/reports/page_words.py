@@ -1,7 +1,5 @@
 """The words of the page: the choices above its grid, the names of codes, and the sentences of its script."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any

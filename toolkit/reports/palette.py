@@ -1,7 +1,5 @@
 """The colours that statuses and reasons have everywhere; ``templates/page.css`` has darker ones beside them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """A report: an audit's result, and the options for showing it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final

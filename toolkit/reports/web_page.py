@@ -5,8 +5,6 @@ a plain table, for readers without it. Style and script stand in the page, and i
 hashes: nothing else runs and nothing is fetched, whatever the data hold. Jinja escapes every value.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

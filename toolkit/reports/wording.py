@@ -1,7 +1,5 @@
 """The English words of a report: the meanings of codes, the headline, the notices."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final, TypeVar
 from zoneinfo import ZoneInfo

@@ -6,8 +6,6 @@ words mean and where the numbers come from. Texts are
 written as texts: nothing that a sale holds becomes a formula or a link.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC

@@ -1,7 +1,5 @@
 """Write client lists as partners send them: a CSV and an XLSX of a Brazilian Excel, with some wrong rows."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Invent the sample: clients, sales and their evidence, with mistakes. Equal arguments give equal values."""
 
-from __future__ import annotations
-
 import random as random_module
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

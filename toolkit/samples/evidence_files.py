@@ -4,8 +4,6 @@ Each file carries its own mark (the sale and the type), so that no two have the 
 wanted. Equal arguments give equal bytes.
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Sequence

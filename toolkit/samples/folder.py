@@ -14,8 +14,6 @@
 Equal arguments give equal bytes.
 """
 
-from __future__ import annotations
-
 import csv
 import random as random_module
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ CPFs have valid check digits, because the field rules ask for them; whom such a 
 anybody, is as unknown here as for any other eleven digits.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from dataclasses import dataclass
 from datetime import date, timedelta

@@ -4,8 +4,6 @@ They happen on a real database and bucket, on a clock that stands on each day of
 first at what is there already, so that a second telling adds nothing, and one that broke off is gone on with.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -13,8 +13,6 @@ common among those that fill the sample up, each at another time. A line of ``WA
 sale from one day to another, unless it is revoked.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 DAYS: Final = (84, 70, 56, 42, 28, 21, 14, 7, 3, 1, 0)

@@ -4,8 +4,6 @@
 are our own: those of servers may quote keys of objects and of accounts.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

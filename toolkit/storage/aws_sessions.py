@@ -4,8 +4,6 @@ A form carries the credentials of a session with a token. The ambient ones serve
 else the session is a role's (AssumeRole), else the user's own (GetSessionToken).
 """
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta

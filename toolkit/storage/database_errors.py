@@ -4,8 +4,6 @@ The texts say what the server or libpq said, as far as that cannot quote a row: 
 tables, columns and constraints; its detail, which may quote values, is left out.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Protect the connection to a database on another machine, where the address does not say how."""
 
-from __future__ import annotations
-
 import os
 import re
 from ipaddress import ip_address

@@ -1,7 +1,5 @@
 """Store the files of a snapshot in a folder, or under a prefix of a bucket (``s3://bucket/prefix``)."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable, Iterator

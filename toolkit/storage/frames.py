@@ -1,7 +1,5 @@
 """Read a query's rows as columns: COPY out of PostgreSQL, into Arrow."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from io import BytesIO
 from typing import Final

@@ -9,8 +9,6 @@
 The operator does not own schema ``audit``: an owner could switch the triggers off that keep history.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Make time-ordered ids (UUID version 7, RFC 9562), so that new rows are at the end of an index."""
 
-from __future__ import annotations
-
 import os
 import time
 from uuid import UUID

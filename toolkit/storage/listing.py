@@ -5,8 +5,6 @@ signs each request, and gives the page itself wherever anything is out of the or
 retries and every error.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

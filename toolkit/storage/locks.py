@@ -6,8 +6,6 @@ everything else. PostgreSQL gives a lock back when the transaction ends. Only co
 it locks a row of ``sales``: once for each file, all at once, and for seconds at most.
 """
 
-from __future__ import annotations
-
 from enum import Enum, unique
 from typing import Final
 from weakref import WeakKeyDictionary

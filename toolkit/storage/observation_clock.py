@@ -8,8 +8,6 @@ will be stamped later.
 The clock is a row that is locked: it needs no session and is given back with the transaction.
 """
 
-from __future__ import annotations
-
 import time
 from datetime import datetime, timedelta
 from typing import Final

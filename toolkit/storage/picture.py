@@ -1,7 +1,5 @@
 """The age of the picture of the bucket, as SQL."""
 
-from __future__ import annotations
-
 from typing import Final
 
 PICTURE_SINCE: Final = """

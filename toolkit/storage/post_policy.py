@@ -4,8 +4,6 @@ boto3's ``generate_presigned_post`` does the same in five times the time, and es
 Basic Multilingual Plane in a way that Ceph's gateway does not read back; botocore still computes the signature.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Create, upgrade and check the schema of a database."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

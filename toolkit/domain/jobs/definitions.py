@@ -20,8 +20,6 @@
     parameters = { as_of = "{yesterday}", out = "{out}" }
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field

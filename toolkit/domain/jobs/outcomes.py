@@ -1,7 +1,5 @@
 """States of a run of a job, and the codes of its failures."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Final
 

@@ -3,8 +3,6 @@
 They follow from the scheduled time and the zone of the office, never from the moment at which a late run starts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from difflib import get_close_matches

@@ -4,8 +4,6 @@ A slot is an aware time, always given in UTC. Where clocks are put forward, a ti
 the first one that does; where they are put back, a time that comes twice is due once, as in Debian's cron.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

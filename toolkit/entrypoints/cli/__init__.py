@@ -4,8 +4,6 @@ Results go to stdout, progress and notes to stderr. Exit status: 0 done; 1 could
 3 done, and something needs attention.
 """
 
-from __future__ import annotations
-
 import importlib
 import io
 import os

@@ -1,7 +1,5 @@
 """``toolkit audit``: judge every sale, and show the totals."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 

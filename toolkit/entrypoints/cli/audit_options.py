@@ -1,7 +1,5 @@
 """The options that ``toolkit audit`` and ``toolkit report`` share, and the audit that they ask for."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, fields

@@ -1,7 +1,5 @@
 """``toolkit bucket``: take over what lies in the bucket."""
 
-from __future__ import annotations
-
 import click
 
 from toolkit.entrypoints.auditing import sync_now, take_over_delivered

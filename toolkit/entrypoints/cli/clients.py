@@ -1,7 +1,5 @@
 """``toolkit clients``: register clients from spreadsheets."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from zoneinfo import ZoneInfo

@@ -1,7 +1,5 @@
 """``toolkit credentials``: ask for upload credentials."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The custody log: ``toolkit evidence log`` writes it, and ``toolkit verify`` follows what was written."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

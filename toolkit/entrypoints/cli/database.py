@@ -1,7 +1,5 @@
 """``toolkit db``: the toolkit's schema, and how the service's own tables are read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """``toolkit evidence``: upload files, verify them, list findings about them, withdraw records."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

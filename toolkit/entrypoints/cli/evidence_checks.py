@@ -1,7 +1,5 @@
 """``toolkit evidence verify`` and ``findings``: what is wrong or odd about the files themselves."""
 
-from __future__ import annotations
-
 import click
 
 from toolkit.domain.codes import CODES, KindFault

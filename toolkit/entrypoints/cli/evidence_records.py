@@ -1,7 +1,5 @@
 """``toolkit evidence list``, ``withdraw`` and ``link``: list the records of a sale, withdraw or open one."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """``toolkit explain``: the meaning of a code, its section of the contract, and the remedy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -1,7 +1,5 @@
 """``toolkit findings`` and ``toolkit changes``: findings with their lives, and the difference of two moments."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 import click

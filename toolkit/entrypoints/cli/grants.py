@@ -1,7 +1,5 @@
 """``toolkit db grants``: the rights that a role needs, as SQL."""
 
-from __future__ import annotations
-
 import click
 
 from toolkit.entrypoints.cli.context import DONE, Context, pass_context, show

@@ -1,7 +1,5 @@
 """``toolkit serve``: the contract's HTTP interface."""
 
-from __future__ import annotations
-
 from contextlib import closing
 
 import click

@@ -1,7 +1,5 @@
 """Run commands as steps of a job: arguments from parameters, and a call in this process."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Give the commands of ``toolkit job`` the jobs file, the log and the channels of notices."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

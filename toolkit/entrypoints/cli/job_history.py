@@ -1,7 +1,5 @@
 """``toolkit job history`` and ``show``: the runs of jobs, and their results."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

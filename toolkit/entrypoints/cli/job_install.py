@@ -1,7 +1,5 @@
 """``toolkit job install``: files for a scheduler."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

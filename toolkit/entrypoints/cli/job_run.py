@@ -1,7 +1,5 @@
 """``toolkit job run``: one start of a job, for a slot."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final

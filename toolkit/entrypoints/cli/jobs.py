@@ -1,7 +1,5 @@
 """``toolkit job``: jobs of a ``jobs.toml``, started by a scheduler."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

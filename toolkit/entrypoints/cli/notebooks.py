@@ -1,7 +1,5 @@
 """``toolkit run``: a notebook, as a scheduler runs it."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

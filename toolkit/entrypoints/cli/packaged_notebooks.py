@@ -1,7 +1,5 @@
 """``toolkit notebooks``: the notebooks that come with the toolkit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """``toolkit partner``: the table of the partners that the subjects of tokens act for."""
 
-from __future__ import annotations
-
 import click
 
 from toolkit.entrypoints.account import signed_in_account

@@ -1,7 +1,5 @@
 """``toolkit report`` and ``toolkit verify``: write the report, and verify it later."""
 
-from __future__ import annotations
-
 import os
 from functools import partial
 from pathlib import Path

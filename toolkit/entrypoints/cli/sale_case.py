@@ -1,7 +1,5 @@
 """``toolkit sale show``: everything about one sale."""
 
-from __future__ import annotations
-
 import shlex
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """``toolkit sales``: take sales over, and complete them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

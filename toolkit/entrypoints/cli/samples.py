@@ -1,7 +1,5 @@
 """``toolkit sample`` and ``toolkit demo``: made-up data, and the whole job on them."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """``toolkit up``, ``down`` and ``status``: the services that the toolkit stands on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any

@@ -1,7 +1,5 @@
 """``toolkit snapshot``: export what an audit reads as Parquet files."""
 
-from __future__ import annotations
-
 import click
 
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show

@@ -1,7 +1,5 @@
 """``toolkit token``: issue bearer tokens for a trial, and refuse tokens before they expire."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import click

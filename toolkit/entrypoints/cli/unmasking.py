@@ -1,7 +1,5 @@
 """Read the options that ask for unmasked personal data, which need a reason."""
 
-from __future__ import annotations
-
 import click
 
 from toolkit.domain.fields import required_text

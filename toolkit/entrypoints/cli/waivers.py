@@ -1,7 +1,5 @@
 """``toolkit waiver``: accept findings for a time, by two people, with a reason and an end."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 from uuid import UUID

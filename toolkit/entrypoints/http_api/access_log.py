@@ -4,8 +4,6 @@ A line holds ids, times and counts. It never holds a body, a query, a header, a 
 person; a path is logged as its pattern, because people put anything into a path.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import time

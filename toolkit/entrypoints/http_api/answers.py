@@ -3,8 +3,6 @@
 The same models and the same table make the OpenAPI document (``toolkit.entrypoints.http_api.openapi``).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

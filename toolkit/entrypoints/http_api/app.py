@@ -1,7 +1,5 @@
 """Assemble the application: routes, middleware, and the answer to each kind of error."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 

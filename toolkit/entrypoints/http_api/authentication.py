@@ -1,7 +1,5 @@
 """Check the bearer token and the quotas of a request before anything else (contract, "Authentication")."""
 
-from __future__ import annotations
-
 from collections.abc import Container
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address

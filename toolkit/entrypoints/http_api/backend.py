@@ -1,7 +1,5 @@
 """Open the database and the bucket of the interface when they answer, and check their health."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ JSON has corners in which two readers understand two things (a repeated key, ``N
 is refused instead of guessed at.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterable

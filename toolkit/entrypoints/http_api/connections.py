@@ -4,8 +4,6 @@ uvicorn alone waits for ever for the end of a request's head, keeps all of it, a
 whose request was answered early.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from typing import Any, Final

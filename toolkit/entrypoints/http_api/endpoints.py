@@ -1,7 +1,5 @@
 """Serve the two endpoints of the contract: read the request, run one operation, answer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial

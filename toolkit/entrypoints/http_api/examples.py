@@ -1,7 +1,5 @@
 """Texts and examples of the OpenAPI document: the contract's words for each field, sample requests and answers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Demand one valid ``Host`` in each request: of two, a proxy and this server could take different ones."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

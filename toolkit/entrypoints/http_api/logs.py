@@ -1,7 +1,5 @@
 """The log on stderr: one JSON object a line, without values that could be personal data or secrets."""
 
-from __future__ import annotations
-
 import json
 import logging
 import queue

@@ -1,7 +1,5 @@
 """Make the OpenAPI document from the request models and the table of answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Serve ``/openapi.json``, and ``/docs`` to read it and to send requests from a browser, without a token."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Awaitable, Callable
 from importlib.resources import files

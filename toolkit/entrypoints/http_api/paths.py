@@ -3,8 +3,6 @@
 Servers hand over the path already decoded, and with it ``/sales/a%2Fb/evidences`` looks like another path.
 """
 
-from __future__ import annotations
-
 from typing import Final
 from urllib.parse import quote, unquote, unquote_to_bytes
 

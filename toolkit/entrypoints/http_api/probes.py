@@ -1,7 +1,5 @@
 """Serve the probes of a supervisor: ``/health`` for the process, ``/ready`` for database and bucket."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Refuse revoked tokens, by a list that is read from the database every few seconds."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from typing import Final

@@ -1,7 +1,5 @@
 """Run the interface on uvicorn until SIGTERM or SIGINT, and end without dropping what was begun."""
 
-from __future__ import annotations
-
 import gc
 import re
 import signal

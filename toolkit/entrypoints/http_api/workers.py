@@ -1,7 +1,5 @@
 """Run the operations, which are synchronous, in as many threads as the pool has connections."""
 
-from __future__ import annotations
-
 import asyncio
 import queue
 import threading

@@ -1,7 +1,5 @@
 """Open the database of a job when it is needed, and again after it did not answer."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Name the ways in which a start of a job ends."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

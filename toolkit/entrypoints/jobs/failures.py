@@ -1,7 +1,5 @@
 """Map the error that was raised to the code of a failure."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Iterator

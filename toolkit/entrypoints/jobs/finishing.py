@@ -1,7 +1,5 @@
 """Do what every start does beside its own run: find missed slots, mend folders, send notices, delete, measure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime

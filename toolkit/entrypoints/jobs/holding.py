@@ -5,8 +5,6 @@ lease ends, so that no two processes work on one slot. Stopping is a SIGTERM to 
 handles it as it handles one from outside.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

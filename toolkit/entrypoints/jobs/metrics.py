@@ -1,7 +1,5 @@
 """Write metrics as a textfile for Prometheus' node exporter, whole or not at all."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterable, Iterator

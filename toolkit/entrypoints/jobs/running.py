@@ -5,8 +5,6 @@ each in a staged folder; a success is entered into the history, and its files ge
 dies between two of these leaves what the next start goes on with.
 """
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence

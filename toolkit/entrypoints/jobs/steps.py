@@ -1,7 +1,5 @@
 """Check a step before anything starts, and run it: a notebook in its kernel, or a command in this process."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import chdir
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Decide which notices a run gives rise to, and deliver them."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 papermill does the work; what it leaves open is closed here.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import signal

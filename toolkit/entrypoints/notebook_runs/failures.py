@@ -4,8 +4,6 @@ The texts of the toolkit's own errors never hold personal data or secrets. Those
 the row or the address that it stumbled over.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from typing import Any, Final

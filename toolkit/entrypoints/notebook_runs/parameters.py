@@ -4,8 +4,6 @@ papermill alone would take an unknown name with a warning, turn the text ``00123
 keep every value in the executed notebook, secrets too.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import math

@@ -4,8 +4,6 @@ The executed notebook appears under its name only when every cell ran; one that 
 ``<name>.failed.ipynb``, its error texts cut to what cannot quote data; so does one that a signal stopped.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """Notebook 10: the quality of the registered clients, and those that are registered more than once."""
 
-from __future__ import annotations
-
 from toolkit.entrypoints.notebooks.display import BAD, DOUBTFUL, GOOD, QUIET, Bars, Fact, Facts, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
 from toolkit.entrypoints.spoken import _

@@ -1,7 +1,5 @@
 """Notebook 06: the findings of two moments compared, such as the ends of two months."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 import pandas as pd

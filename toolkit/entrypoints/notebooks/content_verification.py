@@ -1,7 +1,5 @@
 """Notebook 08: verify the contents of the files in the bucket."""
 
-from __future__ import annotations
-
 from toolkit.entrypoints.notebooks.display import BAD, DOUBTFUL, GOOD, QUIET, Bars, Fact, Facts, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress

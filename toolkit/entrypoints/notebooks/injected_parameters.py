@@ -4,8 +4,6 @@ papermill only warns of it and goes on with the defaults. But it writes the valu
 their own behind the parameters cell, and the kernel keeps the source of every cell that it executed.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Sequence
 from difflib import get_close_matches

@@ -1,7 +1,5 @@
 """Notebook 04: how the scheduled jobs ran, how long they took, and how their counts moved."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 

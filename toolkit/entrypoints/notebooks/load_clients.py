@@ -1,7 +1,5 @@
 """Notebook 01: register the clients of spreadsheets, and show what is wrong with the others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory

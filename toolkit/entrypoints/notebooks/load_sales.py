@@ -1,7 +1,5 @@
 """Notebook 09: take sales over from a file, or compare them with those of a shared database."""
 
-from __future__ import annotations
-
 from toolkit.entrypoints.notebooks.display import BAD, GOOD, QUIET, Fact, Facts, Files, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, given_path, told_plainly
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress

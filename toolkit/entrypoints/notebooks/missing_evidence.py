@@ -1,7 +1,5 @@
 """Notebook 03: judge all sales, write the report, and show what is missing and why."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from functools import partial

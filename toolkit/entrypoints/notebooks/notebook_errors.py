@@ -1,7 +1,5 @@
 """The parts that all notebook calls share: application context, paths, errors without traceback."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import os

@@ -1,7 +1,5 @@
 """Notebook 05: everything about one sale."""
 
-from __future__ import annotations
-
 from zoneinfo import ZoneInfo
 
 from toolkit.domain.codes import CODES

@@ -1,7 +1,5 @@
 """Notebook 07: the partners, those with the most overdue findings first."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from toolkit.entrypoints.auditing import audit

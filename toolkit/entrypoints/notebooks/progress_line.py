@@ -1,7 +1,5 @@
 """Show progress in a notebook: one line that is renewed, and ends with the count and the time."""
 
-from __future__ import annotations
-
 import time
 from html import escape
 from typing import Final

@@ -1,7 +1,5 @@
 """Notebook 02: ask for upload credentials, send the files, and show what could not be sent."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

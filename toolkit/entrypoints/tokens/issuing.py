@@ -1,7 +1,5 @@
 """Issue a token for trying the interface out; in production an identity provider does that."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Limit SQL statements to the sales that a requester may act on."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from toolkit.domain.partners import PartnerAccess, UnassignedSales

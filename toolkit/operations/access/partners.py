@@ -1,7 +1,5 @@
 """Keep the table of the partners that subjects act for, for tokens that name no partner."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final

@@ -1,7 +1,5 @@
 """Revoke bearer tokens, which are then refused before they expire."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Read runs, steps and notices, for people, for metrics and for the next start."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

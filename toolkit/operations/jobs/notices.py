@@ -4,8 +4,6 @@ A notice is written in the transaction of what it tells, once for each channel; 
 is tried again by every later start. It holds numbers and codes only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

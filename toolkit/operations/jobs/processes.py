@@ -4,8 +4,6 @@ The process table of one machine says nothing about another machine or container
 where the machine's boot and the namespace of process numbers are the same as ours; elsewhere the lease decides.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Find the files of runs that are due to be deleted; their entries in the history stay."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID

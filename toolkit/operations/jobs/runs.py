@@ -5,8 +5,6 @@ between us and the database changes nothing. Leases go by the clock of the datab
 written only while it is still the holder; one that was taken over is told so by ``LeaseLost``.
 """
 
-from __future__ import annotations
-
 import getpass
 import platform
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Note slots that nobody started, and runs whose process died, each once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

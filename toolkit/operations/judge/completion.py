@@ -1,7 +1,5 @@
 """Complete a sale, only when its evidence in the bucket at that moment allows it (contract, "States")."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime

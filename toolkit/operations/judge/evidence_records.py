@@ -1,7 +1,5 @@
 """Read the evidence records of one sale, each with its file and its withdrawal."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final

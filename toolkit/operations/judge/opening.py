@@ -1,7 +1,5 @@
 """Open one evidence file through a link that lives for minutes, noting first who asked for it and why."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final

@@ -1,7 +1,5 @@
 """Collect everything about one sale: rule, records with files, missing pieces, findings and time line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime

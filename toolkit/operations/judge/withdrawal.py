@@ -1,7 +1,5 @@
 """Withdraw an evidence record, so that it counts no longer; its object stays in the bucket."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID

@@ -4,8 +4,6 @@ A mistyped bucket, a policy that hides rows, a mapping with a wrong filter: each
 deleted. What is taken over then stands in the history for ever, so somebody has to confirm it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

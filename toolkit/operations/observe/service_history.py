@@ -5,8 +5,6 @@ Both belong to another system and change under us. Whatever was seen is kept as 
 writes itself (``created_at``, ``requested_at``) are data: a row that is dated back is known from when it was seen.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final

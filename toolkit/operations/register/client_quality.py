@@ -4,8 +4,6 @@ Nothing of a person but the masked CPF leaves the database. The contract allows 
 people to look at, and no row is rejected for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date

@@ -1,7 +1,5 @@
 """Find the clients that the service's own columns do not take, with the reason against each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Register one client (contract, "1. Register client")."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final

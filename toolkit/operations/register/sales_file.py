@@ -1,7 +1,5 @@
 """Name the columns of a sales file, and write its rejected rows back."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Load the sales that another system exports as a file."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

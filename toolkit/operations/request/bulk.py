@@ -1,7 +1,5 @@
 """Issue upload credentials for many files at once, into a file of their own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Look up the rows of a manifest in database and bucket: their sales, and earlier records."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor

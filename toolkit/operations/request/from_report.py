@@ -1,7 +1,5 @@
 """Request upload credentials for the evidence that a report lists as missing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Read a manifest: one row for each file that credentials are wanted for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Issue upload credentials for one file (contract, "2. Request evidence upload credentials")."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta

@@ -4,8 +4,6 @@ Every row carries the stamp of the observation clock, which never goes back. So 
 the export before and up to its own moment, and the observations that ended in between.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """The manifest of an export: its moment, the export before it, and each of its files with its SHA-256."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

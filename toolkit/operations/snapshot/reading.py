@@ -1,7 +1,5 @@
 """List the exports of a snapshot, verify their files, and find the files of a moment."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Read delimited text: recognise its layout, then read it in chunks."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Find the encoding of a text file, and read it as blocks of UTF-8."""
 
-from __future__ import annotations
-
 import codecs
 import hashlib
 import re

@@ -3,8 +3,6 @@
 Such a text gets one apostrophe more in front, so that what was written can be read back as it was.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

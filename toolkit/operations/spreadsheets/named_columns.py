@@ -1,7 +1,5 @@
 """Match the headings of a table with the columns that a kind of file has."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ looked at by its bytes: where its records end, and how many cells each has. Regu
 together; only the rest is cut one by one (``records``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Cut delimited text into records where it is not plain: quoted line breaks, stray quotes, ragged rows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

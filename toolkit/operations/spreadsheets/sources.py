@@ -1,7 +1,5 @@
 """Find the tables that a person means by files, folders and archives."""
 
-from __future__ import annotations
-
 import gzip
 import zipfile
 import zlib

@@ -1,7 +1,5 @@
 """The bytes of an Arrow text column, without copying them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

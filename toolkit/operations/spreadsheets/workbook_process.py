@@ -5,8 +5,6 @@ number of an open file and the bounds. It answers two questions, one JSON line e
 then the rows of one sheet, column by column. It writes no file and gets nothing of the parent's environment.
 """
 
-from __future__ import annotations
-
 import datetime
 import io
 import json

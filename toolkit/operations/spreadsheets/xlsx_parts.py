@@ -3,8 +3,6 @@
 Source: ECMA-376, part 1, "SpreadsheetML".
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum

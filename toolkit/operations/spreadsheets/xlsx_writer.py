@@ -7,8 +7,6 @@ link, and nothing but the workbook itself is ever written to the disk.
 Source: ECMA-376, part 1, "SpreadsheetML".
 """
 
-from __future__ import annotations
-
 import re
 import zipfile
 from collections.abc import Mapping, Sequence

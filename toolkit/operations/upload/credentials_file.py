@@ -1,7 +1,5 @@
 """Read a credentials file: JSON Lines, one upload form a line, as ``toolkit credentials request`` writes it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Find the file of a line below the folder, and check it before any byte is sent."""
 
-from __future__ import annotations
-
 import errno
 from collections import Counter
 from collections.abc import Iterable

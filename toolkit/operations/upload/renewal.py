@@ -1,7 +1,5 @@
 """Ask for new credentials where those of a line ran out before its file was sent."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

@@ -5,8 +5,6 @@ Files are compared by the SHA-256 of their bytes, so reuse is found among those 
 """
 # ruff: noqa: S608  # statements are made of constants
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final

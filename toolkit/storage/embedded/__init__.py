@@ -6,8 +6,6 @@ only: PostgreSQL by a Unix socket that asks the kernel who is calling, the S3 se
 by keys that only the owner can read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

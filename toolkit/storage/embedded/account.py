@@ -1,7 +1,5 @@
 """Choose the account of a server's process: the caller's; for root, which PostgreSQL refuses, a system account."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

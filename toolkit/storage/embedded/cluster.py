@@ -1,7 +1,5 @@
 """Create PostgreSQL's data folder as a whole, for its owner only, and check its version."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import tempfile

@@ -4,8 +4,6 @@ It is held as long as any process of the server lives, in whatever container, so
 started on the same data: a pid file tells nothing about processes that cannot be seen from here.
 """
 
-from __future__ import annotations
-
 import fcntl
 import signal
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Make and lock the folder of the embedded services, and explain its errors."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

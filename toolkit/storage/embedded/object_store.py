@@ -1,7 +1,5 @@
 """Start the embedded S3 server where it does not run, and find it by its pid file."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

@@ -1,7 +1,5 @@
 """Create the embedded PostgreSQL once, start it where it does not run, find it by its ``postmaster.pid``."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -4,8 +4,6 @@ A process is known again by its command line, which holds the path of the folder
 from a later process with the same number, and unlike a start time it does not move when the clock is set.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """Provide PostgreSQL's programs, which a wheel installs, where the server's account can run them."""
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """The state of an embedded service."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The tables and columns of a database, as PostgreSQL's catalog describes them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Final
 

@@ -3,8 +3,6 @@
 Rows are counted and up to three are named by their ids; no other value of a row is shown, except codes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final

@@ -4,8 +4,6 @@ Functions of schema ``audit_service`` take the types apart, so that an expressio
 are plain SQL, which PostgreSQL puts in place of the call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 

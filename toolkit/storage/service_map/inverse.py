@@ -1,7 +1,5 @@
 """Invert a column of the mapping: SQL that gives the table's columns from a row of the contract's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Final
 

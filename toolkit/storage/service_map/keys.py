@@ -1,7 +1,5 @@
 """Make ids for new rows of the service: UUIDs, or numbers of the sequence where its keys are numbers."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import numpy as np

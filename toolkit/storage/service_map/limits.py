@@ -1,7 +1,5 @@
 """Find the columns of the service that take less than the contract allows, so that rows may be refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Prove a mapping on the data: what deviates, what is left out, and a picture of what is read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final

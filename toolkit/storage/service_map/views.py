@@ -3,8 +3,6 @@
 They are replaced in place, so that rights granted on them stay. The service's own tables are never altered.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import psycopg

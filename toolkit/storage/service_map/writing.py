@@ -4,8 +4,6 @@ What stands in the way is found when the views are made, and kept as the comment
 writes asks for it before it reads or writes anything.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Final

@@ -4,8 +4,6 @@ Nothing here creates anything. ``audit`` is built by the migrations. ``audit_ser
 describes the service's tables; without one it is another name for ``public`` (``toolkit.storage.database``).
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from toolkit.storage.tables.custody import custody_epochs, custody_events, custody_seals

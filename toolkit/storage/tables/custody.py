@@ -1,7 +1,5 @@
 """The tables of the custody log: events, seals and epochs."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from sqlalchemy import Column, Index, Table, Text, text
 from sqlalchemy.dialects.postgresql import JSONB

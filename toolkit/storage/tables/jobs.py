@@ -1,7 +1,5 @@
 """The tables of jobs: their slots, runs, steps and notices."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from sqlalchemy import Column, ForeignKey, Index, Table, Text, Uuid
 from sqlalchemy.dialects.postgresql import JSONB

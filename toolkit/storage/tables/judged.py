@@ -1,7 +1,5 @@
 """The tables of audits: their totals, the lives of findings, waivers, and the judgement of each sale."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from sqlalchemy import Column, ForeignKey, Index, Table, Text, Uuid, text
 

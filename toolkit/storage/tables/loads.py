@@ -1,7 +1,5 @@
 """The tables of client loads: the files that were loaded, and the hashes of clients while loads run."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from sqlalchemy import Column, Table, Text, Uuid
 from sqlalchemy.dialects.postgresql import JSONB

@@ -1,7 +1,5 @@
 """The schemas of the tables, and the parts that their definitions share."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import sqlalchemy as sa

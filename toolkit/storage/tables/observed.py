@@ -1,7 +1,5 @@
 """The tables of observations: what the service and the bucket held, and the readings that saw it."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from sqlalchemy import Column, ForeignKey, Index, Table, Text, Uuid, text
 from sqlalchemy.dialects.postgresql import JSONB

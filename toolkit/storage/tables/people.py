@@ -1,7 +1,5 @@
 """The tables of decisions and access: withdrawals, requests, openings, partners and revoked tokens."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from sqlalchemy import Column, Index, Table, Text, Uuid, text
 

@@ -1,7 +1,5 @@
 """The tables of the sales service: clients, addresses, sales and evidence records."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from sqlalchemy import Column, ForeignKey, Index, Table, Text, Uuid
 

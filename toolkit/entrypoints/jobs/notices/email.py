@@ -1,7 +1,5 @@
 """Send a notice by e-mail, over TLS unless the server is on this machine."""
 
-from __future__ import annotations
-
 import smtplib
 import ssl
 from email.message import EmailMessage

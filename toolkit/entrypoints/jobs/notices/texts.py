@@ -1,7 +1,5 @@
 """Write the texts of notices, with numbers, codes and places, and without personal data."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime

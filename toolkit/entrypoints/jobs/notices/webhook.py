@@ -5,8 +5,6 @@ seconds, a full stop and the body. A receiver compares it and refuses old second
 same ``id``.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

@@ -4,8 +4,6 @@ Both start from the table that ``missing_evidence`` gives. The census has one ro
 occurs, so it stays small whatever the number of sales, and every total is a sum over it.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Query the rows behind the numbers of an audit: unusable files with their faults, and withdrawn records."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Final
 

@@ -5,8 +5,6 @@ same expression runs in PostgreSQL, in DuckDB over Parquet and on Spark. Propert
 ``toolkit.domain.rules.evaluate`` for every sale.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import reduce

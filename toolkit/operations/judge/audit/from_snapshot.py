@@ -3,8 +3,6 @@
 A snapshot holds no CPFs, no texts of withdrawals and no history of findings; the result says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 

@@ -5,8 +5,6 @@ session that can write nothing (a replica, a read-only role) has no temporary ta
 streamed into DuckDB, in the memory of this process, and asked there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ their stamps.
 All sales are judged where nothing was kept, or where another statement judges: the rules or the toolkit changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -4,8 +4,6 @@ Each function gives an Ibis table over the tables of ``toolkit.storage.tables``,
 moment is compared with the times that the toolkit itself wrote, so an answer about the past stays the same.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any, Final
 

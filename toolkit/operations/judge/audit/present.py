@@ -1,7 +1,5 @@
 """The findings that an audit sees, one row each, made of its judged sales and its findings about files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Final
 

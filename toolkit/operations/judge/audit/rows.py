@@ -1,7 +1,5 @@
 """The judged sales as rows for people."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import pandas as pd

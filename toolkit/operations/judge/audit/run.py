@@ -1,7 +1,5 @@
 """Run the audit on PostgreSQL, in one repeatable-read transaction that SQLAlchemy owns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The source of an audit's numbers: the database, the bucket, the rules and the version of the toolkit."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

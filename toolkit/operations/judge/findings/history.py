@@ -1,7 +1,5 @@
 """Note the findings that an audit of now saw, and read the lives of findings as of a moment."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Add, list and revoke waivers; each is kept for ever, and so is its revocation."""
 
-from __future__ import annotations
-
 import csv
 import tomllib
 from collections.abc import Mapping, Sequence

@@ -11,8 +11,6 @@ The row in ``audit.bucket_syncs`` comes last: a reading that was killed counts a
 does what it left undone.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import timedelta
 

@@ -5,8 +5,6 @@ there. So a full reading cuts the bucket into parts that hold about as many evid
 lies in them; otherwise each range is a part. Keys that no listing shows are asked for one by one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Turn a listing into observations: close those of vanished or overwritten objects, insert the new ones."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor

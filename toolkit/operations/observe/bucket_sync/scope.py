@@ -10,8 +10,6 @@ last audit found completed without evidence. A record is new for as long as a ro
 completed.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Detect the type of each new object by its first bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Events that the toolkit records itself, since evidence records lie in a table of the service."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """Write the sealed log into a file: JSON Lines, each event with its digest, each seal after its events."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

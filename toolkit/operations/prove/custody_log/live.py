@@ -5,8 +5,6 @@ is followed to its row, and every row to its event. Rows that are older than the
 the service's; of them the log holds their completion.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final

@@ -4,8 +4,6 @@ Events are sealed in the order of their epochs and transactions, and only when n
 record any: so the place of an event in the chain never changes, and no writer is made to wait.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final

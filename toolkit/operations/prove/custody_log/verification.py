@@ -1,7 +1,5 @@
 """Tell whether an exported custody log is what was sealed; needs the file only, and a seal kept elsewhere."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -6,8 +6,6 @@ A file is loaded in one transaction, together with the note that it was (``batch
 and never twice. Loads of several processes run side by side, and each client is registered by one of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Let loads run side by side, and register each client once and load no file twice all the same."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

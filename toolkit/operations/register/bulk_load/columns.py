@@ -4,8 +4,6 @@ A cell that is not sure is not wrong: it goes to ``repairs`` and to the contract
 these checks may be narrower than the contract, and must never be wider.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final

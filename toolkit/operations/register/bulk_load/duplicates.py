@@ -1,7 +1,5 @@
 """Find clients who are registered already: same CPF, installation number and number on the dealership."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Final
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The fields of a client as columns of a spreadsheet, taken from the contract's model."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 

@@ -1,7 +1,5 @@
 """Match the columns of a spreadsheet with the fields of a client."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Final
 

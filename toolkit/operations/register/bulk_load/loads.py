@@ -1,7 +1,5 @@
 """Load one file: judge it chunk by chunk, count, register, and write its rejected rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial

@@ -1,7 +1,5 @@
 """The analyst's options for a load, and the texts of its repairs and warnings."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Plan the load of a file: its headings and columns, before any row is read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

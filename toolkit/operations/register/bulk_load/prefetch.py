@@ -1,7 +1,5 @@
 """Run a generator ahead of its consumer, in a thread of its own."""
 
-from __future__ import annotations
-
 import queue
 import threading
 from collections.abc import Iterable, Iterator

@@ -4,8 +4,6 @@
 does not know comes here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

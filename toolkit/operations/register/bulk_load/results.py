@@ -1,7 +1,5 @@
 """The result of a load: counts, reasons, repairs, warnings, masked examples, and the files written."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field

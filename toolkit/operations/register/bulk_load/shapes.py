@@ -1,7 +1,5 @@
 """Find the cells of an Arrow text column that are written in a certain shape, all at once, by their bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ Whole columns are judged first (``columns``). The cells that are not surely vali
 the contract's own rules one by one, which alone write the reasons.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

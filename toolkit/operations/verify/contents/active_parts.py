@@ -1,7 +1,5 @@
 """Find what a PDF can do by itself or lead to. Nothing is executed, decoded or followed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final

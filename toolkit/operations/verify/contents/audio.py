@@ -4,8 +4,6 @@ What libsndfile decodes (WAV, MPEG, FLAC, Ogg, AIFF, AU, CAF) is decoded from be
 containers only the structure is read; whether they are silent stays open.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Read the length that an audio container declares, without decoding it."""
 
-from __future__ import annotations
-
 import mmap
 import re
 from collections.abc import Iterator

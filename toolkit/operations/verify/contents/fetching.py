@@ -1,7 +1,5 @@
 """Fetch one version of an object and look at all of its bytes."""
 
-from __future__ import annotations
-
 import hashlib
 import tempfile
 from collections.abc import Callable

@@ -4,8 +4,6 @@ It answers each open file that comes through its input, a socket, with a line (a
 write no file, and has a limit to its memory; the parent limits its time.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

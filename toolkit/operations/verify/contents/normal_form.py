@@ -4,8 +4,6 @@ Of MPEG audio the frames without tags, the encoder's own frame and padding; of W
 contents of its pages and the pictures on them, without metadata. Other files have no such form.
 """
 
-from __future__ import annotations
-
 import hashlib
 import mmap
 from pathlib import Path

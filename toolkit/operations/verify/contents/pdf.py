@@ -1,7 +1,5 @@
 """Inspect PDFs: whole, with pages, open to anybody. Nothing in them is executed or rendered."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """Order the files that wait for verification, the decisive ones first, then the newest; keep to a budget."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

@@ -17,8 +17,6 @@
 Whatever is not read from the database itself is marked REVIEW; what only a person knows is marked TODO.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """One line of a draft: where a column comes from, why, and whether somebody has to look at it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Groups, types, flags and partners: where they stand, and what their codes mean."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Translate the codes of another system into the contract's, by its own comments or by plain names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from typing import Final

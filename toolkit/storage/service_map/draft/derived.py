@@ -3,8 +3,6 @@
 They are looked at only where no table of the catalog holds the records and the keys of their files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final

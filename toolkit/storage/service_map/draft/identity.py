@@ -1,7 +1,5 @@
 """Find the key of a relation's rows, and the columns by which other rows refer to it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

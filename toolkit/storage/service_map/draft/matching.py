@@ -1,7 +1,5 @@
 """Find the table of each of the contract's relations, and the field for each of its columns."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final

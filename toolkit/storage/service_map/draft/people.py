@@ -1,7 +1,5 @@
 """Find who pays for a sale, where the sale does not say it: by another column, or rows of a table of people."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

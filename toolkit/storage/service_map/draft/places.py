@@ -1,7 +1,5 @@
 """Find the key, the name and the type of a file: in one column, several, or parts of one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any, Final

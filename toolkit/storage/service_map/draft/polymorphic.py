@@ -1,7 +1,5 @@
 """Find rows that name their owner by a kind and a key, as in ``model_type`` and ``model_id``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

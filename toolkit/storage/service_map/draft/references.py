@@ -1,7 +1,5 @@
 """The tables that a row names: by foreign keys, or by the names of its columns where there are none."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Final

@@ -1,7 +1,5 @@
 """The parts of each relation in a draft: keys, references, codes, filters, and what a new row needs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final

@@ -1,7 +1,5 @@
 """Recognise the values of a column by samples. They stay in memory: only codes reach a mapping file."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

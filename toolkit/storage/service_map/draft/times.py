@@ -1,7 +1,5 @@
 """Find times, in one column or two, and the zone of those without one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The words that tables and columns are named by, in English and Portuguese, and what they stand for here."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from typing import Final
