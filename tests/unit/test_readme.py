@@ -59,6 +59,12 @@ def test_the_make_targets_exist() -> None:
     assert {"run", "test", "check", "lab", "bench"} <= targets
 
 
+def test_every_notebook_has_its_question() -> None:
+    notebooks = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
+    for guide in (README, (ROOT / "notebooks" / "README.md").read_text(encoding="utf-8")):
+        assert set(re.findall(r"^\| `(\d\d_\w+)` \|", guide, flags=re.MULTILINE)) == notebooks
+
+
 def test_every_variable_of_the_settings_is_described_and_no_other() -> None:
     source = (ROOT / "toolkit" / "settings.py").read_text()
     read = {
