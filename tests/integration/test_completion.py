@@ -18,7 +18,7 @@ from tests.integration.evidence_bytes import pdf, silence, tone
 from tests.waiting import someone_waits, wait_until
 from toolkit.domain.evidence import KIND_OF, EvidenceType, FileKind, object_key
 from toolkit.entrypoints.cli import main
-from toolkit.entrypoints.cli.context import print_json
+from toolkit.entrypoints.cli.printing import print_json
 from toolkit.errors import DatabaseUnavailable, SaleNotFound
 from toolkit.operations.judge import completion
 from toolkit.operations.judge.completion import complete_sale

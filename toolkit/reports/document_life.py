@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pandas as pd
 
+from toolkit.domain.documents import named
 from toolkit.domain.waivers import Waiver
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.judge.findings.changes import Changes
@@ -81,20 +82,14 @@ def waiver_as_json(waiver: Waiver, today: date, timezone: ZoneInfo) -> dict[str,
     request = waiver.request
     return {
         "id": str(waiver.id),
-        "saleId": request.sale_id,
-        "partner": request.partner,
-        "code": request.code,
-        "reason": request.reason,
-        "owner": request.owner,
-        "approvedBy": request.approved_by,
+        **named(request, "sale_id", "partner", "code", "reason", "owner", "approved_by"),
         "start": request.start.isoformat(),
         "end": request.end.isoformat(),
         "holds": waiver.holds(today),
         "daysLeft": waiver.days_left(today),
         "addedAt": iso_exact(waiver.added_at, timezone),
         "revokedAt": iso_exact(waiver.revoked_at, timezone) if waiver.revoked_at else None,
-        "revokedBy": waiver.revoked_by,
-        "revokedReason": waiver.revoked_reason,
+        **named(waiver, "revoked_by", "revoked_reason"),
     }
 
 

@@ -12,7 +12,8 @@ from typing import Final
 
 import click
 
-from toolkit.entrypoints.cli.context import DONE, FAILED, WRONG_USAGE, Context, note
+from toolkit.entrypoints.cli.context import DONE, FAILED, WRONG_USAGE, Context
+from toolkit.entrypoints.cli.printing import note
 from toolkit.entrypoints.file_mode import files_for_owner_and_group
 from toolkit.entrypoints.spoken import sentence, speak_as
 from toolkit.errors import SettingsError, ToolkitError

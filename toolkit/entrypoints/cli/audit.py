@@ -9,7 +9,8 @@ import pandas as pd
 from toolkit.domain.codes import CODES, names_of
 from toolkit.domain.findings import Problem, Reason
 from toolkit.entrypoints.cli.audit_options import Asked, asked_for, audit_options
-from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
+from toolkit.entrypoints.cli.printing import note, print_json, show
 from toolkit.entrypoints.spoken import _, readable, spoken
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports.document_json import summary

@@ -10,7 +10,8 @@ import click
 
 from toolkit.domain.masking import Unmasking
 from toolkit.entrypoints.auditing import audit
-from toolkit.entrypoints.cli.context import Context, note
+from toolkit.entrypoints.cli.context import Context
+from toolkit.entrypoints.cli.printing import note
 from toolkit.entrypoints.snapshot_auditing import EngineName, audit_of_snapshot, engine_of
 from toolkit.entrypoints.spoken import _, counted
 from toolkit.entrypoints.timestamps import EXAMPLES, parse_timestamp

@@ -2,9 +2,11 @@
 
 import click
 
+from toolkit.domain.documents import named
 from toolkit.entrypoints.auditing import sync_now, take_over_delivered
 from toolkit.entrypoints.cli.audit_options import confirm_disappearance, name_unread
-from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context, print_json, show
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
+from toolkit.entrypoints.cli.printing import print_json, show
 from toolkit.entrypoints.spoken import _, counted
 from toolkit.operations.observe.belonging import adopt_bucket
 from toolkit.operations.observe.bucket_sync import Synced
@@ -86,16 +88,11 @@ def sync(
     if as_json:
         print_json(
             {
-                "full": synced.full,
-                "listed": synced.listed,
-                "appeared": synced.appeared,
-                "changed": synced.changed,
-                "vanished": synced.vanished,
-                "examined": synced.examined,
+                **named(synced, "full", "listed", "appeared", "changed", "vanished", "examined"),
                 "archived": len(synced.archived),
                 "unreadable": len(synced.unreadable) + len(synced.unstorable),
                 **told,
-                **({"verified": verified.verified, "unusable": verified.unusable} if verified else {}),
+                **(named(verified, "verified", "unusable") if verified else {}),
             }
         )
     else:

@@ -6,16 +6,8 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from toolkit.entrypoints.cli.context import (
-    DONE,
-    NEEDS_ATTENTION,
-    Context,
-    Place,
-    note,
-    pass_context,
-    print_json,
-    show,
-)
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
+from toolkit.entrypoints.cli.printing import first_of, note, print_json, show
 from toolkit.entrypoints.spoken import _, counted, readable, sentence, spoken
 from toolkit.operations.register.bulk_load import (
     REPAIR_TEXTS,
@@ -29,8 +21,6 @@ from toolkit.operations.register.bulk_load import (
     load_clients,
 )
 from toolkit.operations.register.client_quality import LIKENESS_TEXTS, QUALITY_TEXTS, Likeness, client_quality
-
-_SHOWN = 20
 
 
 @click.group()
@@ -79,11 +69,9 @@ def quality(ctx: Context, as_json: bool) -> int:
             show(f"{spoken().number(count):>9} × {_(QUALITY_TEXTS[code])}")
         for likeness, count in found.groups.items():
             show(f"{counted(count, 'group')}: {_(LIKENESS_TEXTS[likeness])}")
-        for each in found.alike[:_SHOWN]:
+        for each in first_of(found.alike):
             ids = ", ".join(each.client_ids)
             show(f"  {each.likeness:<17}  {each.number:>3}  {each.cpf or _('several CPFs'):<14}  {ids}")
-        if len(found.alike) > _SHOWN:
-            note(f"... and {len(found.alike) - _SHOWN} more; --json lists all of them")
     return NEEDS_ATTENTION if found.groups.get(Likeness.SAME_CONTRACT) else DONE
 
 

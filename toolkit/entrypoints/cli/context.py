@@ -1,9 +1,7 @@
-"""The parts that all commands share: environment, application context, and printing of results."""
+"""The parts that all commands share: exit statuses, environment and application context, and paths."""
 
 from __future__ import annotations
 
-import json
-import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from toolkit.entrypoints.spoken import sentence
-
 if TYPE_CHECKING:  # what `toolkit --help` does without
     from toolkit.entrypoints.application_context import ApplicationContext
     from toolkit.operations.progress import Progress
@@ -25,11 +21,6 @@ DONE: Final = 0
 FAILED: Final = 1
 WRONG_USAGE: Final = 2
 NEEDS_ATTENTION: Final = 3
-
-_TERMINAL_ORDER: Final = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-"""Characters that a terminal obeys instead of showing them, and those that no output can encode."""
 
 
 @dataclass(frozen=True)
@@ -95,31 +86,3 @@ class Place(click.Path):
 
 
 pass_context = click.make_pass_decorator(Context)
-
-
-def print_json(document: Mapping[str, Any], *, one_line: bool = False) -> None:
-    """Print one JSON document on stdout, for machines."""
-    indent = None if one_line else 2
-    click.echo(plain(json.dumps(document, ensure_ascii=False, indent=indent, default=_as_text)))
-
-
-def _as_text(value: object) -> str:
-    return value.isoformat() if isinstance(value, (date, datetime)) else str(value)
-
-
-def show(text: str) -> None:
-    """Print a line of the result on stdout, for people."""
-    click.echo(plain(sentence(text)))
-
-
-def note(text: str) -> None:
-    """Print a line for people on stderr, apart from the results."""
-    click.echo(plain(sentence(text)), err=True)
-
-
-def plain(text: str) -> str:
-    """Return the text with control characters escaped: names in files could otherwise steer the terminal.
-
-    They are JSON's, so that a JSON document stays the same document.
-    """
-    return _TERMINAL_ORDER.sub(lambda found: f"\\u{ord(found.group()):04x}", text)

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import click
 
+from toolkit.domain.documents import named
 from toolkit.domain.fields import required_text
 from toolkit.entrypoints.account import signed_in_account
-from toolkit.entrypoints.cli.context import DONE, FAILED, Context, Place, note, pass_context, print_json, show
+from toolkit.entrypoints.cli.context import DONE, FAILED, Context, Place, pass_context
+from toolkit.entrypoints.cli.printing import first_of, note, print_json, rejected_row, show
 from toolkit.entrypoints.spoken import _, counted
 from toolkit.operations.request import (
     LEFT_OUT_TEXTS,
-    AlreadyUploaded,
     LeftOut,
     ManifestResult,
     Order,
@@ -20,8 +21,6 @@ from toolkit.operations.request import (
     request_manifest,
     request_missing,
 )
-
-_SHOWN = 20
 
 
 @click.group()
@@ -126,10 +125,8 @@ def _show(result: ManifestResult, left_out: Sequence[LeftOut], source: Path, out
         *((row.line, f"{_('already uploaded as')} {row.id}") for row in result.skipped),
         *((sale.line, f"{sale.sale_id} {_('left out')}. {_(LEFT_OUT_TEXTS[sale.reason])}") for sale in left_out),
     ]
-    for line, told in lines[:_SHOWN]:
+    for line, told in first_of(lines):
         note(f"{source.name}, line {line}: {told}")
-    if len(lines) > _SHOWN:
-        note(f"... and {len(lines) - _SHOWN} more; --json lists all of them")
 
 
 def _reasons(row: RejectedRow) -> str:
@@ -138,27 +135,13 @@ def _reasons(row: RejectedRow) -> str:
 
 def _as_json(result: ManifestResult, left_out: Sequence[LeftOut], out: Path) -> dict[str, object]:
     return {
-        "rows": result.rows,
-        "issued": result.issued,
-        "reissued": result.reissued,
+        **named(result, "rows", "issued", "reissued"),
         "skipped": len(result.skipped),
         "rejected": len(result.rejected),
         "out": None if result.rejected else str(out),
-        "skippedRows": [_skipped_as_json(row) for row in result.skipped],
-        "rejectedRows": [_rejected_as_json(row) for row in result.rejected],
-        "leftOut": [{"line": sale.line, "saleId": sale.sale_id, "reason": sale.reason} for sale in left_out],
+        "skippedRows": [
+            named(row, "line", "sale_id", "file_name", "evidence_type", "id") for row in result.skipped
+        ],
+        "rejectedRows": [rejected_row(row) for row in result.rejected],
+        "leftOut": [named(sale, "line", "sale_id", "reason") for sale in left_out],
     }
-
-
-def _skipped_as_json(row: AlreadyUploaded) -> dict[str, object]:
-    return {
-        "line": row.line,
-        "saleId": row.sale_id,
-        "fileName": row.file_name,
-        "evidenceType": row.evidence_type,
-        "id": row.id,
-    }
-
-
-def _rejected_as_json(row: RejectedRow) -> dict[str, object]:
-    return {"line": row.line, "errors": [{"field": item.field, "message": item.message} for item in row.invalid]}

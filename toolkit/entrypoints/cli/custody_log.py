@@ -4,16 +4,8 @@ from pathlib import Path
 
 import click
 
-from toolkit.entrypoints.cli.context import (
-    DONE,
-    NEEDS_ATTENTION,
-    Context,
-    Place,
-    note,
-    pass_context,
-    print_json,
-    show,
-)
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
+from toolkit.entrypoints.cli.printing import note, print_json, show
 from toolkit.entrypoints.spoken import counted
 from toolkit.operations.prove.custody_log import export_log, verify_live, verify_log
 from toolkit.reports.times import iso

@@ -7,17 +7,9 @@ from pathlib import Path
 
 import click
 
-from toolkit.entrypoints.cli.context import (
-    DONE,
-    NEEDS_ATTENTION,
-    Context,
-    Place,
-    note,
-    pass_context,
-    print_json,
-    show,
-)
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
 from toolkit.entrypoints.cli.grants import grants_command
+from toolkit.entrypoints.cli.printing import note, print_json, show
 from toolkit.errors import BucketError, InvalidInput
 from toolkit.operations.observe.belonging import adopt_service
 from toolkit.storage import embedded, schema

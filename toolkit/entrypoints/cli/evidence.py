@@ -5,26 +5,17 @@ from pathlib import Path
 
 import click
 
-from toolkit.entrypoints.cli.context import (
-    DONE,
-    NEEDS_ATTENTION,
-    Context,
-    Place,
-    note,
-    pass_context,
-    print_json,
-    show,
-)
+from toolkit.domain.documents import named
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
 from toolkit.entrypoints.cli.custody_log import log
 from toolkit.entrypoints.cli.evidence_checks import findings, verify
 from toolkit.entrypoints.cli.evidence_records import link, list_records, withdraw
+from toolkit.entrypoints.cli.printing import SHOWN, first_of, note, print_json, show
 from toolkit.entrypoints.spoken import counted, sentence
 from toolkit.operations.observe.belonging import check_bucket
 from toolkit.operations.request import UploadLimits
-from toolkit.operations.upload import Destinations, FailedUpload, Renewal, upload_files
+from toolkit.operations.upload import Destinations, Renewal, upload_files
 from toolkit.operations.upload.sending import CONCURRENCY
-
-_SHOWN = 20
 
 
 @click.group()
@@ -113,11 +104,12 @@ def upload(
     if as_json:
         print_json(
             {
-                "files": uploaded.files,
-                "sent": uploaded.sent,
-                "skipped": uploaded.skipped,
+                **named(uploaded, "files", "sent", "skipped"),
                 "failed": len(uploaded.failures),
-                "failures": [_failure_as_json(failure) for failure in uploaded.failures],
+                "failures": [
+                    named(failure, "line", "sale_id", "file_name", "problem", "message")
+                    for failure in uploaded.failures
+                ],
             }
         )
     else:
@@ -125,31 +117,19 @@ def upload(
             f"{credentials.name}: {counted(uploaded.files, 'file')}: {uploaded.sent} sent, "
             f"{uploaded.skipped} sent before, {len(uploaded.failures)} failed"
         )
-        for failure in uploaded.failures[:_SHOWN]:
+        for failure in first_of(uploaded.failures):
             note(f"{credentials.name}, line {failure.line}: {failure.problem}: {sentence(failure.message)}")
-        if len(uploaded.failures) > _SHOWN:
-            note(f"... and {len(uploaded.failures) - _SHOWN} more; --json lists all of them")
     return NEEDS_ATTENTION if uploaded.failures else DONE
 
 
 def _announce(addresses: Sequence[str]) -> None:
     """Say where the files go: a credentials file comes from elsewhere and names any address."""
-    for address in addresses[:_SHOWN]:
+    for address in addresses[:SHOWN]:
         note(f"sending to {address}")
-    if len(addresses) > _SHOWN:
-        note(f"... and to {len(addresses) - _SHOWN} more addresses")
+    if len(addresses) > SHOWN:
+        note(f"... and to {len(addresses) - SHOWN} more addresses")
 
 
 def _renewal(ctx: Context) -> Renewal:
     limits = UploadLimits(ctx.settings.upload_ttl, ctx.settings.upload_max_bytes)
     return Renewal(ctx.application.database, ctx.application.bucket, limits, ctx.application.clock)
-
-
-def _failure_as_json(failure: FailedUpload) -> dict[str, object]:
-    return {
-        "line": failure.line,
-        "saleId": failure.sale_id,
-        "fileName": failure.file_name,
-        "problem": failure.problem,
-        "message": failure.message,
-    }

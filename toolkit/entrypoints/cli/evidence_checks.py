@@ -4,8 +4,10 @@ import click
 
 from toolkit.domain.codes import CODES, KindFault
 from toolkit.domain.contents import ContentProblem
+from toolkit.domain.documents import named
 from toolkit.domain.integrity import IntegrityFinding
-from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
+from toolkit.entrypoints.cli.printing import note, print_json, show
 from toolkit.entrypoints.spoken import _, counted, readable
 from toolkit.operations.judge.audit.details import faults_at
 from toolkit.operations.verify.contents import FAILURE_TEXTS, verify_contents
@@ -42,11 +44,9 @@ def verify(ctx: Context, as_json: bool) -> int:
     if as_json:
         print_json(
             {
-                "verified": verified.verified,
-                "unusable": verified.unusable,
+                **named(verified, "verified", "unusable"),
                 "problems": {problem: verified.problems.get(problem, 0) for problem in ContentProblem},
-                "wrongKind": verified.wrong_kind,
-                "left": verified.left,
+                **named(verified, "wrong_kind", "left"),
                 "unusableFiles": fault_records(faults, ctx.settings.timezone),
                 "failures": dict(verified.failures),
             }

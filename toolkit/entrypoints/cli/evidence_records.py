@@ -7,11 +7,13 @@ from uuid import UUID
 import click
 
 from toolkit.domain.codes import CODES
+from toolkit.domain.documents import named
 from toolkit.entrypoints.account import signed_in_account
-from toolkit.entrypoints.cli.context import DONE, Context, note, pass_context, print_json, show
-from toolkit.entrypoints.cli.unmasking import unmasking_for
+from toolkit.entrypoints.cli.context import DONE, Context, pass_context
+from toolkit.entrypoints.cli.printing import note, print_json, show
+from toolkit.entrypoints.cli.unmasking import show_names_options, unmasking_for
 from toolkit.entrypoints.spoken import _, readable
-from toolkit.operations.judge.evidence_records import EvidenceRecord, StoredFile, records_of
+from toolkit.operations.judge.evidence_records import EvidenceRecord, records_of
 from toolkit.operations.judge.opening import LONGEST_SECONDS, open_evidence
 from toolkit.operations.judge.withdrawal import withdraw as withdraw_record
 from toolkit.reports.times import iso_exact
@@ -22,10 +24,7 @@ _WIDTHS = (36, 40, 14, 12, 10, 10, 30, 0)
 
 @click.command("list", short_help="List the evidence records of a sale with their ids and files.")
 @click.argument("sale_id")
-@click.option("--show-names", is_flag=True, help="Also show the names of the files; needs --reason.")
-@click.option(
-    "--reason", default="", help="The reason for showing names; the custody log keeps it with your account."
-)
+@show_names_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def list_records(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json: bool) -> int:
@@ -98,40 +97,20 @@ def record_as_json(record: EvidenceRecord, ctx: Context) -> dict[str, Any]:
     def moment(value: datetime | None) -> str | None:
         return iso_exact(value, zone) if value else None
 
-    taken = record.withdrawal
+    file, taken = record.file, record.withdrawal
     return {
-        "id": record.id,
-        "evidenceType": record.evidence_type,
+        **named(record, "id", "evidence_type"),
         "state": record.told_state,
-        "requestedBy": record.requested_by,
-        "account": record.account,
-        "partner": record.partner,
+        **named(record, "requested_by", "account", "partner"),
         "requestedAt": moment(record.requested_at),
         "expiresAt": moment(record.expires_at),
-        **({"fileName": record.file_name} if record.file_name is not None else {}),
-        "file": _file_as_json(record.file, moment(record.file.seen_at)) if record.file else None,
+        **(named(record, "file_name") if record.file_name is not None else {}),
+        "file": file
+        and named(file, "size", "seen_at", "coverage", "media_type", "sha256", "seconds", "pages", "fault")
+        | {"seenAt": moment(file.seen_at)},
         "withdrawnAt": moment(record.withdrawn_at),
-        "withdrawal": {
-            "reason": taken.reason,
-            "withdrawnBy": taken.withdrawn_by,
-            "approvedBy": taken.approved_by,
-            "withdrawnAt": moment(taken.withdrawn_at),
-        }
-        if taken
-        else None,
-    }
-
-
-def _file_as_json(file: StoredFile, seen_at: str | None) -> dict[str, Any]:
-    return {
-        "size": file.size,
-        "seenAt": seen_at,
-        "coverage": file.coverage,
-        "mediaType": file.media_type,
-        "sha256": file.sha256,
-        "seconds": file.seconds,
-        "pages": file.pages,
-        "fault": file.fault,
+        "withdrawal": taken
+        and named(taken, "reason", "withdrawn_by", "approved_by") | {"withdrawnAt": moment(taken.withdrawn_at)},
     }
 
 

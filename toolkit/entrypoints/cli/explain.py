@@ -5,7 +5,9 @@ from typing import Any
 import click
 
 from toolkit.domain.codes import CODES, Code, Subject, similar
-from toolkit.entrypoints.cli.context import DONE, Context, pass_context, print_json, show
+from toolkit.domain.documents import named
+from toolkit.entrypoints.cli.context import DONE, Context, pass_context
+from toolkit.entrypoints.cli.printing import print_json, show
 from toolkit.entrypoints.spoken import _, counted
 
 _TITLES = {
@@ -77,11 +79,6 @@ def _as_json(code: Code) -> dict[str, Any]:
     return {
         "code": code.code,
         "about": code.subject,
-        "name": code.name,
-        "meaning": code.meaning,
-        "section": code.section,
-        "remedy": code.remedy,
-        "severity": code.severity,
-        "owner": code.owner,
+        **named(code, "name", "meaning", "section", "remedy", "severity", "owner"),
         "deadlineBusinessDays": code.deadline,
     }

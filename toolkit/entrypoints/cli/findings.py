@@ -8,7 +8,8 @@ import pandas as pd
 from toolkit.domain.codes import CODES
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.entrypoints.cli.audit_options import Asked, asked_for, audit_options, past_moment
-from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
+from toolkit.entrypoints.cli.printing import note, print_json, show
 from toolkit.entrypoints.spoken import _, counted, readable, spoken
 from toolkit.operations.judge.findings.changes import Changes, all_partners, changes_seen, trends
 from toolkit.operations.judge.findings.history import lives_at

@@ -2,7 +2,8 @@
 
 import click
 
-from toolkit.entrypoints.cli.context import DONE, Context, pass_context, show
+from toolkit.entrypoints.cli.context import DONE, Context, pass_context
+from toolkit.entrypoints.cli.printing import show
 from toolkit.errors import SettingsError
 from toolkit.storage.database import Database
 from toolkit.storage.grants import As, grants

@@ -4,8 +4,10 @@ from typing import Any
 
 import click
 
+from toolkit.domain.documents import named
 from toolkit.domain.jobs.outcomes import FAILURE_TEXTS, FailureCode
-from toolkit.entrypoints.cli.context import DONE, Context, Place, note, pass_context, print_json, show
+from toolkit.entrypoints.cli.context import DONE, Context, Place, pass_context
+from toolkit.entrypoints.cli.printing import note, print_json, show
 from toolkit.entrypoints.spoken import counted, readable
 from toolkit.entrypoints.timestamps import parse_timestamp
 from toolkit.errors import InvalidInput
@@ -64,8 +66,16 @@ def show_run(ctx: Context, run: str, as_json: bool) -> int:
     steps, notices = steps_of(database, found.id), notices_of(database, found.job, found.slot)
     if as_json:
         told = _as_json(found, zone)
-        told["steps"] = [_step_as_json(step) for step in steps]
-        told["notices"] = [_notice_as_json(notice) for notice in notices]
+        told["steps"] = [
+            named(step, "name", "target", "parameters", "status", "tries", "started_at", "ended_at")
+            | {"code": step.failure}
+            | named(step, "reason", "counts", "files")
+            for step in steps
+        ]
+        told["notices"] = [
+            named(notice, "kind", "channel", "created_at", "delivered_at", "tries", "problem")
+            for notice in notices
+        ]
         print_json(told)
         return DONE
     for label, value in _facts(found, zone):
@@ -127,12 +137,7 @@ def _facts(run: RunRow, zone: Any) -> list[tuple[str, str]]:
 def _as_json(run: RunRow, zone: Any) -> dict[str, Any]:
     moments = {
         name: moment.astimezone(zone) if moment is not None else None
-        for name, moment in (
-            ("slot", run.slot),
-            ("startedAt", run.started_at),
-            ("endedAt", run.ended_at),
-            ("purgedAt", run.purged_at),
-        )
+        for name, moment in named(run, "slot", "started_at", "ended_at", "purged_at").items()
     }
     return {
         "id": str(run.id),
@@ -142,38 +147,7 @@ def _as_json(run: RunRow, zone: Any) -> dict[str, Any]:
         "code": run.failure,
         "reason": run.reason,
         "starts": run.starts,
-        "startedBy": run.started_by,
-        "host": run.host,
-        "versions": run.versions,
-        "counts": run.counts,
-        "files": run.files,
+        **named(run, "started_by", "host", "versions", "counts", "files"),
         "folder": run.folder or None,
         "seal": run.seal,
-    }
-
-
-def _step_as_json(step: RunRow) -> dict[str, Any]:
-    return {
-        "name": step.name,
-        "target": step.target,
-        "parameters": step.parameters,
-        "status": step.status,
-        "tries": step.tries,
-        "startedAt": step.started_at,
-        "endedAt": step.ended_at,
-        "code": step.failure,
-        "reason": step.reason,
-        "counts": step.counts,
-        "files": step.files,
-    }
-
-
-def _notice_as_json(notice: RunRow) -> dict[str, Any]:
-    return {
-        "kind": notice.kind,
-        "channel": notice.channel,
-        "createdAt": notice.created_at,
-        "deliveredAt": notice.delivered_at,
-        "tries": notice.tries,
-        "problem": notice.problem,
     }

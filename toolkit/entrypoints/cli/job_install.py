@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from toolkit.entrypoints.cli.context import DONE, Context, Place, note, pass_context, show
+from toolkit.entrypoints.cli.context import DONE, Context, Place, pass_context
+from toolkit.entrypoints.cli.printing import note, show
 from toolkit.entrypoints.jobs.job_settings import JobSettings
 from toolkit.entrypoints.jobs.jobs_file import load_jobs
 from toolkit.entrypoints.jobs.scheduler_files import SCHEDULERS, Installation

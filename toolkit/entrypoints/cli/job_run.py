@@ -7,9 +7,10 @@ from typing import Any, Final
 import click
 
 from toolkit.domain.jobs.definitions import Job
-from toolkit.entrypoints.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, pass_context, print_json
+from toolkit.entrypoints.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, pass_context
 from toolkit.entrypoints.cli.job_commands import CommandLine
 from toolkit.entrypoints.cli.job_desk import Desk
+from toolkit.entrypoints.cli.printing import print_json
 from toolkit.entrypoints.jobs.database_access import DatabaseAccess
 from toolkit.entrypoints.jobs.endings import Ended, Outcome
 from toolkit.entrypoints.jobs.job_log import JobLog, LogForm

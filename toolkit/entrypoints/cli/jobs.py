@@ -5,20 +5,13 @@ from typing import Any
 import click
 
 from toolkit.domain.jobs.outcomes import RunStatus
-from toolkit.entrypoints.cli.context import (
-    DONE,
-    NEEDS_ATTENTION,
-    Context,
-    note,
-    pass_context,
-    print_json,
-    show,
-)
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
 from toolkit.entrypoints.cli.job_commands import CommandLine
 from toolkit.entrypoints.cli.job_desk import Desk
 from toolkit.entrypoints.cli.job_history import history, show_run
 from toolkit.entrypoints.cli.job_install import install
 from toolkit.entrypoints.cli.job_run import run
+from toolkit.entrypoints.cli.printing import note, print_json, show
 from toolkit.entrypoints.jobs.jobs_file import job_named
 from toolkit.entrypoints.jobs.steps import prepare
 from toolkit.entrypoints.spoken import readable

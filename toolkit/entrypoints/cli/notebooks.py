@@ -5,16 +5,8 @@ from pathlib import Path
 
 import click
 
-from toolkit.entrypoints.cli.context import (
-    DONE,
-    NEEDS_ATTENTION,
-    Context,
-    Place,
-    note,
-    pass_context,
-    print_json,
-    show,
-)
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
+from toolkit.entrypoints.cli.printing import note, print_json, show
 from toolkit.entrypoints.notebook_runs import run_notebook
 from toolkit.entrypoints.packaged_notebooks import find_notebook
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from toolkit.entrypoints.cli.context import DONE, Place, print_json, show
+from toolkit.entrypoints.cli.context import DONE, Place
+from toolkit.entrypoints.cli.printing import print_json, show
 from toolkit.entrypoints.packaged_notebooks import copy_notebooks, packaged_notebooks
 
 

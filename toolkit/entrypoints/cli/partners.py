@@ -1,11 +1,17 @@
 """``toolkit partner``: the table of the partners that the subjects of tokens act for."""
 
+from typing import Final
+
 import click
 
+from toolkit.domain.documents import named
 from toolkit.entrypoints.account import signed_in_account
-from toolkit.entrypoints.cli.context import DONE, Context, note, pass_context, print_json, show
+from toolkit.entrypoints.cli.context import DONE, Context, pass_context
+from toolkit.entrypoints.cli.printing import note, print_json, show
 from toolkit.entrypoints.spoken import readable
-from toolkit.operations.access.partners import PartnerSubject, add_subject, partner_subjects_of, revoke_subject
+from toolkit.operations.access.partners import add_subject, partner_subjects_of, revoke_subject
+
+_FIELDS: Final = ("subject", "partner", "added_at", "added_by", "revoked_at", "revoked_by")
 
 
 @click.group()
@@ -54,7 +60,7 @@ def list_partners(ctx: Context, with_revoked: bool, as_json: bool) -> int:
     """
     found = partner_subjects_of(ctx.application.database, with_revoked=with_revoked)
     if as_json:
-        print_json({"subjects": [_as_json(each) for each in found]})
+        print_json({"subjects": [named(each, *_FIELDS) for each in found]})
         return DONE
     for each in found:
         since = readable(each.added_at, ctx.settings.timezone)
@@ -83,14 +89,3 @@ def revoke(ctx: Context, subject: str) -> int:
     name = revoke_subject(space.database, subject, revoked_by=signed_in_account(), clock=space.clock)
     show(f"{subject}: acts for {name} no more")
     return DONE
-
-
-def _as_json(each: PartnerSubject) -> dict[str, object]:
-    return {
-        "subject": each.subject,
-        "partner": each.partner,
-        "addedAt": each.added_at,
-        "addedBy": each.added_by,
-        "revokedAt": each.revoked_at,
-        "revokedBy": each.revoked_by,
-    }

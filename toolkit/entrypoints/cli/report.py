@@ -8,8 +8,9 @@ import click
 
 from toolkit.entrypoints.auditing import witnessed
 from toolkit.entrypoints.cli.audit_options import Asked, asked_for, audit_options
-from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, note, pass_context, show
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
 from toolkit.entrypoints.cli.custody_log import verify_custody_log, verify_tables
+from toolkit.entrypoints.cli.printing import note, show
 from toolkit.entrypoints.cli.unmasking import unmasking_for
 from toolkit.errors import InvalidInput
 from toolkit.language import LANGUAGES, default_language, language

@@ -6,11 +6,13 @@ from typing import Any, Final
 import click
 
 from toolkit.domain.codes import CODES
+from toolkit.domain.documents import named
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.entrypoints.auditing import deadlines_of
-from toolkit.entrypoints.cli.context import DONE, Context, pass_context, print_json, show
+from toolkit.entrypoints.cli.context import DONE, Context, pass_context
 from toolkit.entrypoints.cli.evidence_records import record_as_json
-from toolkit.entrypoints.cli.unmasking import unmasking_for
+from toolkit.entrypoints.cli.printing import print_json, show
+from toolkit.entrypoints.cli.unmasking import show_names_options, unmasking_for
 from toolkit.entrypoints.record_facts import file_facts
 from toolkit.entrypoints.spoken import _, readable
 from toolkit.operations.judge.sale_case import SaleCase, sale_case
@@ -32,10 +34,7 @@ def sale() -> None:
 
 @sale.command("show", short_help="Show everything about one sale.")
 @click.argument("sale_id")
-@click.option("--show-names", is_flag=True, help="Also show the names of the files; needs --reason.")
-@click.option(
-    "--reason", default="", help="The reason for showing names; the custody log keeps it with your account."
-)
+@show_names_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @pass_context
 def show_sale(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json: bool) -> int:
@@ -105,17 +104,13 @@ def _show(case: SaleCase, ctx: Context) -> None:
 def _as_json(case: SaleCase, ctx: Context) -> dict[str, Any]:
     zone = ctx.settings.timezone
     return {
-        "saleId": case.sale_id,
-        "utilityGroup": case.utility_group,
-        "isClientFinancialResponsible": case.is_client_financial_responsible,
-        "partner": case.partner,
-        "clientId": case.client_id,
+        **named(case, "sale_id", "utility_group", "is_client_financial_responsible", "partner", "client_id"),
         "createdAt": iso_exact(case.created_at, zone),
         "completedAt": iso_exact(case.completed_at, zone) if case.completed_at else None,
         "status": case.verdict.status,
         "rule": [{"evidenceType": each.named, "accepts": list(each.accepts)} for each in case.rule],
         "missing": [
-            {"evidenceType": piece.evidence_type, "reason": piece.reason, "nextStep": CODES[piece.reason].remedy}
+            named(piece, "evidence_type", "reason") | {"nextStep": CODES[piece.reason].remedy}
             for piece in case.verdict.missing
         ],
         "problems": [

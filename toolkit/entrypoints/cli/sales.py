@@ -5,24 +5,13 @@ from pathlib import Path
 import click
 
 from toolkit.domain.codes import CODES
+from toolkit.domain.documents import named
 from toolkit.domain.findings import Verdict
-from toolkit.entrypoints.cli.context import (
-    DONE,
-    FAILED,
-    NEEDS_ATTENTION,
-    Context,
-    Place,
-    note,
-    pass_context,
-    print_json,
-    show,
-)
+from toolkit.entrypoints.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, Place, pass_context
+from toolkit.entrypoints.cli.printing import SHOWN, first_of, note, print_json, rejected_row, show
 from toolkit.entrypoints.spoken import _, counted, readable, sentence
 from toolkit.operations.judge.completion import complete_sale
-from toolkit.operations.register.sales_file import RejectedSale
 from toolkit.operations.register.sales_load import load_sales
-
-_SHOWN = 20
 
 
 @click.group()
@@ -75,19 +64,13 @@ def load(ctx: Context, file: Path, overwrite: bool, out: Path | None, as_json: b
     if as_json:
         print_json(
             {
-                "rows": loaded.rows,
-                "inserted": loaded.inserted,
-                "updated": loaded.updated,
-                "unchanged": loaded.unchanged,
+                **named(loaded, "rows", "inserted", "updated", "unchanged"),
                 "rejected": len(loaded.rejected),
                 "unknownGroups": loaded.unknown_groups,
-                "rejectedRows": [_as_json(row) for row in loaded.rejected],
+                "rejectedRows": [rejected_row(row) for row in loaded.rejected],
                 "rejectedFiles": [str(path) for path in loaded.rejected_files],
                 "differing": len(loaded.differing),
-                "differingRows": [
-                    {"line": row.line, "saleId": row.sale_id, "fields": list(row.fields)}
-                    for row in loaded.differing
-                ],
+                "differingRows": [named(row, "line", "sale_id", "fields") for row in loaded.differing],
             }
         )
     else:
@@ -97,22 +80,20 @@ def load(ctx: Context, file: Path, overwrite: bool, out: Path | None, as_json: b
             f"{loaded.unchanged} unchanged, {len(loaded.rejected)} rejected"
             + (f", {len(loaded.differing)} that differ and were not written" if loaded.differing else "")
         )
-        for group, count in sorted(loaded.unknown_groups.items())[:_SHOWN]:
+        for group, count in sorted(loaded.unknown_groups.items())[:SHOWN]:
             note(
                 f"note: {file.name} has {counted(count, 'sale')} of the utility group {group!r}, "
                 "none of A, B, C, D: no rule says what they need (toolkit explain GROUP_UNKNOWN)"
             )
-        for sale in loaded.differing[:_SHOWN]:
+        for sale in loaded.differing[:SHOWN]:
             fields = ", ".join(sale.fields)
             says = f"{_('differs in')} {fields}" if fields else _("is not in the service's sales")
             note(f"{file.name}, line {sale.line}: {sale.sale_id} {says}")
-        if len(loaded.differing) > _SHOWN:
-            note(f"... and {len(loaded.differing) - _SHOWN} more that differ; --json lists all of them")
-        for row in loaded.rejected[:_SHOWN]:
+        if len(loaded.differing) > SHOWN:
+            note(f"... and {len(loaded.differing) - SHOWN} more that differ; --json lists all of them")
+        for row in first_of(loaded.rejected):
             reasons = "; ".join(f"{item.field}: {sentence(item.message)}" for item in row.invalid)
             note(f"{file.name}, line {row.line}: {reasons}")
-        if len(loaded.rejected) > _SHOWN:
-            note(f"... and {len(loaded.rejected) - _SHOWN} more; --json lists all of them")
         for path in loaded.rejected_files:
             show(f"  rejected rows: {path}")
     return NEEDS_ATTENTION if loaded.rejected or loaded.differing else DONE
@@ -159,13 +140,9 @@ def complete(ctx: Context, sale_id: str, as_json: bool) -> int:
     return DONE if completed else FAILED
 
 
-def _as_json(row: RejectedSale) -> dict[str, object]:
-    return {"line": row.line, "errors": [{"field": item.field, "message": item.message} for item in row.invalid]}
-
-
 def _verdict_as_json(verdict: Verdict) -> dict[str, object]:
     return {
         "status": verdict.status,
-        "missing": [{"evidenceType": piece.evidence_type, "reason": piece.reason} for piece in verdict.missing],
+        "missing": [named(piece, "evidence_type", "reason") for piece in verdict.missing],
         "problems": list(verdict.problems),
     }

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 
-from toolkit.entrypoints.cli.context import DONE, Context, Place, note, pass_context, show
+from toolkit.entrypoints.cli.context import DONE, Context, Place, pass_context
+from toolkit.entrypoints.cli.printing import note, show
 from toolkit.entrypoints.demo import Demo, refuse_shared
 from toolkit.samples import DEFAULT_CLIENTS, DEFAULT_SALES, DEFAULT_SEED, make_samples, write_samples
 from toolkit.samples.scenarios import SCENARIOS

@@ -1,13 +1,15 @@
 """``toolkit up``, ``down`` and ``status``: the services that the toolkit stands on."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import click
 
-from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context, print_json
+from toolkit.domain.documents import named
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
+from toolkit.entrypoints.cli.printing import print_json
 from toolkit.entrypoints.health import ServiceHealth, service_health
 from toolkit.reports.times import iso
 from toolkit.storage import embedded
@@ -125,5 +127,4 @@ def _size(count: float) -> str:
 
 
 def _as_json(health: ServiceHealth) -> dict[str, Any]:
-    names = {"data_bytes": "dataBytes", "newest_schema": "newestSchema", "epoch_since": "epochSince"}
-    return {names.get(name, name): value for name, value in asdict(health).items() if name != "service"}
+    return named(health, *(each.name for each in fields(health) if each.name != "service"))

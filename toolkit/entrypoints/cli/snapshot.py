@@ -2,7 +2,9 @@
 
 import click
 
-from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, note, pass_context, print_json, show
+from toolkit.domain.documents import named
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
+from toolkit.entrypoints.cli.printing import note, print_json, show
 from toolkit.entrypoints.spoken import counted
 from toolkit.operations.snapshot import Manifest, export_snapshot, prune_snapshot, snapshots, verify_snapshot
 
@@ -76,9 +78,7 @@ def verify(ctx: Context, target: str, as_json: bool) -> int:
     found = list(verify_snapshot(ctx.application.file_store(target), home / "snapshots" / "cache"))
     faults = [fault for fault in found if fault is not None]
     if as_json:
-        print_json(
-            {"files": len(found), "faults": [{"name": each.name, "reason": each.reason} for each in faults]}
-        )
+        print_json({"files": len(found), "faults": [named(each, "name", "reason") for each in faults]})
     else:
         for fault in faults:
             show(f"{fault.reason}  {fault.name}")
@@ -135,10 +135,7 @@ def _line(manifest: Manifest) -> str:
 
 def _as_document(manifest: Manifest) -> dict[str, object]:
     return {
-        "moment": manifest.moment,
-        "previous": manifest.previous,
-        "schema": manifest.schema,
-        "rows": manifest.rows,
+        **named(manifest, "moment", "previous", "schema", "rows"),
         "files": len(manifest.files),
         "bytes": sum(file.bytes for file in manifest.files),
         "seal": manifest.seal,

@@ -4,10 +4,12 @@ from datetime import timedelta
 
 import click
 
+from toolkit.domain.documents import named
 from toolkit.domain.partners import Scope
 from toolkit.entrypoints import tokens
 from toolkit.entrypoints.account import signed_in_account
-from toolkit.entrypoints.cli.context import DONE, Context, note, pass_context, print_json, show
+from toolkit.entrypoints.cli.context import DONE, Context, pass_context
+from toolkit.entrypoints.cli.printing import note, print_json, show
 from toolkit.operations.access.revocations import Revocation, add_revocation, revocations
 from toolkit.reports.times import readable
 
@@ -131,10 +133,4 @@ def _told(ctx: Context, revocation: Revocation) -> str:
 
 
 def _as_json(revocation: Revocation) -> dict[str, object]:
-    return {
-        "id": revocation.token_id,
-        "subject": revocation.subject,
-        "reason": revocation.reason,
-        "revokedAt": revocation.revoked_at,
-        "revokedBy": revocation.revoked_by,
-    }
+    return {"id": revocation.token_id, **named(revocation, "subject", "reason", "revoked_at", "revoked_by")}

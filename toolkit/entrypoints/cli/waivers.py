@@ -7,17 +7,8 @@ from uuid import UUID
 import click
 
 from toolkit.domain.waivers import Waiver
-from toolkit.entrypoints.cli.context import (
-    DONE,
-    FAILED,
-    NEEDS_ATTENTION,
-    Context,
-    Place,
-    note,
-    pass_context,
-    print_json,
-    show,
-)
+from toolkit.entrypoints.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, Place, pass_context
+from toolkit.entrypoints.cli.printing import note, print_json, show
 from toolkit.entrypoints.spoken import counted
 from toolkit.operations.judge.findings.waivers import (
     LintedWaiver,
