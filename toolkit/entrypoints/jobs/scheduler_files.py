@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from cronsim import CronSim
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from toolkit.domain.jobs.definitions import Job
 from toolkit.entrypoints.jobs.job_settings import JobSettings
@@ -57,77 +58,33 @@ class Installation:
         """The zone of the schedules."""
         return self.environment["TOOLKIT_TIMEZONE"]
 
-    def command(self, job: Job) -> list[str]:
-        """Return the command of a slot; of two schedulers the second waits, and takes over if the first dies."""
-        wait = str(int(job.timeout.total_seconds()))
-        return [self.program, "job", "run", job.name, "--wait", wait, "--log", "json"]
-
     @property
-    def missed(self) -> list[str]:
-        """The command that looks for missed slots."""
-        return [self.program, "job", "missed"]
+    def starts(self) -> list[Start]:
+        """What a scheduler starts: the slots of each job, and every hour the look for missed ones."""
+        missed = Start(None, _MISSED, _HOURLY, [self.program, "job", "missed"], 600)
+        return [*(self._start(job) for job in self.jobs.values()), missed]
+
+    def _start(self, job: Job) -> Start:
+        """Return the start of a slot; of two schedulers the second waits, and takes over if the first dies."""
+        seconds = int(job.timeout.total_seconds())
+        command = [self.program, "job", "run", job.name, "--wait", str(seconds), "--log", "json"]
+        return Start(job, job.name, job.schedule.expression, command, 2 * seconds + 300)
 
 
-def _limit(job: Job) -> int:
-    """Return the seconds that a start may take: it may wait for another one, and then do the work itself."""
-    return int(job.timeout.total_seconds() * 2 + 300)
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One entry of a scheduler: its times as cron writes them, its command, and the seconds that it may take."""
+
+    job: Job | None
+    name: str
+    times: str
+    command: list[str]
+    seconds: int
+    """Those of a job suffice to wait for another start, and then to do the work itself."""
 
 
 def _in_shell(command: list[str]) -> str:
     return f"set -a; [ ! -r {_ENVIRONMENT} ] || . {_ENVIRONMENT}; {shlex.join(command)}"
-
-
-def cron(made: Installation) -> dict[str, str]:
-    """Return one crontab."""
-    lines = [
-        "# Jobs of the evidence toolkit. The settings are in the file that each line reads first.",
-        f"# Debian's cron ignores CRON_TZ: set the zone of the machine to {made.zone} there.",
-        f"CRON_TZ={made.zone}",
-        *(f"{name}={value}" for name, value in made.environment.items()),
-        "",
-    ]
-    commands = [(job.schedule.expression, made.command(job)) for job in made.jobs.values()]
-    for times, command in [*commands, (_HOURLY, made.missed)]:
-        lines.append(f"{times} {_in_shell(command)}".replace("%", "\\%"))
-    return {"crontab": "\n".join(lines) + "\n"}
-
-
-def systemd(made: Installation) -> dict[str, str]:
-    """Return a service and a timer for each job, and for the look for missed slots."""
-    files = {}
-    for job in made.jobs.values():
-        name = f"toolkit-{job.name}"
-        about = job.about or f"Job {job.name} of the evidence toolkit"
-        files[f"{name}.service"] = _service(made, about, made.command(job), _limit(job))
-        # Persistent: a slot that came while the machine was off is started when it is on again; the toolkit
-        # decides whether that is still within its window.
-        files[f"{name}.timer"] = _timer(about, on_calendar(job), persistent=True)
-    about = "Look for jobs of the evidence toolkit that were not started"
-    service = _service(made, about, made.missed, 600, extra="SuccessExitStatus=3\n")
-    files[f"toolkit-{_MISSED}.service"] = service
-    files[f"toolkit-{_MISSED}.timer"] = _timer(about, ["*-*-* *:23:00"], persistent=False)
-    return files
-
-
-def _service(made: Installation, about: str, command: list[str], seconds: int, extra: str = "") -> str:
-    settings = "\n".join(
-        f"Environment={_unit_text(f'{name}={value}')}" for name, value in made.environment.items()
-    )
-    return f"""\
-[Unit]
-Description={about.replace("%", "%%")}
-Wants=network-online.target
-After=network-online.target
-
-[Service]
-Type=oneshot
-EnvironmentFile=-{_ENVIRONMENT}
-{settings}
-ExecStart={" ".join(_unit_text(word) for word in command)}
-TimeoutStartSec={seconds}
-TimeoutStopSec=90
-KillMode=mixed
-{extra}"""
 
 
 def _unit_text(word: object) -> str:
@@ -135,20 +92,42 @@ def _unit_text(word: object) -> str:
     return text if not any(each in text for each in " \"'\\") else '"' + text.replace('"', '\\"') + '"'
 
 
-def _timer(about: str, times: Iterable[str], *, persistent: bool) -> str:
-    calendars = "\n".join(f"OnCalendar={time}" for time in times)
-    return f"""\
-[Unit]
-Description={about.replace("%", "%%")}
+_TEMPLATES: Final = Environment(  # noqa: S701  # no markup
+    loader=PackageLoader("toolkit.entrypoints.jobs"),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    keep_trailing_newline=True,
+    variable_start_string="<<",
+    variable_end_string=">>",
+    block_start_string="<%",
+    block_end_string="%>",
+    comment_start_string="<#",
+    comment_end_string="#>",
+)
+_TEMPLATES.filters |= {"in_shell": _in_shell, "in_words": shlex.join, "repr": repr, "unit_text": _unit_text}
 
-[Timer]
-{calendars}
-Persistent={str(persistent).lower()}
-AccuracySec=1s
 
-[Install]
-WantedBy=timers.target
-"""
+def _filled(template: str, made: Installation, **values: Any) -> str:
+    return _TEMPLATES.get_template(template).render(made=made, environment_file=_ENVIRONMENT, **values)
+
+
+def systemd(made: Installation) -> dict[str, str]:
+    """Return a service and a timer for each job, and for the look for missed slots.
+
+    The timers of jobs are persistent: a slot that came while the machine was off is started when it is on again;
+    the toolkit decides whether that is still within its window.
+    """
+    files = {}
+    for start in made.starts:
+        about = "Look for jobs of the evidence toolkit that were not started"
+        if start.job is not None:
+            about = start.job.about or f"Job {start.name} of the evidence toolkit"
+        times = ["*-*-* *:23:00"] if start.job is None else on_calendar(start.job)
+        files[f"toolkit-{start.name}.service"] = _filled("systemd.service", made, start=start, about=about)
+        files[f"toolkit-{start.name}.timer"] = _filled(
+            "systemd.timer", made, start=start, about=about, times=times
+        )
+    return files
 
 
 def on_calendar(job: Job) -> list[str]:
@@ -180,108 +159,12 @@ def _numbers(numbers: Iterable[int], all_of_them: int) -> str:
     return "*" if len(found) == all_of_them else ",".join(f"{each:02}" for each in found)
 
 
-def airflow(made: Installation) -> dict[str, str]:
-    """Return a DAG for each job: Airflow schedules, the toolkit sees to it that a slot is done once."""
-    # A trigger timetable runs at the logical date, which is the slot.
-    slot = " --slot {{ (dag_run.logical_date or dag_run.run_after).isoformat() }}"
-    dags = [
-        _dag(
-            made, job.name, job.about, job.schedule.expression, _in_shell(made.command(job)) + slot, 2, _limit(job)
-        )
-        for job in made.jobs.values()
-    ]
-    about = "Look for jobs that were not started; the task fails where there are some."
-    dags.append(_dag(made, _MISSED, about, _HOURLY, _in_shell(made.missed), 0, 600))
-    return {
-        "toolkit_jobs.py": f'''"""Jobs of the evidence toolkit, and a notebook of it run by papermill alone."""
-
-from datetime import timedelta
-
-import pendulum
-from airflow import DAG
-from airflow.providers.papermill.operators.papermill import PapermillOperator
-from airflow.providers.standard.operators.bash import BashOperator
-from airflow.timetables.trigger import CronTriggerTimetable
-
-SETTINGS = {made.environment!r}
-{"".join(dags)}
-with DAG(
-    dag_id="toolkit_notebook",
-    description="One notebook by papermill, for a look; `toolkit notebooks copy DIR` hands it out.",
-    schedule=None,
-    start_date=pendulum.datetime(2026, 1, 1, tz={made.zone!r}),
-):
-    PapermillOperator(
-        task_id="report",
-        input_nb="/opt/toolkit/notebooks/03_missing_evidence_report.ipynb",
-        output_nb="/opt/toolkit/report-{{{{ ts_nodash }}}}.ipynb",
-        parameters={{"out": "/opt/toolkit/reports"}},
-    )
-'''
-    }
-
-
-def _dag(made: Installation, name: str, about: str, times: str, command: str, retries: int, seconds: int) -> str:
-    return f"""
-with DAG(
-    dag_id="toolkit-{name}",
-    description={about!r},
-    schedule=CronTriggerTimetable({times!r}, timezone={made.zone!r}),
-    start_date=pendulum.datetime(2026, 1, 1, tz={made.zone!r}),
-    catchup=False,
-    max_active_runs=1,
-):
-    BashOperator(
-        task_id="run",
-        bash_command={command!r},
-        env=SETTINGS,
-        append_env=True,
-        retries={retries},
-        execution_timeout=timedelta(seconds={seconds}),
-    )
-"""
-
-
-def github(made: Installation) -> dict[str, str]:
-    """Return a workflow; such runners know UTC only, so it starts often and the toolkit decides what is due."""
-    steps = "".join(
-        f"""\
-      - name: {job.name}
-        if: ${{{{ !cancelled() }}}}
-        run: {shlex.join(["toolkit", *made.command(job)[1:]])}
-"""
-        for job in made.jobs.values()
-    )
-    return {
-        "toolkit-jobs.yml": f"""\
-name: toolkit jobs
-on:
-  schedule:
-    - cron: "11 * * * *"  # often: a slot is run once, and a runner's schedule may skip an hour
-  workflow_dispatch:
-concurrency: toolkit-jobs
-jobs:
-  run:
-    runs-on: [self-hosted, toolkit]
-    env:
-      DATABASE_URL: ${{{{ secrets.DATABASE_URL }}}}
-      EVIDENCE_BUCKET: ${{{{ vars.EVIDENCE_BUCKET }}}}
-      AWS_ACCESS_KEY_ID: ${{{{ secrets.AWS_ACCESS_KEY_ID }}}}
-      AWS_SECRET_ACCESS_KEY: ${{{{ secrets.AWS_SECRET_ACCESS_KEY }}}}
-      TOOLKIT_TIMEZONE: {made.zone}
-      TOOLKIT_JOBS_OUT: /srv/toolkit/jobs
-    steps:
-{steps}      - name: missed
-        if: ${{{{ !cancelled() }}}}
-        run: toolkit job missed
-"""
-    }
-
-
 SCHEDULERS: Final[dict[str, Callable[[Installation], dict[str, str]]]] = {
-    "cron": cron,
+    "cron": lambda made: {"crontab": _filled("crontab", made)},
     "systemd": systemd,
-    "airflow": airflow,
-    "github": github,
+    # Airflow schedules, and the toolkit sees to it that a slot is done once.
+    "airflow": lambda made: {"toolkit_jobs.py": _filled("airflow", made)},
+    # Such runners know UTC only, so the workflow starts often and the toolkit decides what is due.
+    "github": lambda made: {"toolkit-jobs.yml": _filled("github.yml", made)},
 }
-"""Each scheduler, and the function that writes its files."""
+"""Each scheduler, and the function that writes its files from the templates beside this module."""
