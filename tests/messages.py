@@ -16,7 +16,9 @@ from toolkit.domain import fields
 from toolkit.domain.codes import CODES, Owner, Severity, Subject
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.domain.findings import Status
+from toolkit.domain.jobs import outcomes
 from toolkit.entrypoints.cli import explain, sale_case
+from toolkit.entrypoints.jobs.notices import texts
 from toolkit.operations.register.bulk_load import REPAIR_TEXTS, WARNINGS
 from toolkit.operations.register.client_quality import LIKENESS_TEXTS, QUALITY_TEXTS
 from toolkit.operations.request import LEFT_OUT_TEXTS
@@ -156,6 +158,8 @@ def _of_tables() -> Iterator[str]:
         LEFT_OUT_TEXTS,
         QUALITY_TEXTS,
         LIKENESS_TEXTS,
+        outcomes.FAILURE_TEXTS,
+        texts.SENTENCES,
     ):
         yield from table.values()
 
