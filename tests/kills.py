@@ -36,9 +36,13 @@ class Victim:
 
     def start(self) -> subprocess.Popen[str]:
         """The command, running."""
-        command = [sys.executable, "-m", "toolkit", "-q", "clients", "load", self.source, "--out", self.out]
+        command = [sys.executable, "-m", "toolkit", "-q", "clients", "load"]
         return subprocess.Popen(
-            command, env=dict(self.environ), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*command, str(self.source), "--out", str(self.out)],
+            env=dict(self.environ),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
 
     def seconds(self) -> float:

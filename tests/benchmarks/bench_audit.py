@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import ibis
 import pyarrow.parquet as pq
@@ -30,6 +30,8 @@ from toolkit.reports import FORMATS, write_report
 from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database, raw
 from toolkit.storage.frames import read_arrow
+
+T = TypeVar("T")
 
 _SALES = 400_000
 _ONE_BY_ONE = 50_000
@@ -86,6 +88,7 @@ def _nightly(database: Database, sales: int) -> AuditResult:
     life, _ = _timed(lambda: (result.life.findings, result.life.changes, result.faults))
     every, control = _timed(lambda: run_audit(database, clock=lambda: _NIGHTS[1], everything=True))
     assert (result.sales, result.open, result.coverage) == (control.sales, control.open, control.coverage)
+    assert control.life.changes is not None
     assert len(control.life.changes.open) == len(control.life.findings.query("status != 'resolved'"))
     _line("audit of all sales, a later one", every, sales, "1.00")
     _line(f"audit after {touched:,} sales were touched", night, sales, f"{night / every:.3f} (goal 0.1)")
@@ -166,7 +169,7 @@ def _reports(result: AuditResult, home: Path) -> None:
         _line(f"report as {name}, {result.open:,} sales", seconds, result.open, "")
 
 
-def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+def _timed(work: Callable[[], T]) -> tuple[float, T]:
     """The seconds that something takes, and its answer."""
     started = time.perf_counter()
     answer = work()

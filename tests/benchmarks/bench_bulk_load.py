@@ -93,7 +93,8 @@ class _Bench:
             write_clients(self._home / f"part{part}.csv", rows, seed=2 + part) for part in range(_PROCESSES)
         ]
         split = [self._split(source) for source in sources]
-        floors, loads = [], []
+        floors: list[float] = []
+        loads: list[float] = []
         for _ in range(_ROUNDS):
             for seconds, work in ((floors, self._copied_at_once), (loads, self._loaded_at_once)):
                 with self._database() as url:

@@ -30,7 +30,7 @@ from botocore.config import Config
 from tests import gateway
 from toolkit.domain.evidence import object_key
 from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.observe.bucket_sync.listing import listed_pages
+from toolkit.operations.observe.bucket_sync.listing import pages_of
 from toolkit.operations.observe.bucket_sync.scope import Scope
 from toolkit.operations.upload import upload_files
 from toolkit.settings import Settings
@@ -102,7 +102,7 @@ def _listing(server: _Server, database: Database, objects: int) -> None:
     ways: list[tuple[str, Callable[[], object]]] = [
         ("boto3's paginator", lambda: _count(page["Contents"] for page in paginator.paginate(Bucket=bucket.name))),
         ("one page after another", lambda: _count(bucket.seen())),
-        ("parts side by side", lambda: _count(listed_pages(database, bucket, Scope()))),
+        ("parts side by side", lambda: _count(pages_of(database, bucket, Scope(), []))),
     ]
     if shutil.which("rclone"):
         target = f"bench:{bucket.name}"
@@ -217,7 +217,7 @@ def _know_older(database: Database, bucket: Bucket, older: int) -> None:
     """Forget everything, then know so many objects of the year before, as a full reading left them."""
     with database.raw() as connection:
         connection.execute("SET session_replication_role = replica")  # the triggers that forbid it
-        connection.execute("TRUNCATE audit.object_observations, audit.content_checks, audit.bucket_syncs")
+        connection.execute("TRUNCATE audit.object_observations, audit.content_checks, audit.bucket_syncs CASCADE")
         connection.execute("SET session_replication_role = DEFAULT")
         connection.execute(
             """

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -17,6 +18,7 @@ from toolkit.domain.clients import Client
 from toolkit.domain.requests import parse
 from toolkit.errors import InvalidFields
 from toolkit.operations.register.bulk_load.fields import FIELDS as RULES
+from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_id
 from toolkit.storage.tables import addresses, clients
 
@@ -25,12 +27,15 @@ _IN_ADDRESS = [rule.column for rule in RULES if rule.in_address]
 
 
 class _Person:
+    id: UUID
+    created_at: datetime
+
     def __init__(self, **values: Any) -> None:
         self.__dict__.update(values)
 
 
 class _Place(_Person):
-    pass
+    client_id: UUID
 
 
 def row_by_row(source: Path, url: str) -> float:
@@ -38,9 +43,9 @@ def row_by_row(source: Path, url: str) -> float:
     registry = orm.registry()
     registry.map_imperatively(_Person, clients)
     registry.map_imperatively(_Place, addresses)
-    engine = sa.create_engine(url)
+    database = Database(url)
     started = time.perf_counter()
-    with orm.Session(engine) as session, source.open(encoding="utf-8", newline="") as stream:
+    with orm.Session(database.engine) as session, source.open(encoding="utf-8", newline="") as stream:
         for number, row in enumerate(csv.DictReader(stream, delimiter=";"), 1):
             try:
                 client = parse(Client, body(row))
@@ -61,7 +66,7 @@ def row_by_row(source: Path, url: str) -> float:
         session.commit()
     seconds = time.perf_counter() - started
     registry.dispose()
-    engine.dispose()
+    database.dispose()
     return seconds
 
 
@@ -94,10 +99,10 @@ def pandera_and_to_sql(source: Path, url: str) -> float:
         frame = frame.drop(index=errors.failure_cases["index"].dropna().unique())
     frame = frame.rename(columns=_COLUMN)
     frame["birthdate"] = pd.to_datetime(frame["birthdate"], format="%Y-%m-%d").dt.date
-    frame["id"] = [new_id() for _ in range(len(frame))]
+    frame["id"] = pd.Series([new_id() for _ in frame.index], frame.index)
     frame["created_at"] = datetime.now(UTC)
     places = frame[[*_IN_ADDRESS, "id"]].rename(columns={"id": "client_id"})
-    places["id"] = [new_id() for _ in range(len(frame))]
+    places["id"] = pd.Series([new_id() for _ in frame.index], frame.index)
     with engine.begin() as connection:
         frame.drop(columns=_IN_ADDRESS).to_sql(
             "clients", connection, if_exists="append", index=False, dtype={"id": sa.Uuid()}

@@ -27,7 +27,7 @@ def write_clients(path: Path, rows: int, *, bad: float = 0.02, seed: int = 1, de
         for start in range(0, rows, _CHUNK):
             cells = _clients(random, start, min(_CHUNK, rows - start), bad, seed)
             lines = _join(pc.binary_join_element_wise(*cells, delimiter), "\n")
-            stream.write(values(lines))
+            values(lines).tofile(stream)
     return path
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
 
@@ -47,11 +47,11 @@ async def _run(port: int, requests: Iterator[bytes], connections: int, seconds: 
     loop = asyncio.get_running_loop()
     began = time.perf_counter()
     until = began + seconds
-    ended = [loop.create_future() for _ in range(connections)]
+    ended: list[asyncio.Future[None]] = [loop.create_future() for _ in range(connections)]
     for future in ended:
 
         def make(future: asyncio.Future[None] = future) -> _Connection:
-            return _Connection(requests, load, until, lambda: future.done() or future.set_result(None))
+            return _Connection(requests, load, until, future)
 
         await loop.create_connection(make, "127.0.0.1", port)
     await asyncio.gather(*ended)
@@ -60,7 +60,7 @@ async def _run(port: int, requests: Iterator[bytes], connections: int, seconds: 
 
 
 class _Connection(asyncio.Protocol):
-    def __init__(self, requests: Iterator[bytes], load: Load, until: float, ended: Callable[[], object]) -> None:
+    def __init__(self, requests: Iterator[bytes], load: Load, until: float, ended: asyncio.Future[None]) -> None:
         self._requests = requests
         self._load = load
         self._until = until
@@ -86,7 +86,8 @@ class _Connection(asyncio.Protocol):
         self._send()
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._ended()
+        if not self._ended.done():
+            self._ended.set_result(None)
 
     def _send(self) -> None:
         self._sent = time.perf_counter()

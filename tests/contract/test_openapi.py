@@ -31,11 +31,14 @@ ADDRESSES = ("ana@exemplo.com.br", "joão@exemplo.com.br", "a+b@x-y.br", "ANA@EX
 schemathesis.openapi.format("cpf", st.sampled_from(CPFS))
 schemathesis.openapi.format("email", st.sampled_from(ADDRESSES))
 
+SCHEMA: Any = schemathesis.openapi.from_dict(openapi.document())
+OPERATIONS = [found.ok() for found in SCHEMA.get_all_operations()]
+
 CASES = [
-    (found.ok(), mode)
-    for found in schemathesis.openapi.from_dict(openapi.document()).get_all_operations()
+    (operation, mode)
+    for operation in OPERATIONS
     for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
-    if mode is GenerationMode.POSITIVE or found.ok().body
+    if mode is GenerationMode.POSITIVE or operation.body
 ]
 """Each operation with good requests and, where there is a body to be broken, with bad ones."""
 
@@ -60,7 +63,7 @@ def test_schemathesis_finds_no_500_and_no_answer_outside_of_the_document(
 ) -> None:
     @given(operation.as_strategy(generation_mode=mode), st.booleans())
     @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-    def holds(case: Case, for_a_known_sale: bool) -> None:
+    def holds(case: Case[Any], for_a_known_sale: bool) -> None:
         if "saleId" in case.path_parameters and for_a_known_sale:
             case.path_parameters["saleId"] = SALE_OF_THE_DOCUMENT
         case.call_and_validate(base_url=service.server.url, session=session)

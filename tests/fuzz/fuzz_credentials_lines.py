@@ -80,7 +80,7 @@ def _line(chance: random.Random) -> bytes:
     }
     if chance.random() < 0.5:
         place = chance.choice([document, fields])
-        odd = [None, 1, [], {}, "", "\ud800", "x" * 1000, "http://", "//", "http://a:b@c:99999/"]
+        odd: list[object] = [None, 1, [], {}, "", "\ud800", "x" * 1000, "http://", "//", "http://a:b@c:99999/"]
         place[chance.choice(list(place))] = chance.choice(odd)
     text = json.dumps(document).encode()
     return mutated(chance, text, WORDS) if chance.random() < 0.5 else text

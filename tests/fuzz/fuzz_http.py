@@ -18,22 +18,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psutil
 import requests
-import schemathesis
 import sqlalchemy as sa
 from hypothesis import HealthCheck, given, seed, settings
 from schemathesis import Case, GenerationMode
 
 from tests.contract.bodies import CLIENT, UPLOAD
 from tests.contract.server import Server, serving
-from tests.contract.test_openapi import SALE_OF_THE_DOCUMENT  # with it come its formats
+from tests.contract.test_openapi import OPERATIONS, SALE_OF_THE_DOCUMENT  # with it come its formats
 from tests.fuzz.mutations import mutated
 from toolkit.entrypoints import tokens
 from toolkit.entrypoints.application_context import ApplicationContext
-from toolkit.entrypoints.http_api import openapi
 from toolkit.settings import Settings
 from toolkit.storage import embedded
 from toolkit.storage.tables import sales
@@ -84,7 +83,8 @@ def _raw(chance: random.Random, until: float, server: Server, token: str) -> Cou
         sent = mutated(chance, good, WORDS) if chance.random() < 0.95 else good
         answered = _answers(server.port, sent)
         assert set(answered) <= DOCUMENTED, (answered, sent)
-        counts.update(f"raw {status}" for status in answered or ["unanswered"])
+        counts.update(f"raw {status}" for status in answered)
+        counts["raw unanswered"] += not answered
         if sum(counts.values()) % 200 == 0:
             began = time.monotonic()
             assert httpx.get(f"{server.url}/health", trust_env=False).status_code == 200
@@ -124,18 +124,17 @@ def _answers(port: int, sent: bytes) -> list[int]:
 
 def _documented(chance: random.Random, until: float, server: Server, token: str) -> Counter[str]:
     counts: Counter[str] = Counter()
-    operations = [found.ok() for found in schemathesis.openapi.from_dict(openapi.document()).get_all_operations()]
     with requests.Session() as session:
         session.trust_env = False
         session.headers["Authorization"] = f"Bearer {token}"
         while time.monotonic() < until:
-            operation = chance.choice(operations)
+            operation = chance.choice(OPERATIONS)
             mode = GenerationMode.NEGATIVE if operation.body and chance.random() < 0.5 else GenerationMode.POSITIVE
 
             @seed(chance.getrandbits(32))
             @given(operation.as_strategy(generation_mode=mode))
             @settings(max_examples=30, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-            def holds(case: Case) -> None:
+            def holds(case: Case[Any]) -> None:
                 if "saleId" in case.path_parameters and chance.random() < 0.5:
                     case.path_parameters["saleId"] = SALE_OF_THE_DOCUMENT
                 answer = case.call_and_validate(base_url=server.url, session=session)

@@ -100,7 +100,7 @@ def free_port() -> int:
 def served(mailbox: Mailbox, certificate: Path, *, security: str) -> Controller:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
-    starttls = {"tls_context": context, "require_starttls": True, "authenticator": mailbox.login}
+    starttls: dict[str, Any] = {"tls_context": context, "require_starttls": True, "authenticator": mailbox.login}
     return Controller(
         mailbox,
         hostname="127.0.0.1",
