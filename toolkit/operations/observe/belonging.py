@@ -5,18 +5,20 @@ until somebody confirms it: what is not there would stand in the history as dele
 """
 
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.errors import WrongBucket, WrongService
 from toolkit.operations import Clock
-from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.observation_clock import stamp
 from toolkit.storage.service_identity import ServiceIdentity, service_identity
 from toolkit.storage.tables import adopted_buckets, adopted_services
+
+if TYPE_CHECKING:
+    from toolkit.storage.bucket import Bucket
 
 BUCKET_OF_DATABASE: Final = """
     coalesce((SELECT bucket FROM audit.adopted_buckets ORDER BY id DESC LIMIT 1),

@@ -19,7 +19,7 @@ Key = tuple[str, str, str]
 
 
 class SeenKeys:
-    """Remembers keys by 64-bit hashes, in one table that keeps its size until it is well filled.
+    """Remembers keys by 64-bit hashes, in one table that doubles when it is well filled.
 
     Two different keys may share a hash (once in some ten million loads of a million rows): whoever needs
     certainty looks the few repeated ones up in the database.
@@ -27,7 +27,7 @@ class SeenKeys:
 
     _FILLED: Final = 0.7
 
-    def __init__(self, capacity: int = 1 << 23) -> None:
+    def __init__(self, capacity: int = 1 << 18) -> None:
         self._slots = np.zeros(capacity, dtype=np.uint64)
         self._count = 0
 
