@@ -4,6 +4,8 @@ Both are taken for granted the first time that they are read. Another one is ref
 until somebody confirms it: what is not there would stand in the history as deleted, for ever.
 """
 
+from __future__ import annotations
+
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
