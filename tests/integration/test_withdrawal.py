@@ -59,6 +59,8 @@ def test_a_withdrawal_is_kept_with_both_people(database: Database, clock: Any, e
         {"approved_by": "\u2060"},
         {"reason": "sent twice\udcff"},
         {"approved_by": "Rui\x00"},
+        {"approved_by": "\u202eiuR"},
+        {"reason": "sent \u2067twice"},
     ],
 )
 def test_it_needs_a_reason_and_two_people(

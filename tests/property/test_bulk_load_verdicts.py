@@ -102,10 +102,14 @@ emails = (
         ]
     )
 )
+MISLEADING = "\u061b\u061c\u061d\u200d\u200e\u200f\u2010\u2019\u2028\u202e\u202f\u2065\u2066\u2069\u206a\u2126"
+"""Characters for the direction of text, and their neighbours."""
+
 texts = (
     st.text(max_size=14)
     | st.sampled_from(["ã" * 255, "ã" * 256, "a" * 255, "a" * 256])
     | st.sampled_from(["1,23457E+10", "1.5E+11", "NA", "null", "=1+1", "\x7f", "\u0085x"])
+    | st.builds("{}{}{}".format, st.text("aé", max_size=7), st.sampled_from(MISLEADING), st.text("b", max_size=7))
 )
 
 CELLS: dict[str, st.SearchStrategy[str]] = {

@@ -157,6 +157,14 @@ def test_control_characters_are_invalid(character: str) -> None:
     assert reasons(firstName=f"A{character}na") == {"firstName": "Must not contain control characters"}
 
 
+@pytest.mark.parametrize(
+    "character", ["\u061c", "\u200e", "\u200f", "\u2028", "\u202a", "\u202e", "\u2066", "\u2069"]
+)
+@pytest.mark.parametrize("name", ["externalId", "rg", "enrollment", "firstName"])
+def test_what_shows_a_text_in_another_order_is_invalid(name: str, character: str) -> None:
+    assert reasons(**{name: f"4711{character}12"}) == {name: "Must not contain text-direction characters"}
+
+
 @pytest.mark.parametrize("value", [1, 1.5, True, [], {}])
 def test_other_json_types_are_not_strings(value: object) -> None:
     assert reasons(enrollment=value) == {"enrollment": "Must be a string"}

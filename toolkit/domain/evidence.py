@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import BeforeValidator, ConfigDict, ValidationInfo, field_validator
 
-from toolkit.domain.fields import RequiredText, in_json_schema, invalid, required_text
+from toolkit.domain.fields import NOT_IN_TEXT, RequiredText, in_json_schema, invalid, required_text
 from toolkit.domain.requests import RequestModel
 
 
@@ -75,8 +75,8 @@ FILE_NAME_MAX_BYTES: Final = 255
 KEY_PREFIX: Final = "evidences/"
 
 _AUDIO_TYPE = re.compile(r"audio/[a-z0-9][a-z0-9!#$&^_.+-]*")
-_NOT_IN_NAMES = r"\u0000-\u001f\u007f-\u009f/\\\u202a-\u202e\u2066-\u2069\ufffe\uffff"
-_NO_FILE_NAME = re.compile("[/\\\\\u202a-\u202e\u2066-\u2069\ufffe\uffff]|\\$\\{")
+_NOT_IN_NAMES = rf"{NOT_IN_TEXT}/\\\ufffe\uffff"
+_NO_FILE_NAME = re.compile("[/\\\\\ufffe\uffff]|\\$\\{")
 
 
 def kind_of_media_type(media_type: str) -> FileKind:

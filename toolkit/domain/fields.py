@@ -22,6 +22,13 @@ TRIMMED: Final = (
 UNSTORABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters and unpaired surrogates: never valid inside a text."""
 
+_DIRECTION: Final = r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+"""Characters that show a text in another order or on two lines: two different texts look the same."""
+
+NOT_IN_TEXT: Final = rf"\u0000-\u001f\u007f-\u009f{_DIRECTION}"
+MISLEADING: Final = re.compile(rf"[{NOT_IN_TEXT}\ud800-\udfff]")
+NOT_MISLEADING: Final = "must not contain control or text-direction characters"
+
 CPF_SHAPE: Final = re.compile(r"[0-9]{11}|[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}")
 CEP_SHAPE: Final = re.compile(r"[0-9]{5}-?[0-9]{3}")
 PHONE_SHAPE: Final = re.compile(r"[0-9]{11}")
@@ -57,6 +64,8 @@ def _text(value: Any) -> str:
     trimmed = value.strip(TRIMMED)
     if UNSTORABLE.search(trimmed):
         raise invalid("control_character", "Must not contain control characters")
+    if MISLEADING.search(trimmed):
+        raise invalid("direction_character", "Must not contain text-direction characters")
     return trimmed
 
 
@@ -168,14 +177,10 @@ def in_json_schema(rule: str, *, optional: bool = False, **keywords: Any) -> Wit
     return WithJsonSchema({"anyOf": [schema, {"const": ""}, {"type": "null"}]} if optional else schema)
 
 
-_PLAIN: Final = r"^[^\u0000-\u001f\u007f-\u009f]*$"
-_PLAIN_NOT_BLANK: Final = (
-    r"^[^\u0000-\u001f\u007f-\u009f]*[^\u0000-\u001f\u007f-\u009f\s][^\u0000-\u001f\u007f-\u009f]*$"
-)
-
+_PLAIN: Final = rf"^[^{NOT_IN_TEXT}]*$"
+_PLAIN_NOT_BLANK: Final = rf"^[^{NOT_IN_TEXT}]*[^{NOT_IN_TEXT}\s][^{NOT_IN_TEXT}]*$"
 _PLAIN_WITHOUT_BLANKS_AROUND: Final = (
-    r"^[^\u0000-\u001f\u007f-\u009f\s\u200b\ufeff][^\u0000-\u001f\u007f-\u009f]*"
-    r"[^\u0000-\u001f\u007f-\u009f\s\u200b\ufeff]$"
+    rf"^[^{NOT_IN_TEXT}\s\u200b\ufeff][^{NOT_IN_TEXT}]*[^{NOT_IN_TEXT}\s\u200b\ufeff]$"
 )
 """The pattern for texts that are trimmed before their shortest length is judged."""
 

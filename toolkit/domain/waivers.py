@@ -7,7 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from toolkit.domain.codes import CODES, similar
-from toolkit.domain.fields import TRIMMED, UNSTORABLE
+from toolkit.domain.fields import MISLEADING, NOT_MISLEADING, TRIMMED
 from toolkit.domain.people import person, same_person
 
 FIELDS: Final = ("sale", "partner", "code", "reason", "owner", "approvedBy", "start", "end")
@@ -83,7 +83,7 @@ def read_waiver(given: Mapping[str, Any], *, today: date) -> tuple[WaiverRequest
 def _wrong_texts(texts: Mapping[str, str]) -> list[str]:
     wrong = [] if texts["reason"] else ["reason is required"]
     wrong += [f"{name} is required" for name in ("owner", "approvedBy") if not person(texts[name])]
-    wrong += [f"{name} must not contain control characters" for name in FIELDS if UNSTORABLE.search(texts[name])]
+    wrong += [f"{name} {NOT_MISLEADING}" for name in FIELDS if MISLEADING.search(texts[name])]
     if not (texts["sale"] or texts["partner"] or texts["code"]):
         wrong.append("a waiver needs a sale, a partner or a code")
     if texts["owner"] and texts["approvedBy"] and same_person(texts["owner"], texts["approvedBy"]):

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from toolkit.domain.fields import TRIMMED, UNSTORABLE
+from toolkit.domain.fields import MISLEADING, NOT_MISLEADING, TRIMMED
 from toolkit.domain.people import person
 from toolkit.errors import EvidenceNotFound, InvalidInput
 from toolkit.operations import Clock
@@ -52,8 +52,8 @@ def open_evidence(
     reason, opened_by = reason.strip(TRIMMED), opened_by.strip(TRIMMED)
     if not reason or not person(opened_by):
         raise InvalidInput("To open a file, say who opens it and why.")
-    if any(UNSTORABLE.search(text) for text in (reason, opened_by)):
-        raise InvalidInput("The reason and the name must not contain control characters.")
+    if any(MISLEADING.search(text) for text in (reason, opened_by)):
+        raise InvalidInput(f"The reason and the name {NOT_MISLEADING}.")
     if not 1 <= seconds <= LONGEST_SECONDS:
         raise InvalidInput(f"A link lives for 1 to {LONGEST_SECONDS} seconds.")
     with database.transaction() as connection:

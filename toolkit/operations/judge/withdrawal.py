@@ -7,7 +7,7 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolkit.domain.fields import TRIMMED, UNSTORABLE
+from toolkit.domain.fields import MISLEADING, NOT_MISLEADING, TRIMMED
 from toolkit.domain.people import person, same_person
 from toolkit.errors import EvidenceNotFound, WithdrawalRefused
 from toolkit.operations import Clock
@@ -74,8 +74,8 @@ def _check_people(reason: str, withdrawn_by: str, approved_by: str) -> None:
         raise WithdrawalRefused("A withdrawal needs a reason.")
     if not person(withdrawn_by) or not person(approved_by):
         raise WithdrawalRefused("A withdrawal needs who asked for it and who approved it.")
-    if any(UNSTORABLE.search(text) for text in (reason, withdrawn_by, approved_by)):
-        raise WithdrawalRefused("The reason and the names of a withdrawal must not contain control characters.")
+    if any(MISLEADING.search(text) for text in (reason, withdrawn_by, approved_by)):
+        raise WithdrawalRefused(f"The reason and the names of a withdrawal {NOT_MISLEADING}.")
     if same_person(withdrawn_by, approved_by):
         raise WithdrawalRefused(
             "A withdrawal is approved by somebody else than who asked for it, and these two names look alike."

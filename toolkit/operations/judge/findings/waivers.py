@@ -12,7 +12,7 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolkit.domain.fields import TRIMMED, UNSTORABLE
+from toolkit.domain.fields import MISLEADING, NOT_MISLEADING, TRIMMED
 from toolkit.domain.people import person
 from toolkit.domain.waivers import FIELDS, Waiver, WaiverRequest, read_waiver
 from toolkit.errors import UnreadableFile, WaiverRefused
@@ -65,8 +65,8 @@ def revoke_waiver(database: Database, waiver_id: UUID, *, reason: str, revoked_b
     reason, revoked_by = reason.strip(TRIMMED), revoked_by.strip(TRIMMED)
     if not reason or not person(revoked_by):
         raise WaiverRefused("A revocation needs a reason and who revokes.")
-    if any(UNSTORABLE.search(text) for text in (reason, revoked_by)):
-        raise WaiverRefused("The reason and the name of a revocation must not contain control characters.")
+    if any(MISLEADING.search(text) for text in (reason, revoked_by)):
+        raise WaiverRefused(f"The reason and the name of a revocation {NOT_MISLEADING}.")
     with database.transaction() as connection:
         revoked_at = stamp(connection, clock)  # whoever revokes it at the same moment waits here
         if connection.scalar(sa.select(waivers.c.id).where(waivers.c.id == waiver_id)) is None:

@@ -106,13 +106,17 @@ def _of_length(cells: _Cells, fits: Mask) -> Judged:
 
 
 def _storable(column: pa.StringArray) -> Mask:
-    """Mark the cells without control characters (U+0000 to U+001F, U+007F to U+009F)."""
+    """Mark the cells that surely hold no control character (U+0000 to U+001F, U+007F to U+009F).
+
+    Nor have they a character of the rows of U+0600, U+2000 and U+2040, where those for the direction of text are.
+    """
     data = values(column)
     sure = np.ones(len(column), dtype=bool)
     if (data - np.uint8(0x20) < 0x5F).all():  # printable ASCII
         return sure
     control = (data < 0x20) | (data == 0x7F)
-    control[:-1] |= (data[:-1] == 0xC2) & (data[1:] < 0xA0)
+    before, after = data[:-1], data[1:]
+    control[:-1] |= ((before == 0xC2) & (after < 0xA0)) | (before == 0xD8) | ((before == 0xE2) & (after < 0x82))
     positions = np.flatnonzero(control)
     if positions.size:
         sure[cells_of(column, positions)] = False
