@@ -63,7 +63,7 @@ class Environment:
         text = self.text(name)
         if text is None:
             return None
-        if not (text.isascii() and text.isdigit() and lowest <= int(text) <= highest):
+        if not (text.isascii() and text.isdigit() and len(text) < 20 and lowest <= int(text) <= highest):
             raise SettingsError(f"{name} must be a whole number from {lowest} to {highest}")
         return int(text)
 

@@ -22,6 +22,9 @@ ROOT_HOME: Final = Path("/var/lib/evidence-toolkit")
 """Root's home of the embedded services, below folders that any account may enter."""
 
 DEFAULT_TIMEZONE: Final = "America/Sao_Paulo"
+LONGEST_LIFE: Final = 366 * 86_400
+"""Seconds for which a bearer token may be allowed to live."""
+
 LONGEST_UPLOAD_TTL: Final = 12 * 3600
 """Seconds; the sync of the bucket looks so far back for uploads."""
 
@@ -156,7 +159,7 @@ class Settings:
                 jwt_audience=given.text("TOOLKIT_JWT_AUDIENCE"),
                 jwt_issuer=given.text("TOOLKIT_JWT_ISSUER"),
                 jwt_jwks=given.path("TOOLKIT_JWT_JWKS"),
-                jwt_max_ttl=given.number("TOOLKIT_JWT_MAX_TTL", 1, 366 * 86_400),
+                jwt_max_ttl=given.number("TOOLKIT_JWT_MAX_TTL", 1, LONGEST_LIFE),
                 jwt_partner_claim=given.text("TOOLKIT_JWT_PARTNER_CLAIM"),
                 unassigned_sales=given.choice("TOOLKIT_UNASSIGNED_SALES", UnassignedSales),
                 engine_memory=given.like("TOOLKIT_ENGINE_MEMORY", r"[1-9][0-9]*(MB|GB)$", "512MB or 2GB"),

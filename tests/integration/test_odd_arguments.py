@@ -52,9 +52,58 @@ COMMANDS = {
     "run": ["run", "?"],
     "notebooks copy": ["notebooks", "copy", "?"],
     "token issue --subject": ["token", "issue", "--subject", "?"],
+    "token issue --ttl": ["token", "issue", "--subject", "a", "--ttl", "?"],
+    "run -p": ["run", "partner-scores", "-p", "weeks", "?"],
     "serve --host": ["serve", "--host", "?", "--port", "0"],
     "?": ["?"],
 }
+
+
+DEEP = "[" * 100_000
+DIGITS = "9" * 5000
+
+INVENTORY = (
+    '{"fileSchema": "Key", "fileFormat": "ORC", "sourceBucket": "b", "creationTimestamp": "99999999999999999999"}'
+)
+
+HANDED_OVER = {
+    "verify report": ("manifest.json", ["verify", "."]),
+    "verify log": ("log.jsonl", ["verify", "log.jsonl"]),
+    "evidence upload": ("credentials.jsonl", ["evidence", "upload", "credentials.jsonl", "--from", "."]),
+    "waiver lint": ("waivers.toml", ["waiver", "lint", "waivers.toml"]),
+    "waiver lint of CSV": ("waivers.csv", ["waiver", "lint", "waivers.csv"]),
+    "job list": ("jobs.toml", ["job", "list"]),
+    "db check": ("map.toml", ["db", "check"]),
+    "snapshot verify": ("manifest-20261122T000000.000000Z.json", ["snapshot", "verify", "."]),
+    "bucket sync": ("manifest.json", ["bucket", "sync", "--inventory", "."]),
+}
+
+
+@pytest.mark.parametrize("command", HANDED_OVER)
+def test_a_file_of_endless_depth_or_digits_gets_a_sentence(
+    command: str,
+    embedded_environment: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name, line = HANDED_OVER[command]
+    settings = {"TOOLKIT_JOBS": "jobs.toml"} if name == "jobs.toml" else {}
+    settings |= {"TOOLKIT_SERVICE_MAP": "map.toml"} if name == "map.toml" else {}
+    begin = "a = " if name.endswith(".toml") else ""
+    for hostile in (DEEP, DIGITS, "a\n" + "x" * 200_000, INVENTORY):
+        (tmp_path / name).write_text(begin + hostile + "\n")
+        status = main(line, {**embedded_environment, **settings})
+        said = capsys.readouterr()
+        assert status == DONE or name in said.out + said.err
+
+
+def test_a_setting_of_endless_digits_gets_a_sentence(
+    embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["status"], {**embedded_environment, "TOOLKIT_QUOTA_REQUESTS": DIGITS}) == WRONG_USAGE
+    assert "TOOLKIT_QUOTA_REQUESTS must be a whole number" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", COMMANDS)

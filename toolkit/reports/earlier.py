@@ -62,7 +62,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
         found: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         datetime.fromisoformat(found["asOf"])
         names = [Path(each["name"]) for each in found["files"] if each["sha256"]]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return found if all(name.name == str(name) and str(name).startswith(REPORT) for name in names) else None
 

@@ -161,7 +161,7 @@ def _recorded(folder: Path) -> dict[str, str]:
         raise ReportError(f"There is no report in {folder}: it holds no {MANIFEST}") from None
     except OSError as error:
         raise ReportError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise ReportError(f"{path} is not the manifest of a report") from None
     if any(Path(name).name != name for name in recorded):
         raise ReportError(f"{path} names files outside its folder")

@@ -12,6 +12,7 @@ from toolkit.entrypoints.cli.context import DONE, Context, pass_context
 from toolkit.entrypoints.cli.printing import note, print_json, show
 from toolkit.operations.access.revocations import Revocation, add_revocation, revocations
 from toolkit.reports.times import readable
+from toolkit.settings import LONGEST_LIFE
 
 _HOUR = 3600
 
@@ -43,7 +44,7 @@ def token() -> None:
     "--ttl",
     default=_HOUR,
     show_default=True,
-    type=click.IntRange(1),
+    type=click.IntRange(1, LONGEST_LIFE),
     metavar="SECONDS",
     help="The life of the token; TOOLKIT_JWT_MAX_TTL at most.",
 )

@@ -20,10 +20,10 @@ def load_jobs(file: Path, zone: ZoneInfo) -> dict[str, Job]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise SettingsError(f"{file} cannot be read: {reason}. TOOLKIT_JOBS names the jobs file.") from None
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{file} is not valid TOML: {error}") from None
     except SettingsError as error:
         raise SettingsError(f"{file}: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(f"{file} is not valid TOML: {error}") from None
 
 
 def job_named(jobs: dict[str, Job], name: str) -> Job:

@@ -167,7 +167,7 @@ def _one(parameter: Parameter, wanted: type, text: str) -> Value:
             return text.lower() == "true"
         raise _unfit(parameter, "true or false")
     if wanted is int:
-        if re.fullmatch(r"[+-]?[0-9]+", text):
+        if re.fullmatch(r"[+-]?[0-9]{1,1000}", text):
             return int(text)
         raise _unfit(parameter, "a whole number")
     if wanted is float:
@@ -187,7 +187,7 @@ def _one(parameter: Parameter, wanted: type, text: str) -> Value:
 def _json(parameter: Parameter, text: str, wanted: type) -> Any:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, wanted):
         raise _unfit(parameter, "a JSON list" if wanted is list else "a JSON object")

@@ -93,7 +93,7 @@ def read_manifest(text: str, name: str) -> Manifest:
             _moment(document["recordsAssumedAt"]),
             tuple(File(**file) for file in document["files"]),
         )
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise UnreadableFile(f"{name} cannot be read as the manifest of a snapshot.") from None
 
 

@@ -218,7 +218,7 @@ def _declared(scope: Message) -> int | None:
     if b"transfer-encoding" in headers:
         return None
     length = headers.get(b"content-length", b"0")
-    return int(length) if length.isdigit() else None
+    return int(length.lstrip(b"0") or 0) if length.isdigit() else None
 
 
 async def _fields(receive: Receive) -> tuple[dict[str, str], Receive]:

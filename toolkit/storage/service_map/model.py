@@ -182,7 +182,7 @@ def load_map(path: Path) -> ServiceMap:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SettingsError(f"TOOLKIT_SERVICE_MAP: {path} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise SettingsError(f"{path} is not valid TOML: {error}") from None
     return understood(document, str(path))
 

@@ -137,12 +137,14 @@ def _given(path: Path) -> list[dict[str, Any]]:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise UnreadableFile(f"{path}: {reason}") from None
-    if path.suffix.lower() == ".csv":
-        rows = list(csv.DictReader(text.splitlines()))
-        return [{name or "": value for name, value in row.items()} for row in rows]
     try:
+        if path.suffix.lower() == ".csv":
+            rows = list(csv.DictReader(text.splitlines()))
+            return [{name or "": value for name, value in row.items()} for row in rows]
         tables = tomllib.loads(text).get("waiver")
-    except tomllib.TOMLDecodeError as error:
+    except csv.Error as error:
+        raise UnreadableFile(f"{path}: no CSV file: {error}") from None
+    except (ValueError, RecursionError) as error:
         raise UnreadableFile(f"{path}: no TOML file: {error}") from None
     if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
         raise UnreadableFile(f"{path}: write each waiver as a table [[waiver]] with {', '.join(FIELDS)}.")

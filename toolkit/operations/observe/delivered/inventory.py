@@ -140,7 +140,7 @@ def find_inventory(store: FileStore, manifest: str | None, scratch: Path) -> Inv
             (),
         )
         files = [(file["key"], int(file["size"]), file["MD5checksum"]) for file in document["files"]]
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, OSError, RecursionError):
         raise UnreadableFile(f"{address} cannot be read as the manifest of an S3 Inventory.") from None
     if found.format not in {"CSV", "ORC", "Parquet"} or not files:
         raise UnreadableFile(f"{address} names no files in CSV, ORC or Parquet.")
