@@ -14,6 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.contract.server import SECRET, Server, serving
+from tests.waiting import wait_until
 from toolkit.entrypoints import tokens
 from toolkit.settings import Settings
 from toolkit.storage import embedded
@@ -83,7 +84,9 @@ def environ(home: Path, server: sa.Engine, s3: Any) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def service(environ: dict[str, str]) -> Iterator[Service]:
     database = Database(Settings.from_environment(environ).database_url or "")
-    with serving(environ) as running:
+    with serving(environ) as running, partner_of(running.url, issue(environ)) as partner:
+        # Until the revocations are read once, which a busy machine may do too late, it asks to come back.
+        wait_until(lambda: partner.get("/nothing").status_code == 404)
         yield Service(running, environ, database)
     database.dispose()
 

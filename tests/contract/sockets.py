@@ -7,10 +7,10 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 import httpx
 
-from tests.conftest import SettableClock
 from tests.waiting import PATIENCE
 from toolkit.domain.clock import wall_clock
 from toolkit.entrypoints.application_context import ApplicationContext
@@ -83,12 +83,22 @@ def chunks(parts: Iterable[bytes]) -> Iterator[bytes]:
     return (b"%x\r\n%s\r\n" % (len(part), part) for part in parts)
 
 
+@dataclass
+class AheadClock:
+    """The clock on the wall, as far ahead as a test sets it."""
+
+    ahead: timedelta = timedelta()
+
+    def __call__(self) -> datetime:
+        return wall_clock() + self.ahead
+
+
 @dataclass(frozen=True)
 class InProcess:
     """A server in this process, and the clock that it judges the times of tokens by."""
 
     port: int
-    clock: SettableClock
+    clock: AheadClock
 
     @property
     def url(self) -> str:
@@ -102,7 +112,7 @@ def in_process(environ: Mapping[str, str]) -> Iterator[InProcess]:
     application = ApplicationContext(settings)
     backend = Backend(application)
     assert backend.open() == []
-    clock = SettableClock(wall_clock())
+    clock = AheadClock()
     app = create_app(backend, TokenChecks.from_settings(settings, clock))
     with server.listen("127.0.0.1", 0) as listening:
         running = server.server_of(app)
