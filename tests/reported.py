@@ -15,7 +15,7 @@ from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.integrity import IntegrityFinding
 from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.operations.judge.audit import AuditResult
-from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
+from toolkit.operations.judge.audit.census import UNKNOWN_GROUP
 from toolkit.operations.judge.audit.details import FAULTS, WITHDRAWN
 from toolkit.operations.judge.audit.expression import COVERAGES
 from toolkit.operations.judge.audit.life import NO_LIFE
@@ -93,7 +93,6 @@ def result_of(
         "problems",
         "utility_group",
         "partner",
-        "age",
         "has_client",
         "fully_verified",
     ]
@@ -157,6 +156,5 @@ def _row(told: Told) -> dict[str, Any]:
         "firstBytes": told.first_bytes,
         "never": told.unexamined,
         "unreadable": 0,
-        "age": next((band for band, last in AGE_BANDS.items() if int(told.days) <= last), OLDER),
         "has_client": told.client_id is not None,
     }

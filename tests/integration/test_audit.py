@@ -16,6 +16,7 @@ from toolkit.domain.rules import GROUP_RULES
 from toolkit.errors import InvalidInput, JudgementDiffers, NothingEvaluated
 from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.storage.database import Database
+from toolkit.storage.identifiers import new_id
 from toolkit.storage.tables import audit_runs, custody_events, finding_observations, judged_sales
 
 MOMENT = timedelta(microseconds=1)
@@ -244,14 +245,30 @@ def test_an_audit_of_now_judges_only_what_changed_and_all_sales_on_request(
     clock.now = day(3)
     assert run_audit(database, clock=clock).incomplete == 2
     with database.transaction() as connection:
-        connection.execute(sa.update(judged_sales).values(status="compliant", missing="", reasons=""))
+        fine = sa.update(judged_sales).values(status="compliant", missing="", reasons="", client_id=new_id())
+        connection.execute(fine.where(judged_sales.c.sale_id == "S-1"))
     story.record("S-2", "POV", requested_at=day(4))
     clock.now = day(5)
-    assert run_audit(database, clock=clock).incomplete == 1  # S-1 is taken over as it was kept
+    assert list(run_audit(database, clock=clock).rows["saleId"]) == ["S-2"]  # S-1 is taken over as it was kept
     clock.now = day(6)
     with pytest.raises(JudgementDiffers, match="1 sales are judged otherwise"):
         run_audit(database, clock=clock, everything=True)
     assert run_audit(database, clock=clock).incomplete == 2  # what was kept is discarded
+
+
+def test_a_touched_sale_that_was_counted_otherwise_than_it_was_kept_is_not_passed_over(
+    database: Database, story: Story, clock: SettableClock
+) -> None:
+    story.sale("S-1")
+    clock.now = day(3)
+    run_audit(database, clock=clock)
+    with database.transaction() as connection:
+        connection.execute(sa.update(judged_sales).values(status="compliant"))
+    story.record("S-1", "POV", requested_at=day(4))
+    clock.now = day(5)
+    with pytest.raises(JudgementDiffers, match="1 sales are judged otherwise"):
+        run_audit(database, clock=clock)
+    assert run_audit(database, clock=clock).incomplete == 1
 
 
 def test_other_rules_judge_every_sale_again(

@@ -70,9 +70,11 @@ judgement = Table(
     Column("only", sa.Boolean, primary_key=True),
     Column("judged_at", moment, nullable=False),
     Column("fingerprint", Text, nullable=False),
+    Column("counts", Text, nullable=False),
     prefixes=["UNLOGGED"],
 )
-"""At most one row: the moment of ``judged_sales``, and a fingerprint of the statement that judged them."""
+"""At most one row: the moment of ``judged_sales``, a fingerprint of the statements that judged and counted them,
+and the counts as JSON."""
 
 waivers = Table(
     "waivers",

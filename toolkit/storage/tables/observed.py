@@ -41,6 +41,7 @@ evidence_observations = Table(
     Index(None, "evidence_id"),
     Index(None, "sale_id"),
     *stamps("evidence_observations"),
+    Index(None, "assumed_at", postgresql_where=text("assumed_at IS NOT NULL")),
     Index("evidence_observations_object_key_idx", "object_key", postgresql_where=text("gone_at IS NULL")),
     Index(
         "evidence_observations_current_idx", "evidence_id", unique=True, postgresql_where=text("gone_at IS NULL")

@@ -4,10 +4,11 @@ Both start from the table that ``missing_evidence`` gives. The census has one ro
 occurs, so it stays small whatever the number of sales, and every total is a sum over it.
 """
 
-from datetime import datetime, timedelta
+from collections.abc import Iterable
 from typing import Final
 
 import ibis
+import pandas as pd
 from ibis import Table
 
 from toolkit.domain.evidence import UtilityGroup
@@ -17,24 +18,17 @@ from toolkit.operations.judge.audit.expression import COVERAGES
 UNKNOWN_GROUP: Final = "unknown"
 """The group in the census that stands for every utility group that the contract does not know."""
 
-AGE_BANDS: Final = {"0-1": 1, "2-7": 7, "8-30": 30, "31-90": 90}
-"""The age of a sale in whole days since it was created: each band, and the last day that belongs to it."""
-
-OLDER: Final = ">90"
+_COUNTS: Final = ("sales", "unexamined", *COVERAGES.values())
 
 
-def census(audited: Table, as_of: datetime) -> Table:
-    """Count the sales that share status, group, missing types, reasons, problems, partner and age.
+def census(audited: Table) -> Table:
+    """Count the sales that share status, group, missing types, reasons, problems and partner.
 
-    Columns: ``status``, ``utility_group``, ``missing``, ``reasons``, ``problems``, ``partner``, ``age``,
-    ``has_client``, ``fully_verified`` (every counted file was), and the counts ``sales``, ``unexamined`` and those
-    of ``COVERAGES`` (files).
+    Columns: ``status``, ``utility_group``, ``missing``, ``reasons``, ``problems``, ``partner``, ``has_client``,
+    ``fully_verified`` (every counted file was), and the counts ``sales``, ``unexamined`` and those of
+    ``COVERAGES`` (files).
     """
     known = audited.utility_group.isin(list(UtilityGroup))
-    bands = [
-        (audited.created_at > ibis.literal(as_of - timedelta(days=last + 1)), band)
-        for band, last in AGE_BANDS.items()
-    ]
     return audited.group_by(
         "status",
         "missing",
@@ -42,13 +36,18 @@ def census(audited: Table, as_of: datetime) -> Table:
         "problems",
         "partner",
         utility_group=ibis.cases((known, audited.utility_group), else_=UNKNOWN_GROUP),
-        age=ibis.cases(*bands, else_=OLDER),
         has_client=audited.client_id.notnull(),
         fully_verified=(audited.first_bytes + audited.never + audited.unreadable) == 0,
-    ).aggregate(
-        sales=audited.count(),
-        **{name: audited[name].sum() for name in ("unexamined", *COVERAGES.values())},
-    )
+    ).aggregate(sales=audited.count(), **{name: audited[name].sum() for name in _COUNTS[1:]})
+
+
+def summed(counts: Iterable[pd.DataFrame], less: pd.DataFrame) -> pd.DataFrame:
+    """Return the census of the sales in all these, which have no sale in common, without those in ``less``."""
+    gone = less.assign(**{name: -less[name] for name in _COUNTS})
+    together = pd.concat([*counts, gone], ignore_index=True)
+    shared = [name for name in together.columns if name not in _COUNTS]
+    found = together.groupby(shared, as_index=False, dropna=False)[list(_COUNTS)].sum()
+    return found[(found[list(_COUNTS)] != 0).any(axis=1)].reset_index(drop=True)
 
 
 def to_act_on(audited: Table, clients: Table) -> Table:

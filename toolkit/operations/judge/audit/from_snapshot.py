@@ -62,7 +62,7 @@ def audit_snapshot(
             records_assumed_at=newest.records_assumed_at,
             snapshot=f"{snapshot.address} of {newest.moment.isoformat(timespec='seconds')}",
         ),
-        counts=_read(engine, census(audited, moment)),
+        counts=_read(engine, census(audited)),
         read_rows=lambda: told,
         read_faults=lambda: pd.DataFrame(columns=list(FAULTS)),
         read_withdrawals=lambda: pd.DataFrame(columns=list(WITHDRAWN)),

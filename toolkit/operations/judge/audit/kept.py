@@ -8,6 +8,7 @@ their stamps.
 All sales are judged where nothing was kept, or where another statement judges: the rules or the toolkit changed.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,6 +22,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.errors import JudgementDiffers
+from toolkit.operations.judge.audit.census import census, summed
 from toolkit.operations.judge.audit.judgement import (
     AUDITED,
     Judged,
@@ -30,6 +32,7 @@ from toolkit.operations.judge.audit.judgement import (
     judging,
     tell,
 )
+from toolkit.operations.judge.audit.observed import unbound
 from toolkit.storage.database import Database, raw
 from toolkit.storage.tables import judged_sales, judgement
 
@@ -43,6 +46,8 @@ class JudgedNow(Judged):
 
     everything: bool
     """True if all sales were judged; otherwise those of ``TOUCHED`` were."""
+    counts: pd.DataFrame
+    """The census of all sales."""
 
 
 def judged_now(connection: Connection, moment: datetime, *, everything: bool = False) -> JudgedNow:
@@ -57,9 +62,11 @@ def judged_now(connection: Connection, moment: datetime, *, everything: bool = F
     moment = moment.astimezone(UTC)
     expression = judging(moment)
     statement = str(ibis.to_sql(expression, dialect="postgres"))
-    fingerprint = sha256(statement.replace(moment.isoformat(), "").encode()).hexdigest()
+    fresh = ibis.table(expression.schema(), name=AUDITED)
+    said = statement.replace(moment.isoformat(), "") + str(ibis.to_sql(census(fresh), dialect="postgres"))
+    fingerprint = sha256(said.encode()).hexdigest()
     kept = connection.execute(
-        sa.select(judgement.c.judged_at).where(judgement.c.fingerprint == fingerprint)
+        sa.select(judgement.c.judged_at, judgement.c.counts).where(judgement.c.fingerprint == fingerprint)
     ).one_or_none()
     everything = everything or kept is None
     run = partial(_run, connection, {"moment": moment, "since": moment if kept is None else kept.judged_at})
@@ -71,26 +78,49 @@ def judged_now(connection: Connection, moment: datetime, *, everything: bool = F
             _put(run, name, query)
             statement = statement.replace(f'"audit"."{name}"', f'pg_temp."{name}"')
     raw(connection).execute(f"CREATE TEMPORARY TABLE {AUDITED} ON COMMIT DROP AS {statement}")
-    if everything and kept is not None:
-        differing = connection.scalar(sa.text(_DIFFERING))
-        if differing:
-            raise JudgementDiffers(differing)
+    read = partial(in_postgres, connection)
+    carried = None if kept is None else _carried_on(read, pd.DataFrame(**json.loads(kept.counts)), fresh)
+    if carried is None or everything:
+        counts = read(census(fresh))
+        differing = 0 if carried is None else connection.scalar(sa.text(_DIFFERING)) or _apart(carried, counts)
+    else:
+        counts, differing = carried, -int(carried["sales"].clip(upper=0).sum())
+    if differing:
+        raise JudgementDiffers(differing)
     run(_FORGET_OTHERS if everything else _FORGET_TOUCHED)
     run(_KEEP)
     forget_judgement(connection)
-    connection.execute(sa.insert(judgement).values(only=True, judged_at=moment, fingerprint=fingerprint))
-    sales = ibis.table(expression.schema(), name=judged_sales.name, database=judged_sales.schema)
-    return JudgedNow(sales, clients(), partial(in_postgres, connection), everything)
+    told = {"judged_at": moment, "fingerprint": fingerprint, "counts": counts.to_json(orient="split", index=False)}
+    connection.execute(sa.insert(judgement).values(only=True, **told))
+    return JudgedNow(_kept_sales(), clients(), read, everything, counts)
+
+
+def _carried_on(
+    read: Callable[[ibis.Table], pd.DataFrame], counts: pd.DataFrame, fresh: ibis.Table
+) -> pd.DataFrame:
+    """Return the census with the touched sales as they are judged now, in place of how they were."""
+    touched = ibis.table({"sale_id": "string"}, name=TOUCHED)
+    gone, come = (read(census(sales.semi_join(touched, "sale_id"))) for sales in (_kept_sales(), fresh))
+    return summed([counts, come], less=gone)
+
+
+def _apart(carried: pd.DataFrame, counts: pd.DataFrame) -> int:
+    """Return how many sales one census has where the other has none."""
+    return int(summed([carried], less=counts)["sales"].abs().sum())
 
 
 def tell_later(database: Database, moment: datetime, *, show_cpf: bool) -> pd.DataFrame:
     """Return what ``tell`` says of the judgement of an audit of now, also where a later one was kept instead."""
     with database.snapshot() as connection:
         if connection.scalar(sa.select(judgement.c.judged_at)) == moment:
-            sales = ibis.table(judging(moment).schema(), name=judged_sales.name, database=judged_sales.schema)
-            return tell(Judged(sales, clients(), partial(in_postgres, connection)), moment, show_cpf=show_cpf)
+            judged = Judged(_kept_sales(), clients(), partial(in_postgres, connection))
+            return tell(judged, moment, show_cpf=show_cpf)
         with judged_at(connection, moment) as judged:
             return tell(judged, moment, show_cpf=show_cpf)
+
+
+def _kept_sales() -> ibis.Table:
+    return unbound(judged_sales, *judged_sales.columns.keys())
 
 
 def forget_judgement(connection: Connection) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from math import inf
 from typing import Any, Final
 
 import pandas as pd
@@ -20,7 +21,7 @@ from toolkit.domain.integrity import IntegrityFinding
 from toolkit.domain.report_cells import items
 from toolkit.domain.rules import GROUP_RULES
 from toolkit.errors import InvalidInput, NothingEvaluated
-from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
+from toolkit.operations.judge.audit.census import UNKNOWN_GROUP
 from toolkit.operations.judge.audit.expression import COVERAGES
 from toolkit.operations.judge.audit.life import Life
 from toolkit.operations.judge.audit.source import Source
@@ -46,6 +47,11 @@ ROW_COLUMNS: Final = {
     **{str(coverage): column for coverage, column in COVERAGES.items()},
 }
 """The columns of ``AuditResult.rows`` under the contract's names, and what the expression calls them."""
+
+AGE_BANDS: Final = {"0-1": 1, "2-7": 7, "8-30": 30, "31-90": 90}
+"""The age of a sale in whole days since it was created: each band, and the last day that belongs to it."""
+
+OLDER: Final = ">90"
 
 
 _NO_SALES: Final = (
@@ -196,9 +202,8 @@ class AuditResult:
     @cached_property
     def ages(self) -> pd.DataFrame:
         """Open sales by ``ageDays``, a band of days since they were created: ``incomplete`` and ``conflict``."""
-        found = Counter[tuple[str, str]]()
-        for row in self._census():
-            found[row.age, row.status] += row.sales
+        bands = pd.cut(self.rows["ageDays"], [-1, *AGE_BANDS.values(), inf], labels=[*AGE_BANDS, OLDER])
+        found = Counter[tuple[str, str]](zip(bands, self.rows["status"], strict=True))
         return _grid(found, "ageDays", [*AGE_BANDS, OLDER], [Status.INCOMPLETE, Status.CONFLICT])
 
     @cached_property

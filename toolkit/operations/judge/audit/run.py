@@ -132,7 +132,7 @@ def _judged_now(asked: _Asked, everything: bool) -> _Found:
             if asked.replica is None:
                 judged = judged_now(connection, moment, everything=everything)
                 told = cache(partial(tell_later, asked.database, moment, show_cpf=asked.cpf_shown))
-                found = _answered(asked, connection, judged, moment, told, of_now=True)
+                found = _answered(asked, connection, judged, moment, judged.counts, told, of_now=True)
                 touched = None if judged.everything else TOUCHED
             else:
                 found = _judged_elsewhere(asked, moment, of_now=True)
@@ -154,7 +154,8 @@ def _judged_elsewhere(asked: _Asked, moment: datetime, *, of_now: bool) -> _Foun
     behind = 0.0 if asked.replica is None else wait_for(asked.replica, moment)
     with asked.place.snapshot() as connection, judged_at(connection, moment) as judged:
         told = tell(judged, moment, show_cpf=asked.cpf_shown)
-        found = _answered(asked, connection, judged, moment, lambda: told, of_now=of_now)
+        counts = judged.read(census(judged.sales))
+        found = _answered(asked, connection, judged, moment, counts, lambda: told, of_now=of_now)
     if asked.replica is None:
         return found
     source = replace(found.result.source, replica=f"{asked.replica.address}, {behind:.1f} s behind")
@@ -166,6 +167,7 @@ def _answered(
     connection: Connection,
     judged: Judged,
     moment: datetime,
+    counts: pd.DataFrame,
     told: Callable[[], pd.DataFrame],
     *,
     of_now: bool,
@@ -189,7 +191,7 @@ def _answered(
             picture_since=picture_since(connection, moment),
             records_of_unknown_partners=records_of_unknown_partners(connection, moment) if asked.with_files else 0,
         ),
-        counts=judged.read(census(judged.sales, moment)),
+        counts=counts,
         read_rows=told,
         cpf_shown=asked.cpf_shown,
         file_findings=file_findings,
