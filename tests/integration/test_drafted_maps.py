@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
+from tests.integration.test_service_maps import MAPS, STORY, mapped
+from toolkit.domain.evidence import EvidenceType
+from toolkit.domain.findings import Status
+from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.storage import schema
 from toolkit.storage.database import Database, raw
 from toolkit.storage.service_map import load_map
 from toolkit.storage.service_map.draft import Draft, draft_map
 from toolkit.storage.service_map.proof import prove
+from toolkit.storage.service_map.views import make_views
+from toolkit.storage.tables import evidences, sales
 
 LARAVEL = """
     CREATE TABLE customers (id bigserial PRIMARY KEY, cpf bigint NOT NULL, name text NOT NULL);
@@ -107,10 +115,11 @@ RECORDINGS = """
 def test_what_a_draft_cannot_read_or_know_is_said(empty_database: Database) -> None:
     draft = drafted(empty_database, RECORDINGS)
     for part in (
-        'from = "public.documento"  # REVIEW: hold files of sales too, and are not read: public.gravacao',
+        "# REVIEW: the files of public.documento and public.gravacao, one after the other",
+        "UNION ALL SELECT 'gravacao/' || this.\"id\"::text AS",
         "# REVIEW: rows of several tenants are read, by empresa_id (2 values); for one, add it to where",
-        'evidence_type = { column = "tipo", codes = { 7 = "TODO" } }',
-        "# REVIEW: the key without the address and the bucket in front, up to the question mark",
+        'codes = { "gravacao.contratante" = "POV", "documento.7" = "TODO" }',
+        "# REVIEW: the key without the address and the bucket in front, up to a question mark, with %20",
         "# REVIEW: the payer's CPF is the client's, or none is named",
         'timezone = "UTC"  # the zone of times that carry none: so says the name of a column',
     ):
@@ -244,3 +253,44 @@ def test_a_check_counts_rows_that_a_filter_leaves_out_by_mistake(empty_database:
     ]
     assert "evidences: 1 of 3 rows are left out by where." in proof.notes
     assert proof.picture["evidences.evidence_type"] == "POV 1"
+
+
+DRAFTED = Path(__file__).parents[1] / "data" / "service_maps" / "drafted"
+
+
+@pytest.mark.parametrize("kind", sorted(path.stem for path in DRAFTED.glob("*.sql")))
+def test_a_draft_that_nobody_edited_gives_the_verdicts(
+    empty_database: Database, tmp_path: Path, kind: str
+) -> None:
+    """Each file begins with what is special about it and ends with the query for the keys in the bucket."""
+    tables = (DRAFTED / f"{kind}.sql").read_text(encoding="utf-8")
+    notes = dict(re.findall("^-- (KEYS|NAMES): (.*)$", tables, re.MULTILINE))
+    with empty_database.transaction() as connection:
+        raw(connection).execute((MAPS / "story.sql").read_bytes() + tables.encode())
+        keys = set(connection.exec_driver_sql(notes["KEYS"].replace("%", "%%")).scalars())
+        named = {row[0]: row[1] for row in connection.exec_driver_sql(notes.get("NAMES", "SELECT '', ''"))}
+        connection.exec_driver_sql("DISCARD TEMP")
+    draft = draft_map(empty_database, "America/Sao_Paulo", keys.__contains__)
+    (tmp_path / "map.toml").write_text(draft.text, encoding="utf-8")
+    mapping = load_map(tmp_path / "map.toml")
+    with mapped(empty_database) as database:
+        with database.transaction() as connection:
+            make_views(connection, mapping)
+            found = {row.id: row for row in connection.execute(sa.select(sales))}
+            records = connection.execute(sa.select(evidences)).all()
+        assert prove(database, mapping, keys.__contains__).deviations == ()
+    assert {named.get(sale, sale) for sale in found} == {f"S-{number}" for number in range(1, 8)}
+    judged = {}
+    for sale in found.values():
+        counted = [
+            Evidence(EvidenceType(record.evidence_type), EvidenceState.COUNTED)
+            for record in records
+            if record.sale_id == sale.id and record.object_key in keys
+        ]
+        payer, completed = sale.is_client_financial_responsible, sale.completed_at is not None
+        verdict = evaluate(Sale(sale.utility_group, payer, completed), counted)
+        if verdict.status is not Status.COMPLIANT:
+            missing = "|".join(piece.evidence_type for piece in verdict.missing)
+            told = (sale.utility_group, verdict.status, missing, "|".join(verdict.problems))
+            judged[named.get(sale.id, sale.id)] = told
+    assert judged == STORY

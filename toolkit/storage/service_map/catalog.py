@@ -60,6 +60,8 @@ class CatalogTable:
     """The columns of its primary key."""
     made: str = ""
     """The query that gives its rows, where it is not a table."""
+    parts: tuple[str, ...] = ()
+    """The tables that the query puts one after the other."""
 
     def reference(self, column: str) -> Reference | None:
         """Return the foreign key that starts at this column."""

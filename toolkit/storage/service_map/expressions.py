@@ -52,6 +52,15 @@ FUNCTIONS: Final = (
         for kind in ("integer", "bigint", "numeric")
     ),
     (
+        "as_path",
+        "address text",
+        "text",
+        "CASE WHEN address LIKE '%\\%%' THEN (SELECT convert_from(string_agg(CASE WHEN part[1] ~ '^%..' "
+        "THEN decode(substr(part[1], 2), 'hex') ELSE convert_to(part[1], 'UTF8') END, '' ORDER BY place), 'UTF8') "
+        "FROM regexp_matches(split_part(address, '?', 1), '%[0-9A-Fa-f]{2}|[^%]+|%', 'g') "
+        "WITH ORDINALITY AS found(part, place)) ELSE split_part(address, '?', 1) END",
+    ),
+    (
         "as_key_of_file",
         "folder text, name text",
         "text",
@@ -162,6 +171,8 @@ def _value(source: Source, lookups: Sequence[Source]) -> str:
 
 
 def _stripped(source: Source, value: str) -> str:
+    if source.url:
+        value = f"{SERVICE}.as_path({value}::text)"
     if source.strip is None:
         return value
     return f"regexp_replace({value}::text, {literal(f'^(?:{source.strip})')}, '')"

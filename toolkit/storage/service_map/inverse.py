@@ -30,8 +30,8 @@ def assignments(source: Source, new: str, table: CatalogTable, timezone: str, ta
         raise NotInvertible("is an SQL expression")
     if source.json_path:
         raise NotInvertible("stands inside a JSON column")
-    if source.strip is not None:
-        raise NotInvertible("is read without its beginning")
+    if source.strip is not None or source.url:
+        raise NotInvertible("is read from an address, or without its beginning")
     if source.date is not None and source.time is not None:
         local = f"({new} AT TIME ZONE {literal(source.zone or timezone)})"
         return {source.date: f"{local}::date", source.time: f"{local}::time"}

@@ -69,6 +69,7 @@ class Source(_Part):
     json_path: tuple[str, ...] = ()
     mask: str | None = None
     strip: str | None = None
+    url: bool = False
     date: str | None = None
     time: str | None = None
     zone: Zone | None = None

@@ -8,6 +8,8 @@
     matching        the table of each relation, and the field of each column
     polymorphic     owners that are named by a kind and a key
     derived         queries that stand for a table that there is none of
+    unions          files of sales that stand in several tables
+    history         states that rows of another table keep
     references      which tables a row names
     identity        what stands for one row of a relation, and how other rows name it
     coded           codes, flags and partners, here or in another table
@@ -21,11 +23,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from toolkit.storage.database import Database
-from toolkit.storage.service_map.catalog import read_catalog
 from toolkit.storage.service_map.draft.derived import derived_tables
 from toolkit.storage.service_map.draft.matching import match_tables
 from toolkit.storage.service_map.draft.relations import DraftedRelation, Drafting
 from toolkit.storage.service_map.draft.samples import Samples
+from toolkit.storage.service_map.draft.unions import union_of_files
 
 __all__ = ["Draft", "draft_map"]
 
@@ -49,11 +51,13 @@ def draft_map(database: Database, zone: str, holds: Callable[[str], bool] | None
     """
     with database.snapshot() as connection:
         samples = Samples(connection)
-        catalog = read_catalog(connection)
-        matches = match_tables(catalog.values(), samples)
-        if made := derived_tables(catalog, matches, samples):
-            matches = match_tables([*catalog.values(), *made], samples)
-        drafting = Drafting(catalog, matches, samples, zone, holds)
+        tables = samples.catalog.values()
+        matches = match_tables(tables, samples)
+        if union := union_of_files(matches, samples):
+            matches["evidences"] = union
+        elif made := derived_tables(matches, samples):
+            matches = match_tables([*tables, *made], samples)
+        drafting = Drafting(matches, samples, zone, holds)
         relations = drafting.relations()
     lines = [_HEAD, f"timezone = {drafting.timezone.line}", ""]
     for relation in relations:

@@ -23,10 +23,8 @@ _BY_VALUES: Final = "by its values: its name does not say so"
 class Coded:
     """The columns of the contract whose values are codes, and the partner's name."""
 
-    def __init__(
-        self, catalog: Mapping[str, CatalogTable], matches: Mapping[str, Match], samples: Samples
-    ) -> None:
-        self._catalog, self._matches, self._samples = catalog, matches, samples
+    def __init__(self, matches: Mapping[str, Match], samples: Samples) -> None:
+        self._matches, self._samples = matches, samples
 
     def column(self, match: Match, column: str) -> Choice:
         """Return the choice for ``utility_group`` or ``evidence_type``."""
@@ -52,7 +50,6 @@ class Coded:
         clients = self._matches.get("clients")
         cpf = None if clients is None else clients.fields.get("cpf")
         elsewhere = payer_of(
-            self._catalog,
             match.table,
             None if clients is None else clients.table,
             None if cpf is None or cpf.path else cpf.column.name,
@@ -78,8 +75,8 @@ class Coded:
 
     def partner(self, match: Match) -> Choice:
         """Return the choice for ``partner``."""
-        for reference in references_of(match.table, self._catalog, self._samples):
-            other = self._catalog[reference.table]
+        for reference in references_of(match.table, self._samples):
+            other = self._samples.catalog[reference.table]
             if "partner" not in tokens(reference.column) + tokens(other.plain_name):
                 continue
             names = [each for each in other.columns.values() if each.family == "text"]
@@ -137,13 +134,17 @@ class Coded:
 
     def _reached(self, table: CatalogTable) -> Iterator[tuple[Reference, CatalogTable, dict[str, str]]]:
         """Yield the tables at most two references away, with the lookup of a column of theirs."""
-        first = list(references_of(table, self._catalog, self._samples))
+        first = list(references_of(table, self._samples))
         for reference in first:
-            yield reference, self._catalog[reference.table], _lookup("", self._catalog[reference.table], reference)
+            yield (
+                reference,
+                self._samples.catalog[reference.table],
+                _lookup("", self._samples.catalog[reference.table], reference),
+            )
         for reference in first:
-            middle = self._catalog[reference.table]
-            for second in references_of(middle, self._catalog, self._samples):
-                other = self._catalog[second.table]
+            middle = self._samples.catalog[reference.table]
+            for second in references_of(middle, self._samples):
+                other = self._samples.catalog[second.table]
                 if other is table or not {"group", "dealership", "tariff"} & set(
                     tokens(second.column) + tokens(other.plain_name)
                 ):

@@ -14,7 +14,10 @@ _BRACKETS: Final = re.compile(r"[{}\[\]]")
 _NUMBER: Final = re.compile(r"[0-9]{1,3}")
 
 _EXACT: Final = {"".join(words(each.value)): each for each in EvidenceType}
-_AUDIO: Final = {"audio", "voice", "voz", "gravacao", "recording", "call", "ligacao", "pov", "som"}
+_AUDIO: Final = {
+    "audio", "audios", "voice", "voz", "gravacao", "gravacoes", "recording", "recordings", "call", "calls",
+    "ligacao", "ligacoes", "llamada", "grabacion", "pov", "som",
+}  # fmt: skip
 _KYC: Final = {"kyc", "biometria", "biometrics", "biometric", "facial", "face", "selfie"}
 _PAYER: Final = {"payer", "responsible", "financial"}
 

@@ -20,11 +20,9 @@ QUERY: Final = "q"
 """The kind of a table that is a query."""
 
 
-def derived_tables(
-    catalog: Mapping[str, CatalogTable], matches: Mapping[str, Match], samples: Samples
-) -> list[CatalogTable]:
+def derived_tables(matches: Mapping[str, Match], samples: Samples) -> list[CatalogTable]:
     """Return the queries that may stand for relations of which no table was found, or none that is whole."""
-    tables = [table for table in catalog.values() if table.readable]
+    tables = [table for table in samples.catalog.values() if table.readable]
     found: list[CatalogTable] = []
     evidences = matches.get("evidences")
     whole = (
@@ -36,7 +34,7 @@ def derived_tables(
         for table in tables:
             found += _elements(table, samples)
             found += _columns_of_files(table, samples)
-        found += _with_their_files(catalog, tables, samples)
+        found += _with_their_files(tables, samples)
     return found
 
 
@@ -64,7 +62,7 @@ def _of_one_kind(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable
             whole = replace(table, name=rows, plain_name=value, kind=QUERY)
             rest = [column for column in table.columns.values() if column is not kind and column.family != "json"]
             members = [
-                (f"row.{quoted(column.name)} #>> {_path(path)}", _text("_".join(path)))
+                (f"row.{quoted(column.name)} #>> {_path(path)}", text_column("_".join(path)))
                 for column in table.columns.values()
                 if column.family == "json"
                 for path in samples.members(whole, column)
@@ -77,7 +75,7 @@ def _of_one_kind(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable
 
 def _elements(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable]:
     """Yield the elements of lists and of objects by type that stand in JSON columns."""
-    key = _key_of(table)
+    key = key_of(table)
     if key is None:
         return
     for column in table.columns.values():
@@ -92,9 +90,9 @@ def _elements(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable]:
             )
             source = f"{table.name} AS owner, {each}"
             raw = CatalogTable(f"(SELECT item.* FROM {source})", column.name, "", QUERY, "", True)  # noqa: S608
-            item = replace(_text("value"), family="json")
+            item = replace(text_column("value"), family="json")
             if not is_list:
-                keys = samples.values(Field(raw, _text("place")))
+                keys = samples.values(Field(raw, text_column("place")))
                 if not any(codes.evidence_type(each) for each in keys):
                     continue
             members = samples.members(raw, item)
@@ -103,12 +101,12 @@ def _elements(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable]:
             unnamed = not any(len(path) == 1 and tokens(path[0])[-1:] in (("id",), ("uuid",)) for path in members)
             if unnamed or not is_list:
                 whole = f"owner.{quoted(key.name)}::text || '/' || item.place"
-                shown.append((whole, replace(_text("id"), key=True)))
+                shown.append((whole, replace(text_column("id"), key=True)))
             if not is_list:
-                shown.append(("item.place", _text("type")))
+                shown.append(("item.place", text_column("type")))
                 if not members:
-                    shown.append(("item.value #>> '{}'", _text("path")))
-            shown += [(f"item.value #>> {_path(path)}", _text("_".join(path))) for path in members]
+                    shown.append(("item.value #>> '{}'", text_column("path")))
+            shown += [(f"item.value #>> {_path(path)}", text_column("_".join(path))) for path in members]
             shown += _own_times(table, {column.name for _, column in shown})
             made = f"a row for each element of {column.name}"
             yield _query(column.name, shown, source, [Reference(own, table.name, key.name)], made)
@@ -116,7 +114,7 @@ def _elements(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable]:
 
 def _columns_of_files(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable]:
     """Yield a row for each column that names a type of evidence and holds the place of its file."""
-    key = _key_of(table)
+    key = key_of(table)
     named = [
         column
         for column in table.columns.values()
@@ -131,18 +129,16 @@ def _columns_of_files(table: CatalogTable, samples: Samples) -> Iterator[Catalog
     own = f"{table.plain_name}_{key.name}"
     shown = [
         (f"owner.{quoted(key.name)}", replace(key, name=own, key=False, unique=False)),
-        (f"owner.{quoted(key.name)}::text || '/' || file.type", replace(_text("id"), key=True)),
-        ("file.type", _text("type")),
-        ("file.path", _text("path")),
+        (f"owner.{quoted(key.name)}::text || '/' || file.type", replace(text_column("id"), key=True)),
+        ("file.type", text_column("type")),
+        ("file.path", text_column("path")),
         *_own_times(table, set()),
     ]
     made = "a row for each column that holds the place of a file"
     yield _query("evidences", shown, source, [Reference(own, table.name, key.name)], made)
 
 
-def _with_their_files(
-    catalog: Mapping[str, CatalogTable], tables: list[CatalogTable], samples: Samples
-) -> Iterator[CatalogTable]:
+def _with_their_files(tables: list[CatalogTable], samples: Samples) -> Iterator[CatalogTable]:
     """Yield records beside the files that they name, or that name them."""
     for file in tables:
         places = {
@@ -155,26 +151,24 @@ def _with_their_files(
         for record in tables:
             if record is file:
                 continue
-            for reference in references_of(record, catalog, samples):
+            for reference in references_of(record, samples):
                 if reference.table == file.name:
                     on = f"file.{quoted(reference.key)} = record.{quoted(reference.column)}"
                     yield _beside(record, file, f"{record.name} AS record JOIN {file.name} AS file ON {on}")
-                    yield from _owned(catalog, record, file, on, samples)
-            for reference in references_of(file, catalog, samples):
+                    yield from _owned(record, file, on, samples)
+            for reference in references_of(file, samples):
                 if reference.table == record.name:
                     on = f"file.{quoted(reference.column)} = record.{quoted(reference.key)}"
                     source = f"{record.name} AS record JOIN {file.name} AS file ON {on}"
                     yield _beside(record, file, source, many=True)
 
 
-def _owned(
-    catalog: Mapping[str, CatalogTable], link: CatalogTable, file: CatalogTable, on: str, samples: Samples
-) -> Iterator[CatalogTable]:
+def _owned(link: CatalogTable, file: CatalogTable, on: str, samples: Samples) -> Iterator[CatalogTable]:
     """Yield records whose files are joined by rows that name a record by a kind and a key."""
     for kind, key in kinds_and_keys(link):
         for value in samples.values(Field(link, kind)):
-            for record in catalog.values():
-                own = _key_of(record)
+            for record in samples.catalog.values():
+                own = key_of(record)
                 if own is None or tokens(value)[-1:] != tokens(record.plain_name)[-1:] or not tokens(value):
                     continue
                 source = (
@@ -182,7 +176,7 @@ def _owned(
                     f"{literal(value)} AND link.{quoted(key.name)}::text = record.{quoted(own.name)}::text "
                     f"JOIN {file.name} AS file ON {on.replace('record.', 'link.')}"
                 )
-                yield _beside(record, file, source, many=True, link_key=_key_of(link))
+                yield _beside(record, file, source, many=True, link_key=key_of(link))
 
 
 def _beside(
@@ -239,7 +233,8 @@ def _own_times(table: CatalogTable, taken: set[str]) -> list[tuple[str, Column]]
     ]
 
 
-def _key_of(table: CatalogTable) -> Column | None:
+def key_of(table: CatalogTable) -> Column | None:
+    """Return the column that is the whole primary key."""
     return next((column for column in table.columns.values() if column.key), None)
 
 
@@ -251,7 +246,8 @@ def _path(path: tuple[str, ...]) -> str:
     return literal("{" + ",".join(map(quoted, path)) + "}")
 
 
-def _text(name: str) -> Column:
+def text_column(name: str) -> Column:
+    """Return a column that a query makes."""
     return Column(name, "text", "text", "text", None, False, False, False, "", "", (), False, False, None)
 
 

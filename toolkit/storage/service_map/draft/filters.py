@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Final
 
 from toolkit.storage.service_map.catalog import CatalogTable, Column
 from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.choices import Choice
-from toolkit.storage.service_map.draft.references import KEY_WORDS
+from toolkit.storage.service_map.draft.history import histories_of
+from toolkit.storage.service_map.draft.references import KEY_WORDS, meanings_of
 from toolkit.storage.service_map.draft.samples import Field, Samples
 from toolkit.storage.service_map.draft.vocabulary import NO, YES, tokens, words
 from toolkit.storage.service_map.expressions import THIS, literal, quoted
@@ -16,6 +17,7 @@ from toolkit.storage.service_map.expressions import THIS, literal, quoted
 if TYPE_CHECKING:
     from toolkit.storage.service_map.draft.times import Zones
 
+_CODED: Final = {"text", "enum", "integer", "number", "uuid"}
 _ENDED: Final = {
     "clients": {"deleted"},
     "addresses": {"deleted"},
@@ -24,14 +26,23 @@ _ENDED: Final = {
 }
 
 
-def rows_that_belong(name: str, table: CatalogTable, samples: Samples) -> Choice | None:
-    """Return the condition that leaves out what the service has deleted or cancelled."""
+def rows_that_belong(
+    name: str, table: CatalogTable, samples: Samples, others: Collection[str] = ()
+) -> Choice | None:
+    """Return the condition that leaves out what the service has deleted or cancelled.
+
+    ``others`` are tables whose rows have histories of their own.
+    """
     conditions, reasons = [], []
     for column in table.columns.values():
         condition = _not_ended(name, Field(table, column), samples)
         if condition:
             conditions.append(condition)
             reasons.append(column.name)
+    for past in histories_of(table, samples, others) if name in {"sales", "evidences"} else ():
+        if ended := past.states(_ENDED[name]):
+            conditions.append(past.not_last(ended))
+            reasons.append(f"the last row of {past.field.table.name}")
     if not conditions:
         return None
     return Choice(" AND ".join(conditions), f"left out by {', '.join(reasons)}: deleted or cancelled", review=True)
@@ -56,25 +67,15 @@ def _not_ended(name: str, found: Field, samples: Samples) -> str | None:
         no = _spelled(samples.values(found), NO)
         if no is not None:
             return f"coalesce({column}::text, '') <> {literal(no)}"
-    if (
-        "status" in said
-        and name in {"sales", "evidences"}
-        and found.family in {"text", "enum", "integer", "number"}
-    ):
-        ended = [value for value in _states(found, samples) if set(tokens(_meaning(found, value))) & _ENDED[name]]
+    if "status" in said and name in {"sales", "evidences"} and found.family in _CODED:
+        ended = [
+            value
+            for value, meaning in meanings_of(found, samples).items()
+            if set(tokens(meaning.partition(":")[0])) & _ENDED[name]  # where it is a sentence, the first word
+        ]
         if ended:
             return f"coalesce({column}::text, '') NOT IN ({', '.join(map(literal, ended))})"
     return None
-
-
-def _states(found: Field, samples: Samples) -> list[str]:
-    seen = [value.rstrip() for value in samples.values(found)]
-    return list(dict.fromkeys([*seen, *codes.stated(found.column.comment)]))
-
-
-def _meaning(found: Field, value: str) -> str:
-    """Return the meaning of a state; where its comment is a sentence, the first word is the state."""
-    return codes.stated(found.column.comment).get(value, value).partition(":")[0]
 
 
 def _spelled(values: Iterable[str], meaning: set[str]) -> str | None:
@@ -93,8 +94,10 @@ def _spelled(values: Iterable[str], meaning: set[str]) -> str | None:
     return next((pairs[value] for value in seen if value in pairs), None)
 
 
-def undecided(name: str, table: CatalogTable, unused: Iterable[str], samples: Samples) -> str:
-    """Return the unused columns that may say that a row does not count, with their codes."""
+def undecided(
+    name: str, table: CatalogTable, unused: Iterable[str], samples: Samples, others: Collection[str] = ()
+) -> str:
+    """Return the unused columns and histories that may say that a row does not count, with their codes."""
     if name not in {"sales", "evidences"}:
         return ""
     found = []
@@ -108,6 +111,9 @@ def undecided(name: str, table: CatalogTable, unused: Iterable[str], samples: Sa
         values = [] if moment or column.family == "boolean" else samples.values(field)
         shown = len(values) <= _CODES and all(len(value) <= _CODE_LENGTH for value in values)
         found.append(f"{column.name} ({', '.join(values)})" if values and shown else column.name)
+    for past in histories_of(table, samples, others):
+        if not past.states(_ENDED[name]):
+            found.append(f"{past.field.table.name} ({', '.join(past.meanings)})")
     return ", ".join(found)
 
 

@@ -21,9 +21,7 @@ _SAID_BY_NAME: Final = "no foreign key says so"
 class Identities:
     """The ids of all relations and the references between them."""
 
-    def __init__(
-        self, catalog: Mapping[str, CatalogTable], matches: Mapping[str, Match], samples: Samples
-    ) -> None:
+    def __init__(self, matches: Mapping[str, Match], samples: Samples) -> None:
         self._matches, self._samples = matches, samples
         self._ids = {name: self._id_of(name) for name in matches}
         if {"clients", "addresses"} <= set(matches) and matches["clients"].table is matches["addresses"].table:
@@ -31,9 +29,7 @@ class Identities:
         self.owners: dict[tuple[str, str], Owner] = {}
         """The owners that rows name by kind and key, by relation and target, as they are met."""
         both = {"sales", "clients"} <= set(matches)
-        self.people = (
-            people_of(catalog, matches["sales"].table, matches["clients"].table, samples) if both else None
-        )
+        self.people = people_of(matches["sales"].table, matches["clients"].table, samples) if both else None
 
     def column(self, name: str) -> str | None:
         """Return the column that stands for a row of the relation wherever people or other rows name it."""
@@ -78,6 +74,7 @@ class Identities:
         key = None if owner is None else key_like(Field(table, owner.key), other, self._samples)
         if owner is not None and key is not None:
             self.owners[name, target] = owner
+            self._samples.narrow(table, owner.condition)
             return _looked_up(wanted, other, key.name, owner.key, _SAID_BY_NAME)
         people = self.people.of_client(wanted) if optional and self.people is not None else None
         if people is not None:

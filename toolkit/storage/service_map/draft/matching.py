@@ -62,7 +62,7 @@ def match_tables(tables: Collection[CatalogTable], samples: Samples) -> dict[str
         (match.score, relation, match)
         for relation in TABLE_WORDS
         for table in tables
-        if (match := _matched(relation, table, samples)).score >= 2
+        if (match := matched(relation, table, samples)).score >= 2
     ]
     found: dict[str, Match] = {}
     for _, relation, match in sorted(candidates, key=lambda each: -each[0]):
@@ -75,7 +75,8 @@ def match_tables(tables: Collection[CatalogTable], samples: Samples) -> dict[str
     return found
 
 
-def _matched(relation: str, table: CatalogTable, samples: Samples) -> Match:
+def matched(relation: str, table: CatalogTable, samples: Samples) -> Match:
+    """Return the best field of a table for each column of a relation."""
     fields = list(fields_of(table, samples))
     scores = {
         (column, field): fits

@@ -1,12 +1,10 @@
 """Find who pays for a sale, where the sale does not say it: by another column, or rows of a table of people."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from toolkit.storage.service_map.catalog import CatalogTable, Column, Reference
+from toolkit.storage.service_map.catalog import CatalogTable, Reference
 from toolkit.storage.service_map.draft.choices import Choice
-from toolkit.storage.service_map.draft.codes import stated
-from toolkit.storage.service_map.draft.references import KEY_WORDS, references_of
+from toolkit.storage.service_map.draft.references import KEY_WORDS, meanings_of, references_of
 from toolkit.storage.service_map.draft.samples import Field, Samples
 from toolkit.storage.service_map.draft.vocabulary import tokens
 from toolkit.storage.service_map.expressions import THIS, literal, quoted
@@ -52,18 +50,19 @@ class People:
         return Choice({"sql": sql}, "nobody but the client plays the payer's part", review=True)
 
 
-def people_of(
-    catalog: Mapping[str, CatalogTable], sales: CatalogTable, clients: CatalogTable, samples: Samples
-) -> People | None:
+def people_of(sales: CatalogTable, clients: CatalogTable, samples: Samples) -> People | None:
     """Return the table of the parts that people play in sales, if there is one."""
-    for table in catalog.values():
-        references = list(references_of(table, catalog, samples))
+    for table in samples.catalog.values():
+        references = list(references_of(table, samples))
         to_sale = next((each for each in references if each.table == sales.name), None)
         to_client = next((each for each in references if each.table == clients.name), None)
         if table in (sales, clients) or to_sale is None or to_client is None:
             continue
         for column in table.columns.values():
-            roles = _roles(table, column, references, catalog, samples)
+            named_row = any(each.column == column.name for each in references)
+            if not named_row and column.family not in {"text", "enum"} and not column.comment:
+                continue
+            roles = meanings_of(Field(table, column), samples)
             payer = next((code for code, role in roles.items() if _PAYER & set(tokens(role))), None)
             client = next(
                 (code for code, role in roles.items() if code != payer and "client" in tokens(role)), None
@@ -75,35 +74,14 @@ def people_of(
     return None
 
 
-def _roles(
-    table: CatalogTable,
-    column: Column,
-    references: list[Reference],
-    catalog: Mapping[str, CatalogTable],
-    samples: Samples,
-) -> dict[str, str]:
-    """Return the codes of parts with their names: the column's own values, its comment, or a table of parts."""
-    for reference in references:
-        if reference.column == column.name:
-            other = catalog[reference.table]
-            for label in other.columns.values():
-                if label.family == "text" and label.name != reference.key:
-                    return samples.labelled(Field(other, other.columns[reference.key]), Field(other, label))
-    values = {value: value for value in samples.values(Field(table, column))}
-    if column.family not in {"text", "enum"}:
-        values = {}
-    return values | stated(column.comment)
-
-
 def payer_of(
-    catalog: Mapping[str, CatalogTable],
     sales: CatalogTable,
     clients: CatalogTable | None,
     cpf: str | None,
     samples: Samples,
 ) -> Choice | None:
     """Return whether the client pays, by a column of the sale that names the payer, or a table of payers."""
-    references = list(references_of(sales, catalog, samples))
+    references = list(references_of(sales, samples))
     to_client = None if clients is None else _to_client(references, clients)
     if clients is not None and to_client is not None:
         own = sales.columns[to_client.column]
@@ -123,10 +101,8 @@ def payer_of(
                 )
                 sql = f"coalesce({payer}::text, '') = '' OR {_digits(THIS, column.name)} = {client}"
                 return Choice({"sql": sql}, "the payer's CPF is the client's, or none is named", review=True)
-    for table in catalog.values():
-        reference = next(
-            (each for each in references_of(table, catalog, samples) if each.table == sales.name), None
-        )
+    for table in samples.catalog.values():
+        reference = next((each for each in references_of(table, samples) if each.table == sales.name), None)
         if reference is not None and _PAYER & set(tokens(table.plain_name)):
             if (other := _other_cpf(table, reference, to_client, clients)) is not None:
                 return Choice({"sql": other}, "no payer is named with another CPF than the client's", review=True)

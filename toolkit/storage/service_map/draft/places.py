@@ -3,17 +3,20 @@
 import re
 from collections.abc import Callable
 from typing import Any, Final
+from urllib.parse import unquote
 
 from toolkit.domain.evidence import MEDIA_TYPES
 from toolkit.storage.service_map.draft.choices import Choice
 from toolkit.storage.service_map.draft.matching import Match, fields_of
+from toolkit.storage.service_map.draft.references import KEY_WORDS
 from toolkit.storage.service_map.draft.samples import ENDING, MEDIA, Field, Samples, share
-from toolkit.storage.service_map.draft.vocabulary import tokens
-from toolkit.storage.service_map.expressions import THIS, literal, quoted
+from toolkit.storage.service_map.draft.vocabulary import tokens, words
+from toolkit.storage.service_map.expressions import THIS, quoted
 from toolkit.storage.service_map.model import TODO
 
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]+/")
 _STORAGE: Final = re.compile(r"https?://(?:s3[.-]|[^/]*\bminio|storage\.googleapis\.)[^/]*/|https?://[^/]+:9000/")
+_BUCKET: Final = "[^/]+/"
 _SLASHES: Final = 3
 _TRIED: Final = 10
 
@@ -29,14 +32,23 @@ def file_parts(match: Match, samples: Samples, holds: Callable[[str], bool] | No
         folders, names = samples.values(folder), samples.values(named)
         examples = [f"{one.rstrip('/')}/{two}" for one in folders[:3] for two in names[:4]]
         source: dict[str, Any] = {"folder": folder.column.name, "name": named.column.name}
-        found["object_key"] = _stripped(source, examples, holds, "the folder, a slash and the name")
+        why = "the folder, a slash and the name"
+        found["object_key"] = _as_stored(source, examples, holds, why, in_bucket=False)
         found["file_name"] = Choice(named.column.name)
     elif key is None:
         found["object_key"] = Choice({"sql": TODO}, "which column holds the key of the object in the bucket?")
         found["file_name"] = _named_by(name)
     else:
         source = {"column": key.column.name} | ({"json_path": list(key.path)} if key.path else {})
-        found["object_key"] = _stripped(source, samples.values(key), holds, "")
+        examples = samples.values(key)
+        first = {value.lstrip("/").partition("/")[0] for value in examples}
+        in_bucket = whole and any(
+            first == set(samples.values(Field(match.table, column)))
+            for column in match.table.columns.values()
+            if "bucket" in words(column.name)
+        )
+        inside = None if whole else _within_rows(key, match, samples, holds)
+        found["object_key"] = inside or _as_stored(source, examples, holds, "", in_bucket=in_bucket)
         found["file_name"] = _last_part(key) if name is None or name == key else _named_by(name)
     for column in ("file_format", "type"):
         other = match.fields.get("type" if column == "file_format" else "file_format")
@@ -57,43 +69,64 @@ def _folder(match: Match, samples: Samples, others: set[Field | None]) -> Field 
     return None
 
 
-def _stripped(
-    source: dict[str, Any], examples: list[str], holds: Callable[[str], bool] | None, why: str
+def _as_stored(
+    source: dict[str, Any], examples: list[str], holds: Callable[[str], bool] | None, why: str, *, in_bucket: bool
 ) -> Choice:
-    """Return the key as it is, or without what the bucket does not know: an address, a slash in front."""
-    if examples and all(_ADDRESS.match(value) for value in examples):
-        return _without_address(source, examples, holds)
-    if holds is not None and examples and all(value.startswith("/") for value in examples):
-        tried = examples[:_TRIED]
-        if not any(map(holds, tried)) and any(holds(value.lstrip("/")) for value in tried):
-            source["strip"] = "/+"
-            return Choice(source, "in the bucket the keys have no slash in front")
-    if examples and all(value.startswith("/") for value in examples):
+    """Return the key as the bucket has it: without an address, a slash or the bucket in front."""
+    front, said, review = "", why, False
+    if any(map(_ADDRESS.match, examples)):
+        first = {value.split("/")[3] for value in examples if value.count("/") > _SLASHES}
+        in_bucket = all(map(_STORAGE.match, examples)) and len(first) == 1
+        front, said, review = _ADDRESS.pattern + _BUCKET * in_bucket, "the key without the address", True
+        said += " and the bucket in front" if in_bucket else " in front"
+        if any(value.startswith("http") for value in examples):
+            source["url"] = True
+            said += ", up to a question mark, with %20 and the like decoded"
+    elif in_bucket:
+        front, said, review = "/*" + _BUCKET, "the key without the bucket in front", True
+    elif examples and all(value.startswith("/") for value in examples):
         slash = 'the slash in front belongs to the key; where it does not, add strip = "/+"'
-        return Choice(source, "; ".join(filter(None, (why, slash))), review=True)
-    return Choice(source if len(source) > 1 else source["column"], why)
+        said, review = "; ".join(filter(None, (why, slash))), True
+    if holds is not None and examples:
+        tried = [_path(value) if "url" in source else value for value in examples[:_TRIED]]
+        ways = (front, "", "/+", "/*" + _BUCKET, _ADDRESS.pattern, _ADDRESS.pattern + _BUCKET)
+        known = next((way for way in ways if any(holds(re.sub(f"^{way}", "", each)) for each in tried)), None)
+        if known is None:
+            said, review = "; ".join(filter(None, (said, f"none of {len(tried)} tried lies in the bucket"))), True
+        else:
+            review = review and known == front != ""
+            said = why if known == "" else said if known == front else "as the bucket knows it"
+            front = known
+    source = source | ({"strip": front} if front else {})
+    return Choice(source if len(source) > 1 else source["column"], said, review)
 
 
-def _without_address(source: dict[str, Any], examples: list[str], holds: Callable[[str], bool] | None) -> Choice:
-    """Return the key inside an address; a host that is the storage is followed by the bucket."""
-    address, bucket = _ADDRESS.pattern, "[^/]+/"
-    first = {value.split("/")[3] for value in examples if value.count("/") > _SLASHES}
-    in_front = all(_STORAGE.match(value) for value in examples) and len(first) == 1
-    why = "the key without the address" + (" and the bucket in front" if in_front else " in front")
-    if holds is not None:
-        tried = [re.sub(f"^{address}", "", value).partition("?")[0] for value in examples[:_TRIED]]
-        if not any(map(holds, tried)) and any(holds(value.partition("/")[2]) for value in tried):
-            in_front, why = True, "the key as the bucket knows it, without the address and the bucket in front"
-    source["strip"] = address + (bucket if in_front else "")
-    if any("%" in value for value in examples):
-        why += "; characters written as % and two digits are not decoded"
-    if not any("?" in value for value in examples):
-        return Choice(source, why, review=True)
-    if "column" not in source or "json_path" in source:
-        return Choice({"sql": TODO}, f"{why}; what follows the question mark is no part of it")
-    text = f"split_part({THIS}.{quoted(source['column'])}::text, '?', 1)"
-    sql = f"regexp_replace({text}, {literal('^' + source['strip'])}, '')"
-    return Choice({"sql": sql}, f"{why}, up to the question mark", review=True)
+def _path(address: str) -> str:
+    return unquote(address.partition("?")[0])
+
+
+def _within_rows(
+    name: Field, match: Match, samples: Samples, holds: Callable[[str], bool] | None
+) -> Choice | None:
+    """Return the key of a file that is known by its name alone, under a folder that its row names."""
+    said = set(tokens(name.name))
+    if name.path or said & {"key", "path", "object"} or not samples.values(name):
+        return None
+    folders = [
+        column.name
+        for column in match.table.columns.values()
+        if column is not name.column and (set(tokens(column.name)) & KEY_WORDS or column.unique)
+    ]
+    names = quoted(name.column.name)
+    for folder in folders:
+        query = f"SELECT {quoted(folder)}::text, {names}::text FROM {match.table.name} AS {THIS} LIMIT {_TRIED}"  # noqa: S608
+        if holds is not None and any(holds(f"{one}/{two}") for one, two in samples.rows(query) if one and two):
+            source = {"folder": folder, "name": name.column.name}
+            return Choice(source, "as the bucket knows it: the row's folder and the name")
+    if holds is not None and any(map(holds, samples.values(name)[:_TRIED])):
+        return None
+    likely = f'{{ folder = "{folders[0]}", name = "{name.column.name}" }}' if folders else "a folder and the name"
+    return Choice({"sql": TODO}, f"a name without its folder; the key may be {likely}")
 
 
 def _named_by(name: Field | None) -> Choice:

@@ -1,10 +1,11 @@
 """The tables that a row names: by foreign keys, or by the names of its columns where there are none."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from toolkit.storage.service_map.catalog import CatalogTable, Column, Reference
+from toolkit.storage.service_map.draft.codes import stated
 from toolkit.storage.service_map.draft.samples import Field, Samples, share
 from toolkit.storage.service_map.draft.vocabulary import tokens
 
@@ -12,9 +13,7 @@ KEY_WORDS: Final = {"id", "code", "uuid", "number", "key"}
 """Tokens that make the name of something the name of its key."""
 
 
-def references_of(
-    table: CatalogTable, catalog: Mapping[str, CatalogTable], samples: Samples
-) -> Iterator[Reference]:
+def references_of(table: CatalogTable, samples: Samples) -> Iterator[Reference]:
     """Yield the foreign keys of the table, then what its columns say by their names."""
     yield from table.references
     own = set(tokens(table.plain_name))
@@ -23,13 +22,28 @@ def references_of(
         wanted = said - KEY_WORDS
         if column.key or not wanted or not said & KEY_WORDS or table.reference(column.name) is not None:
             continue
-        for other in catalog.values():
+        for other in samples.catalog.values():
             named = set(tokens(other.plain_name))
             if other is table or not wanted <= named or named - wanted - own - KEY_WORDS:
                 continue
             key = key_like(Field(table, column), other, samples)
             if key is not None:
                 yield Reference(column.name, other.name, key.name)
+
+
+def meanings_of(found: Field, samples: Samples) -> dict[str, str]:
+    """Return the values of a column with what they mean: by its comment, a table that it names, or as they are."""
+    values = {value.rstrip(): value for value in samples.values(found)}
+    for reference in references_of(found.table, samples):
+        if reference.column == found.column.name and not found.path:
+            other = samples.catalog[reference.table]
+            labels = [
+                Field(other, each)
+                for each in other.columns.values()
+                if each.family == "text" and each.name != reference.key
+            ]
+            values |= samples.labelled(Field(other, other.columns[reference.key]), labels)
+    return values | stated(found.column.comment)
 
 
 def key_like(field: Field, other: CatalogTable, samples: Samples) -> Column | None:

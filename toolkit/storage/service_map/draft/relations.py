@@ -79,15 +79,14 @@ class Drafting:
 
     def __init__(
         self,
-        catalog: Mapping[str, CatalogTable],
         matches: Mapping[str, Match],
         samples: Samples,
         zone: str,
         holds: Callable[[str], bool] | None,
     ) -> None:
-        self._catalog, self._matches, self._samples, self._holds = catalog, matches, samples, holds
-        self._zones = Zones(catalog, zone)
-        self._identities, self._coded = Identities(catalog, matches, samples), Coded(catalog, matches, samples)
+        self._matches, self._samples, self._holds = matches, samples, holds
+        self._zones = Zones(samples.catalog, zone)
+        self._identities, self._coded = Identities(matches, samples), Coded(matches, samples)
 
     @property
     def timezone(self) -> Choice:
@@ -107,7 +106,7 @@ class Drafting:
     def unused_tables(self, relations: list[DraftedRelation]) -> list[str]:
         """Return the tables that no relation reads."""
         text = "\n".join(line for relation in relations for line in relation.lines())
-        return [name for name in self._catalog if name not in text]
+        return [name for name in self._samples.catalog if name not in text]
 
     def _relation(self, name: str) -> DraftedRelation:
         match = self._matches.get(name)
@@ -124,20 +123,22 @@ class Drafting:
         drafted = DraftedRelation(name, match.table)
         for column in NEEDED[name].columns:
             drafted.choices[column.name] = self._choice(name, match, column.name)
-        drafted.where = rows_that_belong(name, match.table, self._samples)
+        inner = self._matches.get("evidences") if name == "sales" else None
+        others = () if inner is None else (inner.table.name,)
+        drafted.where = rows_that_belong(name, match.table, self._samples, others)
         owner = next((each for (relation, _), each in self._identities.owners.items() if relation == name), None)
         if owner is not None:
             drafted.where = owner.added_to(drafted.where)
         used = _used(drafted)
         drafted.unused = [column for column in match.table.columns if column not in used]
-        drafted.undecided = undecided(name, match.table, drafted.unused, self._samples)
+        drafted.undecided = undecided(name, match.table, drafted.unused, self._samples, others)
         drafted.tenants = tenants(match.table, self._samples)
         drafted.alike = tuple(
             other.name
-            for other in self._catalog.values()
+            for other in self._samples.catalog.values()
             if other.name != match.table.name and other.columns.keys() == match.table.columns.keys()
         )
-        if name == "evidences" and match.table.kind != QUERY:
+        if name == "evidences" and (match.table.kind != QUERY or match.table.parts):
             drafted.beside = tuple(self._other_files(match.table))
         sharing = [other.table for relation, other in self._matches.items() if relation != name]
         if match.table not in sharing and match.table.kind != QUERY:
@@ -154,11 +155,11 @@ class Drafting:
     def _other_files(self, taken: CatalogTable) -> Iterator[str]:
         """Yield the other tables with a foreign key to the sales, and with keys of files."""
         sales = self._matches["sales"].table.name if "sales" in self._matches else None
-        matched = {match.table.name for match in self._matches.values()}
-        for table in self._catalog.values():
+        matched = {match.table.name for match in self._matches.values()} | set(taken.parts)
+        for table in self._samples.catalog.values():
             if table.name in matched or table.columns.keys() == taken.columns.keys():
                 continue
-            references = references_of(table, self._catalog, self._samples)
+            references = references_of(table, self._samples)
             if any(reference.table == sales for reference in references) and any(
                 score("evidences", "object_key", field, self._samples) >= GOOD
                 for field in fields_of(table, self._samples)

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.domain.evidence import EvidenceType
-from toolkit.storage.service_map.catalog import CatalogTable, Column
+from toolkit.storage.service_map.catalog import CatalogTable, Column, read_catalog
 from toolkit.storage.service_map.expressions import THIS, literal, quoted
 
 _ROWS: Final = 5000
@@ -54,11 +54,18 @@ class Field:
 
 
 class Samples:
-    """Reads some values of a field once, as texts."""
+    """Reads some values of a field once, as texts; ``catalog`` holds the tables that there are."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self.catalog = read_catalog(connection)
         self._known: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+        self._narrowed: dict[str, str] = {}
+
+    def narrow(self, table: CatalogTable, condition: str) -> None:
+        """Read only those rows of a table from now on."""
+        self._narrowed[table.name] = condition
+        self._known = {key: values for key, values in self._known.items() if key[0] != table.name}
 
     def values(self, field: Field) -> list[str]:
         """Return some distinct values among the first rows; empty where nobody may read them or there are none."""
@@ -72,11 +79,12 @@ class Samples:
     def _read(self, field: Field) -> list[str]:
         if not field.table.readable:
             return []
-        rows = f"SELECT {field.expression} AS value FROM {field.table.name} AS {THIS} LIMIT {_ROWS}"  # noqa: S608
+        where = self._narrowed.get(field.table.name, "true")
+        rows = f"SELECT {field.expression} AS value FROM {field.table.name} AS {THIS} WHERE {where} LIMIT {_ROWS}"  # noqa: S608
         query = f"""
             SELECT DISTINCT value FROM ({rows}) AS seen WHERE value IS NOT NULL ORDER BY value LIMIT {_DISTINCT}
         """  # noqa: S608
-        return [str(value) for value in self._connection.exec_driver_sql(query.replace("%", "%%")).scalars()]
+        return [str(value) for (value,) in self.rows(query)]
 
     def members(self, table: CatalogTable, column: Column) -> list[tuple[str, ...]]:
         """Return the paths of the scalars in a JSON column, two levels deep."""
@@ -117,21 +125,23 @@ class Samples:
         """  # noqa: S608  # names of the catalog, quoted
         return [(tuple(row.path), row.is_list) for row in self._connection.execute(sa.text(query))]
 
-    def labelled(self, key: Field, label: Field) -> dict[str, str]:
-        """Return the values of a key with those of another column beside it, among the first rows."""
-        if not key.table.readable:
+    def labelled(self, key: Field, labels: list[Field]) -> dict[str, str]:
+        """Return the values of a key with those of the columns beside it, among the first rows."""
+        if not key.table.readable or not labels:
             return {}
-        query = f"SELECT {key.expression}, {label.expression} FROM {key.table.name} AS {THIS} LIMIT {_DISTINCT}"  # noqa: S608
-        rows = self._connection.exec_driver_sql(query.replace("%", "%%"))
-        return {str(value): str(name) for value, name in rows if value is not None and name is not None}
+        label = f"concat_ws(' ', {', '.join(each.expression for each in labels)})"
+        query = f"SELECT {key.expression}, {label} FROM {key.table.name} AS {THIS} LIMIT {_DISTINCT}"  # noqa: S608
+        return {value: name for value, name in self.rows(query) if value is not None and name is not None}
+
+    def rows(self, query: str) -> list[tuple[str | None, ...]]:
+        """Return the rows of a query of texts."""
+        return [tuple(row) for row in self._connection.exec_driver_sql(query.replace("%", "%%"))]
 
     def repeats(self, field: Field) -> bool:
         """Tell whether a value stands in more than one of the first rows."""
         rows = f"SELECT {field.expression} AS value FROM {field.table.name} AS {THIS} LIMIT {_ROWS}"  # noqa: S608
         query = f"SELECT count(value) > count(DISTINCT value) FROM ({rows}) AS seen"  # noqa: S608
-        return field.table.readable and bool(
-            self._connection.exec_driver_sql(query.replace("%", "%%")).scalar_one()
-        )
+        return field.table.readable and bool(self.rows(query)[0][0])
 
 
 def share(values: Sequence[str], pattern: re.Pattern[str]) -> float:

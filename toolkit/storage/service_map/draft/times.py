@@ -6,9 +6,11 @@ from typing import Any, Final
 
 from toolkit.storage.service_map.catalog import CatalogTable, Column
 from toolkit.storage.service_map.draft.choices import ABSENT, Choice
+from toolkit.storage.service_map.draft.history import histories_of
+from toolkit.storage.service_map.draft.references import meanings_of
 from toolkit.storage.service_map.draft.samples import Field, Samples
 from toolkit.storage.service_map.draft.vocabulary import tokens, words
-from toolkit.storage.service_map.expressions import THIS, quoted
+from toolkit.storage.service_map.expressions import THIS, literal, quoted
 from toolkit.storage.service_map.model import TODO
 
 _NAMED_ZONE: Final = re.compile(r"\b(?:America|Europe|Etc)/\w+\b")
@@ -111,6 +113,9 @@ def _hour_of(table: CatalogTable, day: Column) -> Column | None:
 
 def _completed(table: CatalogTable, samples: Samples) -> Choice:
     """Return the time of a sale's completion, where only its state says that it was completed."""
+    for past in histories_of(table, samples):
+        if states := past.states({"completed"}):
+            return Choice({"sql": past.moment(states)}, "when it last reached that state", review=True)
     updated = next(
         (
             each
@@ -122,9 +127,11 @@ def _completed(table: CatalogTable, samples: Samples) -> Choice:
     for column in table.columns.values():
         if "status" not in tokens(column.name):
             continue
-        for value in samples.values(Field(table, column)):
-            if "completed" in tokens(value) and updated is not None:
+        for value, meaning in meanings_of(Field(table, column), samples).items():
+            if "completed" in tokens(meaning) and not column.family.startswith(("time", "date", "bool")):
+                if updated is None:
+                    return Choice({"sql": TODO}, f"{column.name} says that a sale is completed; what says when?")
                 state = f"{THIS}.{quoted(column.name)}::text"
-                sql = f"CASE WHEN {state} = '{value}' THEN {THIS}.{quoted(updated.name)} END"
+                sql = f"CASE WHEN {state} = {literal(value)} THEN {THIS}.{quoted(updated.name)} END"
                 return Choice({"sql": sql}, "only its state says that a sale is completed", review=True)
     return Choice(ABSENT, "nothing says when a sale was completed", review=True)

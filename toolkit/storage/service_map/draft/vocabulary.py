@@ -49,7 +49,7 @@ _SAME: Final = {
     "rejeitado rejeitada rejected recusado recusada refused reprovado reprovada lost perdido perdida superseded "
     "replaced substituido substituida",
     "active": "active ativo ativa enabled",
-    "sent": "sent envio enviado enviada send submitted recebido recebimento received",
+    "sent": "sent recorded gravado gravada envio enviado enviada send submitted recebido recebimento received",
     "requested": "requested solicitado solicitacao solicitada request asked pedido",
     "uploaded": "uploaded carregado upload",
     "expires": "expires expiry expiration expira expiracao validade valid vencimento expire",
@@ -64,6 +64,8 @@ _SAME: Final = {
     "content": "content conteudo",
     "type": "type tipo tp kind category categoria classe class especie",
     "status": "status st situacao state estado sit situation stage etapa fase",
+    "history": "history historico hist historial log logs event events evento eventos transition transitions "
+    "andamento movimentacao movimento tramitacao timeline",
     "code": "code codigo cod cd sigla protocol protocolo reference referencia ref public publico",
     "id": "id ident identifier identificador pk",
     "uuid": "uuid guid",

@@ -1,0 +1,14 @@
+-- As Laravel keeps files: rows of one table name their owner by class and key, and a file lies under the key of its row.
+CREATE TABLE migrations (id serial PRIMARY KEY, migration varchar(255) NOT NULL, batch int NOT NULL);
+CREATE TABLE users (id bigserial PRIMARY KEY, name varchar(255) NOT NULL, email varchar(255) NOT NULL, password varchar(255) NOT NULL, created_at timestamp(0), updated_at timestamp(0));
+CREATE TABLE customers (id bigserial PRIMARY KEY, uuid uuid NOT NULL UNIQUE, tax_id varchar(14) NOT NULL, first_name varchar(255) NOT NULL, last_name varchar(255) NOT NULL, birth_date date, created_at timestamp(0), updated_at timestamp(0), deleted_at timestamp(0));
+CREATE TABLE addresses (id bigserial PRIMARY KEY, addressable_type varchar(255) NOT NULL, addressable_id bigint NOT NULL, street varchar(255), number varchar(255), district varchar(255), city varchar(255), zip varchar(9), installation_number varchar(11), created_at timestamp(0), updated_at timestamp(0));
+CREATE TABLE sales (id bigserial PRIMARY KEY, code varchar(30) NOT NULL UNIQUE, customer_id bigint NOT NULL REFERENCES customers, user_id bigint NOT NULL REFERENCES users, utility_group varchar(255) NOT NULL, is_client_financial_responsible boolean NOT NULL DEFAULT true, completed_at timestamp(0), created_at timestamp(0), updated_at timestamp(0), deleted_at timestamp(0));
+CREATE TABLE media (id bigserial PRIMARY KEY, model_type varchar(255) NOT NULL, model_id bigint NOT NULL, uuid uuid UNIQUE, collection_name varchar(255) NOT NULL, name varchar(255) NOT NULL, file_name varchar(255) NOT NULL, mime_type varchar(255), disk varchar(255) NOT NULL, size bigint NOT NULL, manipulations json NOT NULL, custom_properties json NOT NULL, order_column int, created_at timestamp(0), updated_at timestamp(0));
+INSERT INTO users VALUES (1,'vendedor','v@example.com','x');
+INSERT INTO customers VALUES (1,md5('c')::uuid,'529.982.247-25','Ana','Souza','1979-03-04','2026-10-01 12:00','2026-10-01 12:00');
+INSERT INTO addresses VALUES (1,'App\Models\Customer',1,'Rua A','1','Centro','Recife','50000-000','5000001','2026-10-01 12:00','2026-10-01 12:00'),(2,'App\Models\Sale',1,'Rua B','1','Centro','Recife','50000-000','5000001','2026-10-01 12:00','2026-10-01 12:00');
+INSERT INTO sales SELECT 100+n,'S-'||n,1,1,g,p,CASE WHEN d THEN timestamp '2026-10-03 15:00' END,'2026-10-02 02:30','2026-10-03 15:00' FROM st;
+INSERT INTO media SELECT 500+i,'App\Models\Sale',100+n,md5('m'||i)::uuid,lower(t),lower(t),lower(t)||x,CASE x WHEN '.pdf' THEN 'application/pdf' ELSE 'audio/mpeg' END,'s3',100,'[]','[]',1,'2026-10-02 03:00','2026-10-02 03:00' FROM live;
+INSERT INTO media VALUES (1,'App\Models\Customer',101,md5('x')::uuid,'avatar','avatar','avatar.pdf','application/pdf','s3',1,'[]','[]',1,'2026-10-02 03:00','2026-10-02 03:00');
+-- KEYS: SELECT id||'/'||file_name FROM media

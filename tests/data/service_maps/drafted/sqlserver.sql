@@ -1,0 +1,16 @@
+-- As a company that came from another engine: flags as numbers, states in a table of their own, and documents apart from recordings.
+CREATE SCHEMA dbo;
+CREATE TABLE dbo."Clientes" ("IdCliente" integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "CPF" char(11) NOT NULL, "Nome" varchar(100) NOT NULL, "Sobrenome" varchar(100), "DataNascimento" timestamp, "Excluido" smallint NOT NULL DEFAULT 0, "DataInclusao" timestamp NOT NULL DEFAULT now(), "RowVersion" bytea);
+CREATE TABLE dbo."Distribuidoras" ("IdDistribuidora" integer PRIMARY KEY, "NomeDistribuidora" varchar(60) NOT NULL, "Grupo" char(1) NOT NULL);
+CREATE TABLE dbo."StatusVenda" ("IdStatus" integer PRIMARY KEY, "Descricao" varchar(40) NOT NULL);
+CREATE TABLE dbo."Vendas" ("IdVenda" integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "CodigoVenda" varchar(20) NOT NULL, "IdCliente" integer NOT NULL REFERENCES dbo."Clientes", "IdDistribuidora" integer NOT NULL REFERENCES dbo."Distribuidoras", "IdStatus" integer NOT NULL REFERENCES dbo."StatusVenda", "ClienteEhPagador" smallint NOT NULL, "DataInclusao" timestamp NOT NULL, "DataConclusao" timestamp, "Excluido" smallint NOT NULL DEFAULT 0, CONSTRAINT "UQ_Vendas_Codigo" UNIQUE ("CodigoVenda"));
+CREATE TABLE dbo."Gravacoes" ("IdGravacao" integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "IdVenda" integer NOT NULL REFERENCES dbo."Vendas", "Papel" varchar(20) NOT NULL, "CaminhoArquivo" varchar(260) NOT NULL, "DataGravacao" timestamp NOT NULL, "Excluido" smallint NOT NULL DEFAULT 0);
+CREATE TABLE dbo."Documentos" ("IdDocumento" integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "IdVenda" integer NOT NULL REFERENCES dbo."Vendas", "TipoDocumento" varchar(60) NOT NULL, "CaminhoArquivo" varchar(260) NOT NULL, "DataEnvio" timestamp NOT NULL, "Excluido" smallint NOT NULL DEFAULT 0);
+INSERT INTO dbo."Clientes" ("CPF","Nome","Sobrenome","DataNascimento","DataInclusao") VALUES ('52998224725','Ana','Souza','1979-03-04','2026-10-01 09:00');
+INSERT INTO dbo."Distribuidoras" VALUES (1,'CEMIG','A'),(2,'ENEL','B'),(3,'COPEL','C'),(4,'CPFL','D');
+INSERT INTO dbo."StatusVenda" VALUES (1,'Em andamento'),(2,'Concluída'),(3,'Cancelada');
+INSERT INTO dbo."Vendas" ("CodigoVenda","IdCliente","IdDistribuidora","IdStatus","ClienteEhPagador","DataInclusao","DataConclusao") SELECT 'S-'||n,1,ascii(g)-64,CASE WHEN d THEN 2 ELSE 1 END,CASE WHEN p THEN 1 ELSE 0 END,'2026-10-01 23:30',CASE WHEN d THEN timestamp '2026-10-03 12:00' END FROM st ORDER BY n;
+INSERT INTO dbo."Vendas" ("CodigoVenda","IdCliente","IdDistribuidora","IdStatus","ClienteEhPagador","DataInclusao","DataConclusao") VALUES ('S-9',1,1,3,1,'2026-10-01 23:30',NULL);
+INSERT INTO dbo."Gravacoes" ("IdVenda","Papel","CaminhoArquivo","DataGravacao","Excluido") SELECT n,CASE t WHEN 'POV' THEN 'Contratante' ELSE 'Pagador' END,'gravacoes/'||n||'/'||i||x,'2026-10-02 00:00',CASE WHEN del THEN 1 ELSE 0 END FROM ev WHERE x='.mp3';
+INSERT INTO dbo."Documentos" ("IdVenda","TipoDocumento","CaminhoArquivo","DataEnvio") SELECT n,CASE t WHEN 'KYC' THEN 'Biometria facial' WHEN 'DOC_CONTRATANTE' THEN 'Documento do contratante' ELSE 'Documento do contratante e do pagador' END,'documentos/'||n||'/'||i||x,'2026-10-02 00:00' FROM ev WHERE x='.pdf';
+-- KEYS: SELECT "CaminhoArquivo" FROM dbo."Gravacoes" UNION ALL SELECT "CaminhoArquivo" FROM dbo."Documentos"
