@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 import xlsxwriter
 
-from tests.client_rows import FIELDS, client
+from tests.client_rows import FIELDS, client, write_csv
 from tests.integration.evidence_bytes import pdf
-from tests.integration.uploaded_sales import add_sale
-from toolkit.domain.evidence import KEY_PREFIX
+from tests.integration.uploaded_sales import add_record, add_sale, credentials_line, write_credentials
+from toolkit.domain.evidence import KEY_PREFIX, EvidenceType
 from toolkit.entrypoints.cli import main
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.storage.bucket import Bucket
@@ -82,6 +83,84 @@ def test_evidence_verify(
     assert names(tmp_path / "scratch") == []
 
 
+def test_sales_complete(
+    environ: dict[str, str], database: Database, bucket: Bucket, s3: Any, tmp_path: Path
+) -> None:
+    add_sale(database)
+    key = add_record(database, evidence_type=EvidenceType.KYC, file_name="CPF 390.533.447-05.pdf")[1]
+    s3.put_object(Bucket=bucket.name, Key=key, Body=pdf())
+    inspector = ("toolkit.operations.verify.contents.inspector", "Inspector", "inspect")
+    with stalled(environ, inspector, "sales", "complete", "sale-1"):
+        assert names(tmp_path / "scratch") == []
+    assert names(tmp_path / "scratch") == []
+
+
+def test_evidence_upload(environ: dict[str, str], bucket: Bucket, tmp_path: Path) -> None:
+    name = "CPF 390.533.447-05.pdf"
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / name).write_bytes(pdf())
+    credentials = write_credentials(tmp_path / "out.jsonl", [credentials_line(bucket, "sale-1", name)])
+    before = set(names(tmp_path))
+    sending = ("toolkit.operations.upload.sending", "_Sender", "_post")
+    with stalled(environ, sending, "evidence", "upload", str(credentials), "--from", str(tmp_path / "files")):
+        pass
+    written = {tmp_path / each for each in set(names(tmp_path)) - before}
+    assert all("390.533.447-05" not in each.name + each.read_text() for each in written if each.is_file())
+    assert names(tmp_path / "scratch") == []
+
+
+def test_rejected_clients(environ: dict[str, str], tmp_path: Path) -> None:
+    source = write_csv(tmp_path / "clients.csv", [client(1, cpf="39053344706")])
+    arguments = ("clients", "load", str(source), "--out", str(tmp_path / "out"))
+    with stalled(environ, ("toolkit.operations.register.bulk_load.rejects", "Outputs", "publish"), *arguments):
+        (draft,) = (tmp_path / "out").iterdir()
+        assert draft.stat().st_mode & 0o077 == 0
+    assert main(["-q", *arguments], environ) == 3
+    assert sorted(names(tmp_path / "out")) == ["clients.csv.rejected.csv", "clients.csv.rejected.xlsx"]
+    assert names(tmp_path / "scratch") == []
+
+
+def test_snapshot_export(
+    environ: dict[str, str],
+    database: Database,
+    bucket: Bucket,
+    s3: Any,
+    clock: Any,
+    home: Path,
+    tmp_path: Path,
+) -> None:
+    s3.put_object(Bucket=bucket.name, Key=f"{KEY_PREFIX}a.pdf", Body=pdf())
+    sync_bucket(database, bucket, clock=clock)
+    arguments = ("snapshot", "export", str(tmp_path / "snapshots"))
+    kept = set(names(home / "snapshots"))
+    with stalled(environ, ("toolkit.operations.snapshot.export", "_Parts", "_put"), *arguments):
+        (draft, *_) = (home / "snapshots").glob("*/.toolkit-draft-*")
+        assert draft.stat().st_mode & 0o077 == 0
+    assert main(["-q", *arguments], environ) == 0
+    assert not [each for each in set(names(home / "snapshots")) - kept if each.endswith(".parquet")]
+    assert not list((home / "snapshots").glob("*/.toolkit-draft-*"))
+    assert names(tmp_path / "scratch") == []
+
+
+def test_a_notebook(environ: dict[str, str], tmp_path: Path) -> None:
+    notebook = nbformat.v4.new_notebook(
+        cells=[
+            nbformat.v4.new_code_cell("weeks = 1", metadata={"tags": ["parameters"]}),
+            nbformat.v4.new_code_cell("print('390.533.447-05')"),
+        ],
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+    )
+    nbformat.write(notebook, tmp_path / "job.ipynb")
+    (tmp_path / "runs").mkdir()
+    arguments = ("run", str(tmp_path / "job.ipynb"), "--out", str(tmp_path / "runs" / "out.ipynb"))
+    with stalled(environ, ("toolkit.entrypoints.notebook_runs", "running", "_write"), *arguments):
+        (draft,) = (tmp_path / "runs").iterdir()
+        assert draft.stat().st_mode & 0o077 == 0
+    assert main(["-q", *arguments], environ) == 0
+    assert names(tmp_path / "runs") == ["out.ipynb"]
+    assert names(tmp_path / "scratch") == []
+
+
 def test_clients_load_of_a_workbook(environ: dict[str, str], tmp_path: Path) -> None:
     with xlsxwriter.Workbook(tmp_path / "clients.xlsx") as book:
         sheet = book.add_worksheet()
@@ -100,13 +179,14 @@ def test_a_report_is_written_where_only_its_owner_sees_it_and_the_next_one_sweep
 ) -> None:
     add_sale(database)
     out = tmp_path / "out"
-    arguments = ("report", "--out", str(out), "--format", "csv")
+    formats = ("html", "xlsx", "csv", "json", "pdf")
+    arguments = ("report", "--out", str(out), "--format", ",".join(formats))
     with stalled(environ, ("toolkit.reports", "folder", "_write_manifest"), *arguments):
         (draft,) = out.iterdir()
         assert draft.stat().st_mode & 0o077 == 0
     assert list(out.iterdir()) == [draft]
     assert main(["-q", *arguments], environ) == 0
-    assert sorted(names(out)) == ["index.html", "manifest.json", "missing-evidence.csv"]
+    assert set(names(out)) == {"index.html", "manifest.json", *(f"missing-evidence.{each}" for each in formats)}
     assert names(tmp_path / "scratch") == []
 
 

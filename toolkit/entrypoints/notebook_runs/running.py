@@ -22,6 +22,7 @@ from toolkit.entrypoints.notebook_runs.failures import cut_errors
 from toolkit.entrypoints.notebook_runs.parameters import Value, chosen_values, fitting_values, read_parameters
 from toolkit.entrypoints.packaged_notebooks import is_installed
 from toolkit.errors import NotebookFailed, SettingsError
+from toolkit.operations.private_folder import PrivateFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +63,23 @@ def run_notebook(
     watch = Watch(timeout, cell_timeout)
     parameters = checked_parameters(notebook, given)
     out = _target(notebook, out)
-    partial = out.with_name(f".{out.stem}.{os.getpid()}.ipynb")
     failed = out.with_name(f"{out.stem}.failed.ipynb")
-    try:
-        executed = execute(notebook, partial, parameters, watch=watch, environ=environ, progress_bar=progress_bar)
-        executed.metadata.papermill["output_path"] = str(out)
-        _write(executed, partial, environ)
-        partial.replace(out)
-        failed.unlink(missing_ok=True)
-    except NotebookFailed as error:
-        kept = _keep_failed(partial, failed, environ)
-        raise type(error)(f"{notebook.name} {error}{kept}", cell_error=error.cell_error) from None
-    except (SystemExit, KeyboardInterrupt):  # a signal
-        _keep_failed(partial, failed, environ)
-        raise
-    finally:
-        partial.unlink(missing_ok=True)
+    with PrivateFolder(out.parent) as scratch:
+        partial = scratch / out.name
+        try:
+            executed = execute(
+                notebook, partial, parameters, watch=watch, environ=environ, progress_bar=progress_bar
+            )
+            executed.metadata.papermill["output_path"] = str(out)
+            _write(executed, partial, environ)
+            partial.replace(out)
+            failed.unlink(missing_ok=True)
+        except NotebookFailed as error:
+            kept = _keep_failed(partial, failed, environ)
+            raise type(error)(f"{notebook.name} {error}{kept}", cell_error=error.cell_error) from None
+        except (SystemExit, KeyboardInterrupt):  # a signal
+            _keep_failed(partial, failed, environ)
+            raise
     return NotebookRun(out, watch.seconds, results_of(executed))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -27,6 +26,7 @@ from pyarrow import parquet
 from toolkit.errors import InvalidInput
 from toolkit.operations import Clock
 from toolkit.operations.atomic_file import atomic_file
+from toolkit.operations.private_folder import PrivateFolder
 from toolkit.operations.progress import Progress, Quiet
 from toolkit.operations.snapshot.contents import CLOSINGS, CONTENTS, REPEATED, Content, month_of
 from toolkit.operations.snapshot.manifest import File, Manifest, stamp_of
@@ -173,7 +173,7 @@ class _Parts:
         self._waiting: dict[str, list[pa.RecordBatch]] = {}
 
     def __enter__(self) -> _Parts:
-        self._scratch = tempfile.TemporaryDirectory(dir=self._export.work)
+        self._scratch = PrivateFolder(self._export.work)
         return self
 
     def add(self, month: str, batch: pa.RecordBatch) -> None:
@@ -200,10 +200,10 @@ class _Parts:
             if kind is None:
                 self.files = [self._put(month) for month in sorted(self._writers)]
         finally:
-            self._scratch.cleanup()
+            self._scratch.remove()
 
     def _draft(self, month: str) -> Path:
-        return Path(self._scratch.name) / f"{month or 'all'}.parquet"
+        return self._scratch.path / f"{month or 'all'}.parquet"
 
     def _put(self, month: str) -> File:
         draft = self._draft(month)
