@@ -152,6 +152,16 @@ def test_the_current_version_of_a_versioned_inventory_counts(
     assert rows(database, "SELECT key, size, version_id FROM audit.object_observations") == [(KEY, len(PDF), "v2")]
 
 
+def test_a_key_that_an_inventory_lists_twice_is_taken_over_once(
+    put: Any, take: Any, database: Database, bucket: Bucket, clock: Any, tmp_path: Path
+) -> None:
+    put(KEY)
+    (item,) = [item for page in bucket.seen() for item in page]
+    write_inventory(tmp_path / "inventory", bucket.name, [row_of(item), row_of(item)], clock.now, files=2)
+    assert take().changes.appeared == 1
+    assert [row[0] for row in seen(database)] == [KEY]
+
+
 def test_a_report_says_how_old_an_inventory_was(
     put: Any, take: Any, deliver: Any, database: Database, clock: Any
 ) -> None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Final
 
@@ -62,38 +63,27 @@ def observe_objects(
         unstorable: list[str] = []
         listed = _copy_listing(connection, pages, progress, unstorable)
         known = _known(bucket, scope, denied)
-        find_ended(connection, known)
-        vanished = connection.execute(sa.text("SELECT count(*) FROM ended WHERE NOT changed")).scalar_one()
+        connection.execute(sa.text(_CREATE_ENDED.format(known=known.text)), known.bound)
+        changed, vanished = connection.execute(sa.text(_COUNT_ENDED)).one()
         if vanished > FEW:
             count = sa.text(f"SELECT count(*) FROM ({known.text}) AS known")  # noqa: S608  # made of constants
             tolerance.check(vanished, connection.execute(count, known.bound).scalar_one(), "objects")
         _ask_for_versions(connection, bucket)
-        return settle(connection, clock, listed, unstorable)
+        now = stamp(connection, clock)
+        connection.execute(sa.text(_CLOSE), {"now": now})
+        appeared = connection.execute(sa.text(_INSERT), {"now": now}).rowcount - changed
+        unrecorded = bool(appeared) and holds_unrecorded(connection, now)
+        return Changes(listed, appeared, changed, vanished, unrecorded, tuple(unstorable))
 
 
-def create_tables(connection: Connection) -> None:
-    """Make the temporary tables of a reading: ``listed`` objects, and what the bucket ``told`` of some keys."""
-    connection.execute(sa.text(_CREATE_LISTED))
-    connection.execute(sa.text("CREATE TEMPORARY TABLE told (key text, version text, how text) ON COMMIT DROP"))
-
-
-def find_ended(connection: Connection, known: Condition) -> None:
-    """Make the temporary table ``ended`` of the ``known`` observations that are not ``listed`` as they are."""
-    connection.execute(sa.text(_CREATE_ENDED.format(known=known.text)), known.bound)
-
-
-def settle(connection: Connection, clock: Clock, listed: int, unstorable: Sequence[str]) -> Changes:
-    """Close what ended, and insert what is listed and not known."""
-    changed, vanished = connection.execute(sa.text(_COUNT_ENDED)).one()
-    now = stamp(connection, clock)
-    connection.execute(sa.text(_CLOSE), {"now": now})
-    appeared = connection.execute(sa.text(_INSERT), {"now": now}).rowcount - changed
-    unrecorded = bool(appeared and connection.scalar(sa.text(_UNRECORDED), {"now": now}))
-    return Changes(listed, appeared, changed, vanished, unrecorded, tuple(unstorable))
+def holds_unrecorded(connection: Connection, now: datetime) -> bool:
+    """Tell whether no observed record names one of the objects that appeared ``now``."""
+    return bool(connection.scalar(sa.text(_UNRECORDED), {"now": now}))
 
 
 def _copy_listing(connection: Connection, pages: Iterable[Page], progress: Progress, unstorable: list[str]) -> int:
-    create_tables(connection)
+    connection.execute(sa.text(_CREATE_LISTED))
+    connection.execute(sa.text("CREATE TEMPORARY TABLE told (key text, version text, how text) ON COMMIT DROP"))
     progress.begin("Listing the bucket", None, "objects")
     with raw(connection).cursor() as cursor, cursor.copy(_COPY_LISTED) as copy:
         for page in pages:
@@ -142,8 +132,7 @@ def _version_of(bucket: Bucket, key: str) -> ObjectSeen | None:
 
 _CREATE_LISTED: Final = """
     CREATE TEMPORARY TABLE listed (
-        key text NOT NULL, size bigint NOT NULL, etag text NOT NULL, last_modified timestamptz NOT NULL,
-        version_id text
+        key text NOT NULL, size bigint NOT NULL, etag text NOT NULL, last_modified timestamptz NOT NULL
     ) ON COMMIT DROP
 """
 _COPY_LISTED: Final = "COPY listed (key, size, etag, last_modified) FROM STDIN"
@@ -186,7 +175,7 @@ _CLOSE: Final = """
 
 _INSERT: Final = """
     INSERT INTO audit.object_observations (key, size, etag, last_modified, version_id, seen_at)
-    SELECT key, size, etag, last_modified, coalesce(version_id, version), :now
+    SELECT key, size, etag, last_modified, version, :now
     FROM listed
     LEFT JOIN (SELECT key, max(version) AS version FROM told GROUP BY key) AS told USING (key)
     WHERE NOT EXISTS (

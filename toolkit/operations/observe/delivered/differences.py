@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 from sqlalchemy import Connection
 
+from toolkit.domain.contents import GoneHow
 from toolkit.operations.observe.bucket_sync.listing import ASKERS
 from toolkit.operations.progress import Progress
 from toolkit.storage.bucket import Area, Bucket
@@ -29,9 +30,6 @@ _OBJECT: Final = {"key": pa.string(), "size": pa.int64(), "etag": pa.string(), "
 _KNOWN: Final = pa.schema({"id": pa.int64(), **_OBJECT, "seen_at": _MOMENT, "gone_at": _MOMENT})
 
 _ANSWERS: Final = pa.schema({**_OBJECT, "version_id": pa.string(), "how": pa.string()})
-
-LISTED: Final = pa.schema({**_OBJECT, "version_id": pa.string()})
-"""The columns of objects to take over."""
 
 _ASKED_AT_ONCE: Final = 1000
 
@@ -92,16 +90,19 @@ def stream(work: DuckDBPyConnection, query: str, rows: int = 100_000) -> Iterato
     yield from work.cursor().sql(query).to_arrow_reader(rows)
 
 
-def listed(work: DuckDBPyConnection) -> Iterator[pa.RecordBatch]:
-    """Yield the objects to take over."""
-    query = f"SELECT {', '.join(LISTED.names)} FROM settled WHERE there AND {_HOLDABLE}"  # noqa: S608
+def listed(work: DuckDBPyConnection, now: datetime) -> Iterator[pa.RecordBatch]:
+    """Yield the objects to take over as observations of ``now``, each key once, in an order that indexes like."""
+    query = (
+        f"SELECT DISTINCT ON (key) key, size, etag, last_modified, version_id, TIMESTAMPTZ '{now.isoformat()}' "  # noqa: S608
+        f"FROM settled WHERE there AND {_HOLDABLE} ORDER BY key"
+    )
     yield from stream(work, query)
 
 
 def ended(work: DuckDBPyConnection) -> Iterator[pa.RecordBatch]:
-    """Yield the known objects that ended: ``id``, ``key``, and ``how`` they were deleted, if that is known."""
-    query = "SELECT id, key, how FROM settled WHERE id IS NOT NULL"
-    yield from stream(work, query)
+    """Yield the ids of known objects that ended, and how each did."""
+    how = f"CASE WHEN there THEN '{GoneHow.OVERWRITTEN}' ELSE coalesce(how, '{GoneHow.DELETED}') END"
+    yield from stream(work, f"SELECT id, {how} FROM settled WHERE id IS NOT NULL")  # noqa: S608
 
 
 def unholdable(work: DuckDBPyConnection) -> tuple[str, ...]:

@@ -18,8 +18,8 @@ from toolkit.domain.evidence import KEY_PREFIX
 from toolkit.errors import InvalidInput, WrongBucket
 from toolkit.operations import Clock
 from toolkit.operations.observe.belonging import check_bucket
-from toolkit.operations.observe.bucket_sync.object_history import Changes, create_tables, find_ended, settle
-from toolkit.operations.observe.bucket_sync.scope import Condition, Scope, picture_since
+from toolkit.operations.observe.bucket_sync.object_history import Changes, holds_unrecorded
+from toolkit.operations.observe.bucket_sync.scope import Scope, picture_since
 from toolkit.operations.observe.bucket_sync.type_detection import Examined, examine
 from toolkit.operations.observe.delivered import differences
 from toolkit.operations.observe.delivered.inventory import Inventory
@@ -104,7 +104,7 @@ def take_over(
             tolerance.check(differences.gone(work, "differences"), known, "objects")
             asked = differences.ask(work, bucket, progress)
             tolerance.check(differences.gone(work, "settled"), known, "objects")
-            changes = _write(connection, work, clock)
+            changes = _write(connection, work, clock, progress)
             events = 0 if began is None else _note_events(connection, work, clock)
         if changes.unrecorded:  # as after a listing
             observe_service(database, clock, tolerance)
@@ -125,16 +125,25 @@ def _check_bucket(work: DuckDBPyConnection, delivery: Inventory | Journal, bucke
         )
 
 
-def _write(connection: Connection, work: DuckDBPyConnection, clock: Clock) -> Changes:
-    create_tables(connection)
-    listed = _copy(connection, "listed (key, size, etag, last_modified, version_id)", differences.listed(work))
-    connection.execute(sa.text("CREATE TEMPORARY TABLE told_ended (id bigint, key text, how text) ON COMMIT DROP"))
-    _copy(connection, "told_ended (id, key, how)", differences.ended(work))
-    connection.execute(sa.text("INSERT INTO told (key, how) SELECT key, how FROM told_ended"))
-    for table in ("listed", "told", "told_ended"):
-        connection.execute(sa.text(f"ANALYZE {table}"))
-    find_ended(connection, Condition(_KNOWN, {}))
-    return settle(connection, clock, listed, differences.unholdable(work))
+def _write(connection: Connection, work: DuckDBPyConnection, clock: Clock, progress: Progress) -> Changes:
+    """Close what ended and add what is new; it was compared under the lock, so nothing else was written since."""
+    connection.execute(sa.text("CREATE TEMPORARY TABLE ended (id bigint, how text) ON COMMIT DROP"))
+    ended = _copy(connection, "ended", differences.ended(work))
+    connection.execute(sa.text("ANALYZE ended"))
+    now = stamp(connection, clock)
+    connection.execute(sa.text(_CLOSE), {"now": now})
+    columns = "audit.object_observations (key, size, etag, last_modified, version_id, seen_at)"
+    listed = 0
+    progress.begin("Taking over what is new", None, "objects")
+    for rows in differences.listed(work, now):
+        listed += _copy(connection, columns, [rows])
+        progress.advance(rows.num_rows)
+    progress.end()
+    vanished = differences.gone(work, "settled")
+    changed = ended - vanished
+    appeared = listed - changed
+    unrecorded = bool(appeared) and holds_unrecorded(connection, now)
+    return Changes(listed, appeared, changed, vanished, unrecorded, differences.unholdable(work))
 
 
 def _note_events(connection: Connection, work: DuckDBPyConnection, clock: Clock) -> int:
@@ -208,11 +217,11 @@ def _shown(moment: datetime) -> str:
 
 _BUCKETS: Final = "SELECT DISTINCT bucket FROM delivered"
 
-_KNOWN: Final = """
-    SELECT known.id, known.key, known.size, known.etag, known.last_modified
-    FROM audit.object_observations AS known
-    JOIN told_ended USING (id)
-    WHERE known.gone_at IS NULL
+_CLOSE: Final = """
+    UPDATE audit.object_observations AS seen
+    SET gone_at = :now, gone_how = ended.how
+    FROM ended
+    WHERE seen.id = ended.id AND seen.gone_at IS NULL
 """
 
 _EVENTS: Final = """
