@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+from tests.deliveries import write_journal
 from tests.integration.evidence_bytes import pdf, silence
 from tests.integration.uploaded_sales import add_record, add_sale
 from tests.waiting import wait_until
@@ -19,7 +21,7 @@ from toolkit.domain.evidence import EvidenceType
 from toolkit.entrypoints.cli import main
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
-from toolkit.storage.tables import custody_events, evidence_openings, sales
+from toolkit.storage.tables import custody_events, evidence_openings, evidences, sales
 
 
 @pytest.fixture
@@ -84,6 +86,29 @@ def test_a_sale_shows_its_rule_files_faults_and_next_steps(
     assert "SALE_ID" not in page
     assert "approved by bruno: sent twice" in page
     assert "Ana Souza" not in page
+
+
+def test_a_sale_shows_who_wrote_and_deleted_its_files_from_where(
+    told: dict[str, Any],
+    database: Database,
+    bucket: Bucket,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    record = sa.select(evidences.c.object_key).where(evidences.c.id == told[EvidenceType.DOC_CONTRATANTE])
+    with database.transaction() as connection:
+        key = connection.scalar(record)
+    event = {"key": key, "sequence_number": "01", "record_type": "DELETE", "is_delete_marker": False}
+    event |= {"record_timestamp": datetime.now(UTC), "requester": "111122223333", "source_ip_address": "192.0.2.7"}
+    other = event | {"key": "evidences/2026/01/01/of/another.pdf", "sequence_number": "02"}
+    write_journal(tmp_path / "journal", bucket.name, [event, other])
+    assert main(["-q", "bucket", "sync", "--journal", str(tmp_path / "journal")], told["environ"]) in {0, 3}
+    capsys.readouterr()
+    (found,) = run(told, capsys, "sale", "show", "sale-1")["objectEvents"]
+    shown = (found["evidenceId"], found["kind"], found["requester"], found["sourceAddress"])
+    assert shown == (str(told[EvidenceType.DOC_CONTRATANTE]), "DELETE", "111122223333", "192.0.2.7")
+    assert main(["sale", "show", "sale-1"], told["environ"]) == 0
+    assert "by 111122223333 from 192.0.2.7" in capsys.readouterr().out
 
 
 def test_the_list_of_records_has_headings_faults_withdrawals_and_names_on_request(

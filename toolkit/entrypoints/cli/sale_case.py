@@ -42,7 +42,8 @@ def show_sale(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json
 
     \b
     Neither the service nor the bucket is looked at again: toolkit audit does that. The time
-    line comes from the custody log.
+    line comes from the custody log; who wrote and deleted each file, from where, from the
+    journal of the bucket, where one was taken over (toolkit bucket sync --journal).
 
     \b
     Examples:
@@ -99,6 +100,11 @@ def _show(case: SaleCase, ctx: Context) -> None:
     types = {record.id: record.evidence_type for record in case.records}
     for event, evidence_id in case.timeline:
         show(f"  {readable(event.happened_at, zone)}  {event.kind:<12}  {evidence_id}  {types[evidence_id]}")
+    if case.object_events:
+        show("Written and deleted in the bucket, by the journal that was taken over")
+    for each in case.object_events:
+        who = f"{each.requester or '-'} from {each.source_address or '-'}"
+        show(f"  {readable(each.happened_at, zone)}  {each.kind:<12}  {each.evidence_id}  by {who}")
 
 
 def _as_json(case: SaleCase, ctx: Context) -> dict[str, Any]:
@@ -122,4 +128,9 @@ def _as_json(case: SaleCase, ctx: Context) -> dict[str, Any]:
         "findings": finding_records(case.findings, zone),
         "waivers": [waiver_as_json(each, ctx.today(), zone) for each in case.waivers],
         "timeline": [event.as_json() | {"evidenceId": evidence_id} for event, evidence_id in case.timeline],
+        "objectEvents": [
+            named(each, "evidence_id", "kind", "requester", "source_address")
+            | {"happenedAt": iso_exact(each.happened_at, zone)}
+            for each in case.object_events
+        ],
     }

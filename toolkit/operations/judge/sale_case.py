@@ -27,7 +27,7 @@ from toolkit.operations.judge.findings.history import audits_until, lives_at
 from toolkit.operations.judge.findings.living import living
 from toolkit.operations.judge.findings.waivers import waivers_at
 from toolkit.storage.database import Database
-from toolkit.storage.tables import sales
+from toolkit.storage.tables import object_events, sales
 
 _OF_THE_SERVICE: Final = (Problem.GROUP_UNKNOWN, Problem.PAYER_UNKNOWN)
 """Problems that no evidence record can mend."""
@@ -44,6 +44,17 @@ class NextStep:
     remedy: str
     reason: Reason | None = None
     in_records: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectEvent:
+    """A write or a deletion of the file of an evidence record: by which requester, from which address."""
+
+    evidence_id: UUID
+    kind: str
+    happened_at: datetime
+    requester: str | None
+    source_address: str | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +78,8 @@ class SaleCase:
     """Those that hold today and waive one of its findings."""
     timeline: tuple[tuple[Event, UUID], ...]
     """The events of the custody log that concern it, oldest first, each with the id of its evidence record."""
+    object_events: tuple[ObjectEvent, ...]
+    """Writes and deletions of its files, as far as a journal of the bucket was taken over, oldest first."""
 
     @property
     def next_steps(self) -> list[NextStep]:
@@ -114,6 +127,7 @@ def sale_case(
         audits = audits_until(connection, now)
         findings = living(_present(sale, verdict, lives), lives, audits, waivers, now, deadlines)
         timeline = tuple(_events(connection, records))
+        in_bucket = tuple(_object_events(connection, records))
     waived = set(findings["waiverId"].dropna())
     return SaleCase(
         sale_id,
@@ -129,6 +143,7 @@ def sale_case(
         findings,
         tuple(each for each in waivers if str(each.id) in waived),
         timeline,
+        in_bucket,
     )
 
 
@@ -181,6 +196,17 @@ def _events(connection: Connection, records: list[EvidenceRecord]) -> list[tuple
         (Event(row.id, row.kind, row.happened_at, row.detail), by_key.get(row.key) or UUID(row.detail["evidence"]))
         for row in connection.execute(sa.text(_TIMELINE), bound)
     ]
+
+
+def _object_events(connection: Connection, records: list[EvidenceRecord]) -> list[ObjectEvent]:
+    by_key = {record.object_key: record.id for record in records}
+    told = object_events.c
+    query = (
+        sa.select(told.key, told.kind, told.happened_at, told.requester, told.source_address)
+        .where(told.key.in_(key for key in by_key if key is not None))
+        .order_by(told.happened_at, told.id)
+    )
+    return [ObjectEvent(by_key[key], *facts) for key, *facts in connection.execute(query)]
 
 
 _TIMELINE: Final = """
