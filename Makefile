@@ -7,6 +7,7 @@ SCALE ?= 1
 NAMES ?=
 SECONDS ?= 60
 SEED ?= 1
+WORKERS ?= 4
 WORK ?= work
 NAME ?=
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -34,7 +35,7 @@ run: setup ## The main job, end to end, on the embedded services and the sample 
 	$(RUN)/python -m toolkit demo --out reports
 
 test: setup ## All tests
-	$(RUN)/python -m pytest -n 2
+	$(RUN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 check: setup ## Format, lint, types, imports, dependencies, notebooks stripped
 	$(RUN)/ruff format --check .

@@ -33,6 +33,9 @@ from toolkit.storage.database import Database
 
 _HOME = pytest.StashKey[Path]()
 _TEMPLATE = "migrated"
+_COSTLY = {"asked", "browser", "cluster", "installed", "proxy", "service", "stopped_home", "told"}
+"""The fixtures that take seconds, and that last for a module or longer."""
+
 _OURS = ("TOOLKIT_", "AWS_", "EVIDENCE_", "DATABASE_URL", "PG")
 
 
@@ -59,6 +62,14 @@ def pytest_configure(config: pytest.Config) -> None:
         home = Path(tempfile.mkdtemp(prefix=f"toolkit-tests-{os.getpid()}-", dir="/tmp"))
     config.stash[_HOME] = home
     os.environ["TOOLKIT_HOME"] = str(home)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests that share something costly in one worker of xdist, so that it is made once."""
+    for item in items:
+        costly = _COSTLY & set(getattr(item, "fixturenames", ()))
+        if costly:
+            item.add_marker(pytest.mark.xdist_group(min(costly)))
 
 
 @pytest.hookimpl(optionalhook=True)

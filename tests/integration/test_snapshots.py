@@ -40,7 +40,7 @@ def store(tmp_path: Path) -> FileStore:
     return FolderStore(tmp_path / "snapshot", "snapshot")
 
 
-@pytest.fixture(params=["duckdb", "spark"])
+@pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.xdist_group("spark"))])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     if request.param == "duckdb":
         (tmp_path / "scratch").mkdir()

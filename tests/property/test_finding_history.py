@@ -14,13 +14,12 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pandas as pd
-import pytest
 import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import _TEMPLATE, SettableClock, _fresh
-from tests.property.test_past_audits import START, World, _key, changes
+from tests.property.test_past_audits import START, World, changes
 from toolkit.errors import NothingEvaluated
 from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.operations.judge.audit.engines import duckdb_engine
@@ -54,12 +53,16 @@ def present(result: AuditResult) -> set[UUID]:
     return {UUID(each) for each in present_findings(pd.concat([result.rows, result.warned]))["id"]}
 
 
-def asked_again(world: Audited, reading: str) -> dict[datetime, set[UUID]]:
-    """The findings at the moment of each audit, judged again in PostgreSQL, or by DuckDB from a snapshot."""
-    clock = SettableClock(max(world.clock.now, world.results[-1].as_of) + timedelta(days=730))
+def in_postgresql(world: Audited) -> dict[datetime, set[UUID]]:
+    """The findings at the moment of each audit, judged again two years later."""
+    clock = later(world)
+    moments = (result.as_of for result in world.results)
+    return {moment: present(run_audit(world.database, clock=clock, as_of=moment)) for moment in moments}
+
+
+def from_a_snapshot(world: Audited) -> dict[datetime, set[UUID]]:
+    """The same by DuckDB, from a snapshot of the last moment."""
     moments = [result.as_of for result in world.results]
-    if reading == "PostgreSQL":
-        return {moment: present(run_audit(world.database, clock=clock, as_of=moment)) for moment in moments}
     with tempfile.TemporaryDirectory() as folder, duckdb_engine() as engine:
         store = FolderStore(Path(folder) / "snapshot", "snapshot")
         export_snapshot(world.database, store, Path(folder), SettableClock(moments[-1]))
@@ -67,65 +70,52 @@ def asked_again(world: Audited, reading: str) -> dict[datetime, set[UUID]]:
         def path_of(file: File) -> str:
             return str(store.local(file.name, Path()))
 
-        snapshot = open_snapshot(store, None)
+        snapshot, clock = open_snapshot(store, None), later(world)
         return {
             moment: present(audit_snapshot(snapshot, path_of, engine, clock=clock, as_of=moment))
             for moment in moments
         }
 
 
-def live(world: Audited, history: list[Any]) -> None:
-    for what, *values in history:
-        if what == "put":
-            world.bucket.put(_key(values[0]), values[1])
-        elif what == "delete":
-            world.bucket.delete(_key(values[0]))
-        elif what == "wait":
-            world.clock.now += values[0]
-        elif what is World.audit:
-            world.audit()
-        else:
-            what(world, *values)
+def later(world: Audited) -> SettableClock:
+    return SettableClock(max(world.clock.now, world.results[-1].as_of) + timedelta(days=730))
 
 
 stories = st.lists(st.one_of(changes, st.tuples(st.just(World.audit))), min_size=8, max_size=25)
-few = settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-@pytest.mark.parametrize("reading", ["PostgreSQL", "DuckDB"])
-@few
+@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 @given(story=stories)
-def test_changes_lead_from_one_moment_to_the_other(server: sa.Engine, reading: str, story: list[Any]) -> None:
-    with contextmanager(_fresh)(server, _TEMPLATE) as database:
-        world = Audited(database)
-        live(world, [*story, (World.sale, 0, "A", False), (World.audit,)])  # without a sale there is no audit
-        there = asked_again(world, reading)
-        for earlier, later in combinations(world.results, 2):
-            found = changes_between(database, earlier.as_of, later.as_of)
-            new, resolved, reopened = set(found.new), set(found.resolved), set(found.reopened)
-            before, after = there[earlier.as_of], there[later.as_of]
-            assert before - resolved | new | reopened == after
-            assert set(found.open) == before & after
-            assert resolved <= before
-            assert not (new | reopened) & before
-            known = {UUID(each) for each in earlier.life.findings["id"]}
-            assert not new & known
-            assert reopened <= known
-
-
-@pytest.mark.parametrize("reading", ["PostgreSQL", "DuckDB"])
-@few
-@given(story=stories)
-def test_every_past_day_counts_what_its_observations_give_again(
-    server: sa.Engine, reading: str, story: list[Any]
+def test_changes_and_trend_are_what_each_moment_gives_when_it_is_judged_again(
+    server: sa.Engine, story: list[Any]
 ) -> None:
     with contextmanager(_fresh)(server, _TEMPLATE) as database:
         world = Audited(database)
-        live(world, [*story, (World.sale, 0, "A", False), (World.audit,)])
-        there = asked_again(world, reading)
-        counts = {moment.astimezone(ZONE).date(): len(ids) for moment, ids in there.items()}
-        with database.snapshot() as connection:
-            first = START.astimezone(ZONE).date() - timedelta(days=9)
-            found = all_partners(trends(connection, first, world.results[-1].as_of, ZONE))
-        by_day = found.set_index("day")["present"]
-        assert {day: by_day.get(day, 0) for day in counts} == counts
+        world.live([*story, (World.sale, 0, "A", False), (World.audit,)])  # without a sale there is no audit
+        there = in_postgresql(world)
+        assert from_a_snapshot(world) == there
+        changes_lead_from_one_moment_to_the_other(world, there)
+        every_day_counts_its_findings(world, there)
+
+
+def changes_lead_from_one_moment_to_the_other(world: Audited, there: dict[datetime, set[UUID]]) -> None:
+    for earlier, later in combinations(world.results, 2):
+        found = changes_between(world.database, earlier.as_of, later.as_of)
+        new, resolved, reopened = set(found.new), set(found.resolved), set(found.reopened)
+        before, after = there[earlier.as_of], there[later.as_of]
+        assert before - resolved | new | reopened == after
+        assert set(found.open) == before & after
+        assert resolved <= before
+        assert not (new | reopened) & before
+        known = {UUID(each) for each in earlier.life.findings["id"]}
+        assert not new & known
+        assert reopened <= known
+
+
+def every_day_counts_its_findings(world: Audited, there: dict[datetime, set[UUID]]) -> None:
+    counts = {moment.astimezone(ZONE).date(): len(ids) for moment, ids in there.items()}
+    with world.database.snapshot() as connection:
+        first = START.astimezone(ZONE).date() - timedelta(days=9)
+        found = all_partners(trends(connection, first, world.results[-1].as_of, ZONE))
+    by_day = found.set_index("day")["present"]
+    assert {day: by_day.get(day, 0) for day in counts} == counts

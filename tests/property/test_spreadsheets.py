@@ -131,7 +131,7 @@ anything = st.text(
 ) | st.text("'=+-@\t\r\n\x00_x0041;\"", max_size=6)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.tuples(st.just("x") | anything, anything), min_size=1, max_size=6),
     st.sampled_from([";", ",", "\t"]),
