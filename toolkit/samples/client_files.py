@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from pathlib import Path
 from random import Random
@@ -23,6 +23,12 @@ XLSX_HEADINGS: Final = (
     "ID Externo", "cpf", "RG", "Código do cliente", "Matrícula", "Nome", "Sobrenome", "Email",
     "Nascimento", "Celular", "Bairro", "Instalação", "Logradouro", "Número", "Município", "Cep",
 )  # fmt: skip
+"""Both in the order of the fields of a ``Person``."""
+
+_NUMBERS: Final = frozenset(
+    ("cpf", "number_on_dealership", "enrollment", "phone", "installation_number", "address_number", "zip_code")
+)
+"""The fields that a workbook holds as numbers."""
 
 _BLANK_ROW_EVERY: Final = 25
 _FIRST_DAY: Final = date(1899, 12, 30)
@@ -74,28 +80,16 @@ def write_csv(path: Path, people: Sequence[Person], wrong: Sequence[Person], ran
 def _csv_cells(person: Person, random: Random) -> list[str]:
     masked = random.random() < 0.7
     spaces = "\u00a0" if random.random() < 0.05 else " " if random.random() < 0.05 else ""
-    return [
-        person.external_id,
-        _masked_cpf(person.cpf) if masked else person.cpf,
-        person.rg,
-        person.number_on_dealership,
-        person.enrollment,
-        person.first_name + spaces,
-        spaces + person.last_name,
-        person.email,
-        f"{person.birthdate:%d/%m/%Y}" if random.random() < 0.9 else person.birthdate.isoformat(),
-        _written_phone(person.phone, random),
-        person.neighborhood,
-        person.installation_number,
-        person.address,
-        person.address_number,
-        person.city,
-        f"{person.zip_code[:5]}-{person.zip_code[5:]}" if masked else person.zip_code,
-    ]
-
-
-def _masked_cpf(cpf: str) -> str:
-    return f"{cpf[:3]}.{cpf[3:6]}.{cpf[6:9]}-{cpf[9:]}"
+    written = asdict(person) | {
+        "first_name": person.first_name + spaces,
+        "last_name": spaces + person.last_name,
+        "birthdate": f"{person.birthdate:%d/%m/%Y}" if random.random() < 0.9 else person.birthdate.isoformat(),
+        "phone": _written_phone(person.phone, random),
+    }
+    if masked:
+        cpf, cep = person.cpf, person.zip_code
+        written |= {"cpf": f"{cpf[:3]}.{cpf[3:6]}.{cpf[6:9]}-{cpf[9:]}", "zip_code": f"{cep[:5]}-{cep[5:]}"}
+    return list(written.values())
 
 
 def _written_phone(phone: str, random: Random) -> str:
@@ -129,21 +123,5 @@ def _cells(column: Sequence[str | int | date]) -> Cells:
 
 
 def _xlsx_cells(person: Person) -> list[str | int | date]:
-    return [
-        person.external_id,
-        int(person.cpf) if person.cpf else "",
-        person.rg,
-        int(person.number_on_dealership),
-        int(person.enrollment),
-        person.first_name,
-        person.last_name,
-        person.email,
-        person.birthdate,
-        int(person.phone) if person.phone else "",
-        person.neighborhood,
-        int(person.installation_number),
-        person.address,
-        int(person.address_number),
-        person.city,
-        int(person.zip_code),
-    ]
+    cells = asdict(person)
+    return [int(value) if name in _NUMBERS and value else value for name, value in cells.items()]

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import click
@@ -104,18 +105,13 @@ def quality(ctx: Context, as_json: bool) -> int:
 @pass_context
 def load(
     ctx: Context,
+    /,
     files: tuple[Path, ...],
     dry_run: bool,
     out: Path | None,
     as_json: bool,
-    strict: bool,
-    pad_cpf: bool,
     on_duplicate: str,
-    warnings_as_errors: bool,
-    headings: dict[str, str],
-    encoding: str | None,
-    delimiter: str | None,
-    sheet: str | None,
+    **options: Any,
 ) -> int:
     """Register the clients in FILE...: CSV, XLSX, .gz, .zip, or folders of them.
 
@@ -141,22 +137,12 @@ def load(
 
     Exit status 3: some rows were rejected, or some files cannot be read.
     """
-    options = LoadOptions(
-        strict=strict,
-        pad_cpf=pad_cpf,
-        on_duplicate=OnDuplicate(on_duplicate),
-        warnings_as_errors=warnings_as_errors,
-        headings=headings,
-        encoding=encoding,
-        delimiter=delimiter,
-        sheet=sheet,
-    )
     result = load_clients(
         ctx.application.database,
         files,
         out=out,
         dry_run=dry_run,
-        options=options,
+        options=LoadOptions(on_duplicate=OnDuplicate(on_duplicate), **options),
         clock=ctx.application.clock,
         progress=ctx.progress,
         announce=_announce,

@@ -1,28 +1,16 @@
 """Keep the table of the partners that subjects act for, for tokens that name no partner."""
 
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy import Row
 
 from toolkit.domain.partners import NAME_MAX, is_plain_name
 from toolkit.errors import InvalidInput
 from toolkit.operations import Clock
 from toolkit.storage.database import Database
 from toolkit.storage.tables import partner_subjects
-
-
-@dataclass(frozen=True, slots=True)
-class PartnerSubject:
-    """A subject, the partner that it acts for or acted for, and who said so."""
-
-    subject: str
-    partner: str
-    added_at: datetime
-    added_by: str
-    revoked_at: datetime | None
-    revoked_by: str | None
 
 
 def add_subject(database: Database, partner: str, subject: str, *, added_by: str, clock: Clock) -> bool:
@@ -66,16 +54,12 @@ def revoke_subject(database: Database, subject: str, *, revoked_by: str, clock: 
     return partner
 
 
-def partner_subjects_of(database: Database, *, with_revoked: bool = False) -> list[PartnerSubject]:
-    """Return the subjects in the table, by partner and subject, the oldest first."""
+def partner_subjects_of(database: Database, *, with_revoked: bool = False) -> Sequence[Row[Any]]:
+    """Return the rows of the table, by partner and subject, the oldest first."""
     columns = partner_subjects.c
     query = sa.select(partner_subjects).order_by(columns.partner, columns.subject, columns.id)
     with database.transaction() as connection:
-        rows = connection.execute(query if with_revoked else query.where(_is_current)).all()
-    return [
-        PartnerSubject(row.subject, row.partner, row.added_at, row.added_by, row.revoked_at, row.revoked_by)
-        for row in rows
-    ]
+        return connection.execute(query if with_revoked else query.where(_is_current)).all()
 
 
 _is_current: Final = partner_subjects.c.revoked_at.is_(None)

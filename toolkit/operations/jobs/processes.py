@@ -7,7 +7,7 @@ where the machine's boot and the namespace of process numbers are the same as ou
 import os
 import socket
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,10 +27,6 @@ class HolderProcess:
     namespace: str
     pid: int
     started: str
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the same as a row keeps it."""
-        return asdict(self)
 
 
 def this_process() -> HolderProcess:

@@ -8,7 +8,7 @@ written only while it is still the holder; one that was taken over is told so by
 import getpass
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
@@ -73,7 +73,8 @@ def take_run(
     in_time = late or now <= slot + job.late
     with database.transaction() as connection:
         if in_time:
-            connection.execute(insert(job_runs).values(_new_run(job, slot)).on_conflict_do_nothing())
+            new = new_run(job, slot, status=RunStatus.RUNNING)
+            connection.execute(insert(job_runs).values(new).on_conflict_do_nothing())
         run = connection.execute(found).one_or_none()
         if run is None:
             return Claim(Answer.TOO_LATE)
@@ -88,7 +89,7 @@ def take_run(
         taken = {
             "status": RunStatus.PUBLISHING if run.status == RunStatus.PUBLISHING else RunStatus.RUNNING,
             "holder": holder,
-            "held_by": process.as_json(),
+            "held_by": asdict(process),
             "lease_until": _NOW + lease,
             "starts": job_runs.c.starts + 1,
             "started_at": run.started_at or now,
@@ -101,9 +102,16 @@ def take_run(
         return Claim(Answer.TAKEN, run, holder)
 
 
-def _new_run(job: Job, slot: datetime) -> dict[str, Any]:
-    empty: dict[str, Any] = {"versions": {}, "counts": {}, "files": []}
-    return {"id": new_id(), "job": job.name, "slot": slot, "status": RunStatus.RUNNING, "starts": 0, **empty}
+def new_run(job: Job, slot: datetime, **values: Any) -> dict[str, Any]:
+    """Return the row of a run that nobody has started."""
+    empty: dict[str, Any] = {"starts": 0, "versions": {}, "counts": {}, "files": []}
+    return {"id": new_id(), "job": job.name, "slot": slot, **empty, **values}
+
+
+def failed(code: FailureCode, reason: str, now: datetime) -> dict[str, Any]:
+    """Return what a failure changes in the row of a run, which nobody holds any more."""
+    freed = {"holder": None, "held_by": None, "lease_until": None}
+    return {"status": RunStatus.FAILED, "ended_at": now, "failure": code, "reason": reason, **freed}
 
 
 def _who() -> str:
@@ -230,15 +238,7 @@ def end_failure(
     Raises:
         LeaseLost: another start took the run over.
     """
-    values = {
-        "status": RunStatus.FAILED,
-        "ended_at": clock(),
-        "failure": code,
-        "reason": reason,
-        "holder": None,
-        "held_by": None,
-        "lease_until": None,
-    }
+    values = failed(code, reason, clock())
     with database.transaction() as connection:
         _hold_fast(connection, claim)
         connection.execute(sa.update(job_runs).where(job_runs.c.id == claim.id).values(values))

@@ -14,8 +14,8 @@ from toolkit.domain.jobs.outcomes import FAILURE_TEXTS, FailureCode, RunStatus
 from toolkit.operations import Clock
 from toolkit.operations.jobs.notices import Notice, NoticeKind, put_notices
 from toolkit.operations.jobs.processes import is_dead
+from toolkit.operations.jobs.runs import failed, new_run
 from toolkit.storage.database import Database
-from toolkit.storage.identifiers import new_id
 from toolkit.storage.tables import job_runs, job_schedules
 
 Told = Callable[[str, datetime, NoticeKind, Mapping[str, Any]], Sequence[Notice]]
@@ -68,20 +68,9 @@ def _watched_until(connection: Connection, job: Job, now: datetime) -> datetime:
 
 
 def _note_missed(connection: Connection, job: Job, since: datetime, until: datetime) -> list[datetime]:
-    rows = [
-        {
-            "id": new_id(),
-            "job": job.name,
-            "slot": slot,
-            "status": RunStatus.MISSED,
-            "starts": 0,
-            "reason": "Nobody started it within its window.",
-            "versions": {},
-            "counts": {},
-            "files": [],
-        }
-        for slot in job.schedule.between(since, until)
-    ]
+    why = "Nobody started it within its window."
+    slots = job.schedule.between(since, until)
+    rows = [new_run(job, slot, status=RunStatus.MISSED, reason=why) for slot in slots]
     noted: list[datetime] = []
     if rows:
         written = insert(job_runs).values(rows).on_conflict_do_nothing().returning(job_runs.c.slot)
@@ -100,15 +89,7 @@ def _note_died(connection: Connection, job: Job, now: datetime) -> tuple[list[da
     )
     gone = [run for run in connection.execute(held).all() if not run.leased or is_dead(run.held_by)]
     died = [run for run in gone if run.status == RunStatus.RUNNING]
-    values = {
-        "status": RunStatus.FAILED,
-        "ended_at": now,
-        "failure": FailureCode.RUNNER_DIED,
-        "reason": FAILURE_TEXTS[FailureCode.RUNNER_DIED],
-        "holder": None,
-        "held_by": None,
-        "lease_until": None,
-    }
+    values = failed(FailureCode.RUNNER_DIED, FAILURE_TEXTS[FailureCode.RUNNER_DIED], now)
     for run in died:
         connection.execute(sa.update(job_runs).where(job_runs.c.id == run.id).values(values))
     return [run.slot for run in died], [run for run in gone if run.status == RunStatus.PUBLISHING]

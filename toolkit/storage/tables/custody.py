@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from sqlalchemy import Column, Index, Table, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 
-from toolkit.storage.tables.metadata import moment, numbered, toolkit
+from toolkit.storage.tables.metadata import moment, numbered, required, toolkit
 
 custody_events = Table(
     "custody_events",
@@ -34,12 +34,9 @@ custody_seals = Table(
     toolkit,
     Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
     Column("sealed_at", moment, nullable=False),
-    Column("events", sa.BigInteger, nullable=False),
-    Column("last_transaction", sa.BigInteger, nullable=False),
-    Column("last_id", sa.BigInteger, nullable=False),
+    *required(sa.BigInteger, "events", "last_transaction", "last_id"),
     Column("digests", sa.LargeBinary, nullable=False),
-    Column("previous", Text, nullable=False),
-    Column("hash", Text, nullable=False),
+    *required(Text, "previous", "hash"),
     Column("last_epoch", sa.Integer, nullable=False, server_default="1"),
     Column("key_id", Text),
 )

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from sqlalchemy import Column, ForeignKey, Index, Table, Text, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
 
-from toolkit.storage.tables.metadata import moment, toolkit
+from toolkit.storage.tables.metadata import moment, optional, required, toolkit
 
 job_schedules = Table(
     "job_schedules",
@@ -29,17 +29,10 @@ job_runs = Table(
     Column("held_by", JSONB),
     Column("lease_until", moment),
     Column("starts", sa.BigInteger, nullable=False),
-    Column("started_at", moment),
-    Column("ended_at", moment),
-    Column("failure", Text),
-    Column("reason", Text),
-    Column("started_by", Text),
-    Column("host", Text),
-    Column("versions", JSONB, nullable=False),
-    Column("counts", JSONB, nullable=False),
-    Column("files", JSONB, nullable=False),
-    Column("folder", Text),
-    Column("seal", Text),
+    *optional(moment, "started_at", "ended_at"),
+    *optional(Text, "failure", "reason", "started_by", "host"),
+    *required(JSONB, "versions", "counts", "files"),
+    *optional(Text, "folder", "seal"),
     Column("purged_at", moment),
     Index("job_runs_job_slot_key", "job", "slot", unique=True),
 )
@@ -60,12 +53,9 @@ job_steps = Table(
     Column("parameters", JSONB, nullable=False),
     Column("status", Text, nullable=False),
     Column("tries", sa.BigInteger, nullable=False),
-    Column("started_at", moment, nullable=False),
-    Column("ended_at", moment, nullable=False),
-    Column("failure", Text),
-    Column("reason", Text),
-    Column("counts", JSONB, nullable=False),
-    Column("files", JSONB, nullable=False),
+    *required(moment, "started_at", "ended_at"),
+    *optional(Text, "failure", "reason"),
+    *required(JSONB, "counts", "files"),
 )
 """The steps of a run that ended, done or failed; those that are done are not done again."""
 
@@ -75,8 +65,7 @@ job_notices = Table(
     Column("id", Uuid, primary_key=True),
     Column("job", Text, nullable=False),
     Column("slot", moment, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("channel", Text, nullable=False),
+    *required(Text, "kind", "channel"),
     Column("content", JSONB, nullable=False),
     Column("created_at", moment, nullable=False),
     Column("delivered_at", moment),

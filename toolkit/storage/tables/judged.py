@@ -3,18 +3,14 @@
 import sqlalchemy as sa
 from sqlalchemy import Column, ForeignKey, Index, Table, Text, Uuid, text
 
-from toolkit.storage.tables.metadata import moment, numbered, toolkit
+from toolkit.storage.tables.metadata import moment, numbered, optional, required, toolkit
 
 audit_runs = Table(
     "audit_runs",
     toolkit,
     Column("id", Uuid, primary_key=True),
-    Column("as_of", moment, nullable=False),
-    Column("ran_at", moment, nullable=False),
-    Column("sales", sa.BigInteger, nullable=False),
-    Column("compliant", sa.BigInteger, nullable=False),
-    Column("incomplete", sa.BigInteger, nullable=False),
-    Column("conflict", sa.BigInteger, nullable=False),
+    *required(moment, "as_of", "ran_at"),
+    *required(sa.BigInteger, "sales", "compliant", "incomplete", "conflict"),
     Column("with_files", sa.Boolean),
 )
 """Each audit that was made, with its totals."""
@@ -25,9 +21,7 @@ finding_observations = Table(
     numbered(),
     Column("finding_id", Uuid, nullable=False),
     Column("code", Text, nullable=False),
-    Column("sale_id", Text),
-    Column("partner", Text),
-    Column("utility_group", Text),
+    *optional(Text, "sale_id", "partner", "utility_group"),
     Column("seen_at", moment, nullable=False),
     Column("gone_at", moment),
     Index(None, "finding_id"),
@@ -48,13 +42,9 @@ judged_sales = Table(
     Column("is_client_financial_responsible", sa.Boolean),
     Column("partner", Text),
     Column("created_at", moment, nullable=False),
-    Column("completed_at", moment),
-    Column("oldest_request", moment),
-    *(
-        Column(name, sa.BigInteger, nullable=False)
-        for name in ("unexamined", "verified", "first_bytes", "never", "unreadable")
-    ),
-    *(Column(name, Text, nullable=False) for name in ("status", "missing", "reasons", "problems", "counted")),
+    *optional(moment, "completed_at", "oldest_request"),
+    *required(sa.BigInteger, "unexamined", "verified", "first_bytes", "never", "unreadable"),
+    *required(Text, "status", "missing", "reasons", "problems", "counted"),
     Column("stands_until", moment),
     Index(None, "stands_until", postgresql_where=text("stands_until IS NOT NULL")),
     prefixes=["UNLOGGED"],
@@ -80,14 +70,9 @@ waivers = Table(
     "waivers",
     toolkit,
     Column("id", Uuid, primary_key=True),
-    Column("sale_id", Text),
-    Column("partner", Text),
-    Column("code", Text),
-    Column("reason", Text, nullable=False),
-    Column("owner", Text, nullable=False),
-    Column("approved_by", Text, nullable=False),
-    Column("start_day", sa.Date, nullable=False),
-    Column("end_day", sa.Date, nullable=False),
+    *optional(Text, "sale_id", "partner", "code"),
+    *required(Text, "reason", "owner", "approved_by"),
+    *required(sa.Date, "start_day", "end_day"),
     Column("added_at", moment, nullable=False),
 )
 """Findings that are accepted for a time; a column that is empty stands for any."""
@@ -96,8 +81,7 @@ waiver_revocations = Table(
     "waiver_revocations",
     toolkit,
     Column("waiver_id", Uuid, ForeignKey(waivers.c.id), primary_key=True),
-    Column("reason", Text, nullable=False),
-    Column("revoked_by", Text, nullable=False),
+    *required(Text, "reason", "revoked_by"),
     Column("revoked_at", moment, nullable=False),
 )
 """Waivers that were revoked before their end."""

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from sqlalchemy import Column, Table, Text, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
 
-from toolkit.storage.tables.metadata import moment, toolkit
+from toolkit.storage.tables.metadata import moment, required, toolkit
 
 load_keys = Table(
     "load_keys",
@@ -22,9 +22,7 @@ load_batches = Table(
     Column("sha256", Text, nullable=False),
     Column("options", JSONB, nullable=False),
     Column("source", Text, nullable=False),
-    Column("accepted", sa.BigInteger, nullable=False),
-    Column("rejected", sa.BigInteger, nullable=False),
-    Column("skipped", sa.BigInteger, nullable=False),
+    *required(sa.BigInteger, "accepted", "rejected", "skipped"),
     Column("loaded_at", moment, nullable=False),
 )
 """Each file of clients that was loaded, written in the same transaction as its rows.

@@ -1,10 +1,11 @@
 """The schemas of the tables, and the parts that their definitions share."""
 
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import Column, Index, MetaData, text
 from sqlalchemy.dialects.postgresql import TIMESTAMP
+from sqlalchemy.types import TypeEngine
 
 AUDIT: Final = "audit"
 
@@ -34,6 +35,16 @@ moment = TIMESTAMP(timezone=True)
 def numbered() -> Column[int]:
     """Return a primary key that PostgreSQL counts up."""
     return Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True)
+
+
+def required(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list[Column[Any]]:
+    """Return columns of one type that always hold a value."""
+    return [Column(name, kind, nullable=False) for name in names]
+
+
+def optional(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list[Column[Any]]:
+    """Return columns of one type that may be empty."""
+    return [Column(name, kind) for name in names]
 
 
 def stamps(table: str) -> tuple[Index, Index]:

@@ -3,15 +3,13 @@
 import sqlalchemy as sa
 from sqlalchemy import Column, Index, Table, Text, Uuid, text
 
-from toolkit.storage.tables.metadata import moment, numbered, toolkit
+from toolkit.storage.tables.metadata import moment, numbered, optional, required, toolkit
 
 withdrawals = Table(
     "withdrawals",
     toolkit,
     Column("evidence_id", Uuid, primary_key=True),
-    Column("reason", Text, nullable=False),
-    Column("withdrawn_by", Text, nullable=False),
-    Column("approved_by", Text, nullable=False),
+    *required(Text, "reason", "withdrawn_by", "approved_by"),
     Column("withdrawn_at", moment, nullable=False),
     Column("account", Text),
 )
@@ -37,8 +35,7 @@ partner_subjects = Table(
     "partner_subjects",
     toolkit,
     numbered(),
-    Column("subject", Text, nullable=False),
-    Column("partner", Text, nullable=False),
+    *required(Text, "subject", "partner"),
     Column("added_at", moment, nullable=False),
     Column("added_by", Text, nullable=False),
     Column("revoked_at", moment),
@@ -51,8 +48,7 @@ token_revocations = Table(
     "token_revocations",
     toolkit,
     numbered(),
-    Column("token_id", Text),
-    Column("subject", Text),
+    *optional(Text, "token_id", "subject"),
     Column("reason", Text, nullable=False),
     Column("revoked_at", moment, nullable=False),
     Column("revoked_by", Text, nullable=False),
@@ -65,10 +61,8 @@ evidence_openings = Table(
     toolkit,
     Column("id", Uuid, primary_key=True),
     Column("evidence_id", Uuid, nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("opened_by", Text, nullable=False),
-    Column("opened_at", moment, nullable=False),
-    Column("expires_at", moment, nullable=False),
+    *required(Text, "reason", "opened_by"),
+    *required(moment, "opened_at", "expires_at"),
     Index(None, "evidence_id"),
 )
 """Links to evidence files that were handed out, each with who asked for it and why."""

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from sqlalchemy import Column, ForeignKey, Index, Table, Text, Uuid
 
-from toolkit.storage.tables.metadata import moment, service
+from toolkit.storage.tables.metadata import moment, required, service
 
 clients = Table(
     "clients",
@@ -12,10 +12,7 @@ clients = Table(
     Column("external_id", Text),
     Column("cpf", Text, nullable=False),
     Column("rg", Text),
-    Column("number_on_dealership", Text, nullable=False),
-    Column("enrollment", Text, nullable=False),
-    Column("first_name", Text, nullable=False),
-    Column("last_name", Text, nullable=False),
+    *required(Text, "number_on_dealership", "enrollment", "first_name", "last_name"),
     Column("email", Text),
     Column("birthdate", sa.Date, nullable=False),
     Column("phone_number", Text),
@@ -28,12 +25,7 @@ addresses = Table(
     service,
     Column("id", Uuid, primary_key=True),
     Column("client_id", Uuid, ForeignKey(clients.c.id), nullable=False),
-    Column("neighborhood", Text, nullable=False),
-    Column("installation_number", Text, nullable=False),
-    Column("address", Text, nullable=False),
-    Column("address_number", Text, nullable=False),
-    Column("city", Text, nullable=False),
-    Column("zip_code", Text, nullable=False),
+    *required(Text, "neighborhood", "installation_number", "address", "address_number", "city", "zip_code"),
     Index(None, "client_id"),
 )
 
@@ -54,13 +46,9 @@ evidences = Table(
     service,
     Column("id", Uuid, primary_key=True),
     Column("sale_id", Text, ForeignKey(sales.c.id), nullable=False),
-    Column("file_name", Text, nullable=False),
-    Column("file_format", Text, nullable=False),
-    Column("type", Text, nullable=False),
-    Column("evidence_type", Text, nullable=False),
+    *required(Text, "file_name", "file_format", "type", "evidence_type"),
     Column("object_key", Text, nullable=False, unique=True),
     Column("requested_by", Text, nullable=False),
-    Column("requested_at", moment, nullable=False),
-    Column("expires_at", moment, nullable=False),
+    *required(moment, "requested_at", "expires_at"),
     Index(None, "sale_id"),
 )
