@@ -22,13 +22,12 @@ from tests.waiting import wait_until
 from toolkit.domain.jobs.definitions import Job, read_jobs
 from toolkit.domain.jobs.outcomes import RunStatus
 from toolkit.entrypoints.jobs.database_access import DatabaseAccess
-from toolkit.entrypoints.jobs.endings import Outcome
 from toolkit.entrypoints.jobs.finishing import Rounds
 from toolkit.entrypoints.jobs.folders import JobFolder, holds_all
 from toolkit.entrypoints.jobs.job_log import JobLog
 from toolkit.entrypoints.jobs.job_settings import JobSettings
 from toolkit.entrypoints.jobs.notices.notice_settings import NoticeSettings
-from toolkit.entrypoints.jobs.running import JobRun
+from toolkit.entrypoints.jobs.running import JobRun, Outcome
 from toolkit.entrypoints.jobs.steps import prepare
 from toolkit.entrypoints.jobs.telling import Tell
 from toolkit.errors import DatabaseError, EmbeddedServiceError

@@ -7,9 +7,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from tests.job_runner import SLOT, ZONE, start, victim_job
-from toolkit.entrypoints.jobs.endings import Outcome
 from toolkit.entrypoints.jobs.folders import JobFolder
 from toolkit.entrypoints.jobs.job_log import JobLog
+from toolkit.entrypoints.jobs.running import Outcome
 from toolkit.operations.jobs.history import recent_runs
 from toolkit.storage.database import Database
 

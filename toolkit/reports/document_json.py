@@ -39,6 +39,7 @@ from zoneinfo import ZoneInfo
 
 import pandas as pd
 
+from toolkit.domain.documents import named
 from toolkit.domain.integrity import IntegrityFinding
 from toolkit.domain.report_cells import REPORT, items
 from toolkit.operations.judge.audit import AuditResult
@@ -87,15 +88,8 @@ def summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
     return {
         "report": REPORT,
         "asOf": iso_exact(result.as_of, timezone),
-        "sales": result.sales,
-        "compliant": result.compliant,
-        "incomplete": result.incomplete,
-        "conflict": result.conflict,
-        "completedWithoutEvidence": result.completed_without_evidence,
-        "withoutClient": result.without_client,
-        "unexamined": result.unexamined,
-        "coverage": result.coverage,
-        "compliantVerified": result.compliant_verified,
+        **named(result, "sales", "compliant", "incomplete", "conflict", "completed_without_evidence"),
+        **named(result, "without_client", "unexamined", "coverage", "compliant_verified"),
         "byGroup": records(result.by_group),
         "missing": records(result.missing),
         "problems": records(result.problems),
@@ -107,9 +101,7 @@ def summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
             "embedded": list(source.embedded),
             "bucket": source.last_sync.bucket if source.last_sync else None,
             "lastSync": iso(source.last_sync.finished_at, timezone) if source.last_sync else None,
-            "toolkit": source.toolkit,
-            "rules": source.rules,
-            "seal": source.seal,
+            **named(source, "toolkit", "rules", "seal"),
             "pictureSince": iso(source.picture_since, timezone) if source.picture_since else None,
             "snapshot": source.snapshot,
             "recordsAssumedAt": iso(source.records_assumed_at, timezone) if source.records_assumed_at else None,

@@ -38,7 +38,7 @@ _COMMANDS: Final = {
     "waiver": ("waivers", "Accept findings for a time: add, list, revoke and check waivers."),
     "explain": ("explain", "Say what a code means, and what to do about it."),
     "run": ("notebooks", "Execute a notebook with parameters."),
-    "notebooks": ("packaged_notebooks", "List the notebooks that come with the toolkit, or copy them."),
+    "notebooks": ("notebooks", "List the notebooks that come with the toolkit, or copy them."),
     "job": ("jobs", "Run jobs for a scheduler, each slot once, and tell what was missed."),
     "snapshot": ("snapshot", "Export what an audit reads as Parquet; verify and list the exports."),
     "serve": ("http", "Answer partners over HTTP, as the contract says."),

@@ -10,7 +10,7 @@ from toolkit.domain.codes import CODES, names_of
 from toolkit.domain.findings import Problem, Reason
 from toolkit.entrypoints.cli.audit_options import Asked, asked_for, audit_options
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
-from toolkit.entrypoints.cli.printing import note, print_json, show
+from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
 from toolkit.entrypoints.spoken import _, readable, spoken
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports.document_json import summary
@@ -19,7 +19,7 @@ from toolkit.reports.notices import headline, notices
 
 @click.command()
 @audit_options
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def audit(ctx: Context, asked: Asked, as_json: bool) -> int:
     """Judge every sale by the evidence that lies in the bucket, and show the totals.

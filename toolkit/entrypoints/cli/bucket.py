@@ -6,7 +6,7 @@ from toolkit.domain.documents import named
 from toolkit.entrypoints.auditing import sync_now, take_over_delivered
 from toolkit.entrypoints.cli.audit_options import confirm_disappearance, name_unread
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
-from toolkit.entrypoints.cli.printing import print_json, show
+from toolkit.entrypoints.cli.printing import json_option, print_json, show
 from toolkit.entrypoints.spoken import _, counted
 from toolkit.operations.observe.belonging import adopt_bucket
 from toolkit.operations.observe.bucket_sync import Synced
@@ -30,7 +30,7 @@ def bucket() -> None:
 @click.option("--inventory", metavar="ADDRESS", help="Take over an S3 Inventory instead of listing the bucket.")
 @click.option("--journal", metavar="ADDRESS", help="Take over a journal table of S3 Metadata, as Parquet files.")
 @click.option("--verify", is_flag=True, help="Then verify the contents of files that were not verified yet.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @confirm_disappearance
 @pass_context
 def sync(

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import click
 
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
-from toolkit.entrypoints.cli.printing import first_of, note, print_json, show
+from toolkit.entrypoints.cli.printing import first_of, json_option, note, print_json, show
 from toolkit.entrypoints.spoken import _, counted, readable, sentence, spoken
 from toolkit.operations.register.bulk_load import (
     REPAIR_TEXTS,
@@ -44,7 +44,7 @@ def _mapping(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
 
 
 @clients.command(short_help="Name doubtful clients, and those registered more than once.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def quality(ctx: Context, as_json: bool) -> int:
     """Look through the registered clients for doubtful values, and for clients that are alike.
@@ -80,7 +80,7 @@ def quality(ctx: Context, as_json: bool) -> int:
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=Place())
 @click.option("--dry-run", is_flag=True, help="Check everything, write the rejected files, register nobody.")
 @click.option("--out", type=Place(file_okay=False), help="Folder for rejected and skipped rows [beside FILE].")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @click.option("--strict", is_flag=True, help="Repair nothing; reject what the contract does not accept as it is.")
 @click.option("--pad-cpf", is_flag=True, help="Restore zeros that CPF and CEP lost in text cells and CSV files.")
 @click.option(

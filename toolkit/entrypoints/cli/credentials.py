@@ -9,7 +9,7 @@ from toolkit.domain.documents import named
 from toolkit.domain.fields import required_text
 from toolkit.entrypoints.account import signed_in_account
 from toolkit.entrypoints.cli.context import DONE, FAILED, Context, Place, pass_context
-from toolkit.entrypoints.cli.printing import first_of, note, print_json, rejected_row, show
+from toolkit.entrypoints.cli.printing import first_of, json_option, note, print_json, rejected_row, show
 from toolkit.entrypoints.spoken import _, counted
 from toolkit.operations.request import (
     LEFT_OUT_TEXTS,
@@ -48,7 +48,7 @@ def credentials() -> None:
     default=signed_in_account,
     help="The requester, kept with each record.  [default: the account]",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def request(
     ctx: Context, manifest: Path | None, out: Path, report: Path | None, requested_by: str, as_json: bool

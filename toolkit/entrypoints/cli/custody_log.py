@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
-from toolkit.entrypoints.cli.printing import note, print_json, show
+from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
 from toolkit.entrypoints.spoken import counted
 from toolkit.operations.prove.custody_log import export_log, verify_live, verify_log
 from toolkit.reports.times import iso
@@ -13,7 +13,7 @@ from toolkit.reports.times import iso
 
 @click.command()
 @click.option("--out", type=Place(), required=True, help="The file to write.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def log(ctx: Context, out: Path, as_json: bool) -> int:
     """Seal the custody log, and write it to a file.

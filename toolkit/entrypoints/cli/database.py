@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
-from toolkit.entrypoints.cli.grants import grants_command
-from toolkit.entrypoints.cli.printing import note, print_json, show
-from toolkit.errors import BucketError, InvalidInput
+from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
+from toolkit.errors import BucketError, InvalidInput, SettingsError
 from toolkit.operations.observe.belonging import adopt_service
 from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database
+from toolkit.storage.grants import As, grants
 from toolkit.storage.service_map.draft import draft_map
 from toolkit.storage.service_map.proof import prove
 
@@ -103,7 +103,7 @@ def map_(ctx: Context, out: Path | None, force: bool) -> int:
 
 
 @db.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def check(ctx: Context, as_json: bool) -> int:
     """Prove the mapping on the data: what the audit could not read, would misread or leave out.
@@ -185,7 +185,44 @@ def release(ctx: Context) -> int:
     return DONE
 
 
-db.add_command(grants_command)
+@db.command("grants", short_help="Print the SQL that gives a role the rights it needs.")
+@click.option("--role", required=True, metavar="NAME", help="The role that gets the rights; it has to exist.")
+@click.option(
+    "--as",
+    "purpose",
+    type=click.Choice([each.value for each in As]),
+    required=True,
+    help="Owner, operator or reader, see above.",
+)
+@pass_context
+def print_grants(ctx: Context, role: str, purpose: str) -> int:
+    """Print the SQL that gives a role all the rights it needs, and nothing else. Nothing is executed.
+
+    \b
+      owner      upgrades the toolkit's schema; used by hand
+      operator   the server and nightly jobs: audits, loads, credentials, completion
+      reader     looks at audits of past moments, findings and reports
+
+    The operator is not the owner: an owner of schema audit could switch off the triggers that keep
+    history. Run the SQL as the owner of the database, and again after each upgrade.
+
+    \b
+    Examples:
+      toolkit db grants --role toolkit_owner --as owner | psql "$ADMIN_URL"
+      toolkit db grants --role toolkit_night --as operator
+    """
+    if ctx.settings.database_url is None:
+        raise SettingsError(
+            "The embedded database has one role, its owner. Set DATABASE_URL to a shared database."
+        )
+    database = Database(ctx.settings.database_url)
+    described = ctx.application.service_map
+    sources = None if described is None else described.sources
+    written = [] if described is None else described.written
+    name = database.engine.url.database or ""
+    for statement in grants(role, As(purpose), database=name, sources=sources, written=written):
+        show(statement)
+    return DONE
 
 
 def _holds(ctx: Context) -> Callable[[str], bool] | None:

@@ -10,7 +10,7 @@ from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Plac
 from toolkit.entrypoints.cli.custody_log import log
 from toolkit.entrypoints.cli.evidence_checks import findings, verify
 from toolkit.entrypoints.cli.evidence_records import link, list_records, withdraw
-from toolkit.entrypoints.cli.printing import SHOWN, first_of, note, print_json, show
+from toolkit.entrypoints.cli.printing import SHOWN, first_of, json_option, note, print_json, show
 from toolkit.entrypoints.spoken import counted, sentence
 from toolkit.operations.observe.belonging import check_bucket
 from toolkit.operations.request import UploadLimits
@@ -58,7 +58,7 @@ for command in (list_records, withdraw, link, verify, findings, log):
     help="Send files to this host, too, though it is not the bucket's.",
 )
 @click.option("--renew", is_flag=True, help="Ask for new credentials where those of a line ran out.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def upload(
     ctx: Context,

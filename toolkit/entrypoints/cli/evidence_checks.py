@@ -7,7 +7,7 @@ from toolkit.domain.contents import ContentProblem
 from toolkit.domain.documents import named
 from toolkit.domain.integrity import IntegrityFinding
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
-from toolkit.entrypoints.cli.printing import note, print_json, show
+from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
 from toolkit.entrypoints.spoken import _, counted, readable
 from toolkit.operations.judge.audit.details import faults_at
 from toolkit.operations.verify.contents import FAILURE_TEXTS, verify_contents
@@ -20,7 +20,7 @@ _SHOWN = 50
 
 
 @click.command(short_help="Read every file that was not verified in its present version.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def verify(ctx: Context, as_json: bool) -> int:
     """Read every file in the bucket that was not verified in its present version.
@@ -69,7 +69,7 @@ def verify(ctx: Context, as_json: bool) -> int:
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def findings(ctx: Context, as_json: bool) -> int:
     """List the findings about the files in the bucket.

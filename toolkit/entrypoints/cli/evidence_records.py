@@ -10,7 +10,7 @@ from toolkit.domain.codes import CODES
 from toolkit.domain.documents import named
 from toolkit.entrypoints.account import signed_in_account
 from toolkit.entrypoints.cli.context import DONE, Context, pass_context
-from toolkit.entrypoints.cli.printing import note, print_json, show
+from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
 from toolkit.entrypoints.cli.unmasking import show_names_options, unmasking_for
 from toolkit.entrypoints.spoken import _, readable
 from toolkit.operations.judge.evidence_records import EvidenceRecord, records_of
@@ -25,7 +25,7 @@ _WIDTHS = (36, 40, 14, 12, 10, 10, 30, 0)
 @click.command("list", short_help="List the evidence records of a sale with their ids and files.")
 @click.argument("sale_id")
 @show_names_options
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def list_records(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json: bool) -> int:
     """List the evidence records of the sale SALE_ID with their ids, by what was last seen of the bucket.
@@ -119,7 +119,7 @@ def record_as_json(record: EvidenceRecord, ctx: Context) -> dict[str, Any]:
 @click.option("--reason", required=True, help="The reason why the record must not count.")
 @click.option("--by", "withdrawn_by", required=True, help="The person who asks for the withdrawal.")
 @click.option("--approved-by", required=True, help="The approver; not the same person.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def withdraw(
     ctx: Context, evidence_id: UUID, reason: str, withdrawn_by: str, approved_by: str, as_json: bool
@@ -157,7 +157,7 @@ def withdraw(
 @click.option(
     "--seconds", type=click.IntRange(1, LONGEST_SECONDS), default=300, show_default=True, help="Life of the link."
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def link(ctx: Context, evidence_id: UUID, reason: str, opened_by: str | None, seconds: int, as_json: bool) -> int:
     """Make a link that opens the file of the record EVIDENCE_ID for some minutes.

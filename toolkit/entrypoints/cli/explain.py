@@ -7,7 +7,7 @@ import click
 from toolkit.domain.codes import CODES, Code, Subject, similar
 from toolkit.domain.documents import named
 from toolkit.entrypoints.cli.context import DONE, Context, pass_context
-from toolkit.entrypoints.cli.printing import print_json, show
+from toolkit.entrypoints.cli.printing import json_option, print_json, show
 from toolkit.entrypoints.spoken import _, counted
 
 _TITLES = {
@@ -20,7 +20,7 @@ _TITLES = {
 
 @click.command()
 @click.argument("code", required=False)
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def explain(_: Context, code: str | None, as_json: bool) -> int:
     """Say what CODE means, where the contract says so, and what to do; without CODE, list every code.

@@ -9,7 +9,7 @@ from toolkit.domain.codes import CODES
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.entrypoints.cli.audit_options import Asked, asked_for, audit_options, past_moment
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
-from toolkit.entrypoints.cli.printing import note, print_json, show
+from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
 from toolkit.entrypoints.spoken import _, counted, readable, spoken
 from toolkit.operations.judge.findings.changes import Changes, all_partners, changes_seen, trends
 from toolkit.operations.judge.findings.history import lives_at
@@ -27,7 +27,7 @@ _ACTIVE = (FindingStatus.OPEN, FindingStatus.REOPENED)
 @click.option("--status", type=click.Choice(list(map(str, FindingStatus))), help="Only findings of this status.")
 @click.option("--code", help="Only findings of this code.")
 @click.option("--partner", help="Only findings of this partner's sales.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def findings(
     ctx: Context,
@@ -90,7 +90,7 @@ def _show(found: pd.DataFrame, as_of: datetime, ctx: Context, *, with_resolved: 
 @click.command()
 @click.option("--from", "start", metavar="TIME", required=True, help="The earlier moment, as for --as-of.")
 @click.option("--to", "end", metavar="TIME", help="The later moment; now by default.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def changes(ctx: Context, start: str, end: str | None, as_json: bool) -> int:
     """Say which findings are new, resolved, reopened or still open between two moments.

@@ -7,7 +7,7 @@ import click
 from toolkit.domain.documents import named
 from toolkit.domain.jobs.outcomes import FAILURE_TEXTS, FailureCode
 from toolkit.entrypoints.cli.context import DONE, Context, Place, pass_context
-from toolkit.entrypoints.cli.printing import note, print_json, show
+from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
 from toolkit.entrypoints.spoken import counted, readable
 from toolkit.entrypoints.timestamps import parse_timestamp
 from toolkit.errors import InvalidInput
@@ -19,7 +19,7 @@ from toolkit.reports.job_history import duration, write_history_page
 @click.argument("name", required=False)
 @click.option("--limit", type=click.IntRange(min=1), default=30, show_default=True, help="Runs to list.")
 @click.option("--html", type=Place(), metavar="FILE", help="Write them as a page for people.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def history(ctx: Context, name: str | None, limit: int, html: Any, as_json: bool) -> int:
     """List the runs of all jobs, or of the job NAME, the newest first.
@@ -49,7 +49,7 @@ def history(ctx: Context, name: str | None, limit: int, html: Any, as_json: bool
 
 @click.command(name="show", short_help="Show one run: steps, files, notices, failure.")
 @click.argument("run")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def show_run(ctx: Context, run: str, as_json: bool) -> int:
     """Show one run: its steps, parameters, counts, files, notices, and why it failed.

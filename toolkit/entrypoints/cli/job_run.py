@@ -12,10 +12,9 @@ from toolkit.entrypoints.cli.job_commands import CommandLine
 from toolkit.entrypoints.cli.job_desk import Desk
 from toolkit.entrypoints.cli.printing import print_json
 from toolkit.entrypoints.jobs.database_access import DatabaseAccess
-from toolkit.entrypoints.jobs.endings import Ended, Outcome
 from toolkit.entrypoints.jobs.job_log import JobLog, LogForm
 from toolkit.entrypoints.jobs.jobs_file import job_named
-from toolkit.entrypoints.jobs.running import JobRun
+from toolkit.entrypoints.jobs.running import Ended, JobRun, Outcome
 from toolkit.entrypoints.jobs.steps import prepare
 from toolkit.entrypoints.jobs.telling import open_sales
 from toolkit.entrypoints.timestamps import EXAMPLES, parse_timestamp

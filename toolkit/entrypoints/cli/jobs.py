@@ -1,18 +1,19 @@
 """``toolkit job``: jobs of a ``jobs.toml``, started by a scheduler."""
 
+from pathlib import Path
 from typing import Any
 
 import click
 
 from toolkit.domain.jobs.outcomes import RunStatus
-from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
+from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
 from toolkit.entrypoints.cli.job_commands import CommandLine
 from toolkit.entrypoints.cli.job_desk import Desk
 from toolkit.entrypoints.cli.job_history import history, show_run
-from toolkit.entrypoints.cli.job_install import install
 from toolkit.entrypoints.cli.job_run import run
-from toolkit.entrypoints.cli.printing import note, print_json, show
+from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
 from toolkit.entrypoints.jobs.jobs_file import job_named
+from toolkit.entrypoints.jobs.scheduler_files import SCHEDULERS, Installation
 from toolkit.entrypoints.jobs.steps import prepare
 from toolkit.entrypoints.spoken import readable
 from toolkit.operations.jobs.history import last_done, missed_since_success, recent_runs
@@ -40,11 +41,10 @@ def job() -> None:
 job.add_command(run)
 job.add_command(history)
 job.add_command(show_run)
-job.add_command(install)
 
 
 @job.command(name="list", short_help="List the jobs and when each is due.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def list_jobs(ctx: Context, as_json: bool) -> int:
     """List the jobs: when each is due next, and how its last run ended.
@@ -116,7 +116,7 @@ def check(ctx: Context, name: str | None) -> int:
 
 
 @job.command(short_help="Note and announce slots that nobody started.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def missed(ctx: Context, as_json: bool) -> int:
     """Note and announce slots that nobody started, for a monitor that asks every hour or so.
@@ -164,3 +164,36 @@ def missed(ctx: Context, as_json: bool) -> int:
         if not found:
             show("no slot was missed")
     return NEEDS_ATTENTION if found else DONE
+
+
+@job.command(short_help="Print files for cron, systemd and others.")
+@click.option("--cron", "scheduler", flag_value="cron", help="Write lines for a crontab.")
+@click.option("--systemd", "scheduler", flag_value="systemd", help="Write services and timers of systemd.")
+@click.option("--airflow", "scheduler", flag_value="airflow", help="Write a DAG with a BashOperator for each job.")
+@click.option("--github", "scheduler", flag_value="github", help="Write a workflow for a GitHub-style runner.")
+@click.option("--out", type=Place(file_okay=False), metavar="DIR", help="Write the files into a folder.")
+@pass_context
+def install(ctx: Context, scheduler: str | None, out: Path | None) -> int:
+    """Print what makes a scheduler start the jobs; nothing is installed.
+
+    \b
+    Each job is started at its slots, and `toolkit job missed` every hour. Settings come from
+    the environment; the files name where to put them, so that no secret stands in them.
+
+    \b
+    Examples:
+      toolkit job install --cron | crontab -
+      toolkit job install --systemd --out /etc/systemd/system
+    """
+    if scheduler is None:
+        raise click.UsageError("Name a scheduler: --cron, --systemd, --airflow or --github.")
+    desk = Desk(ctx)
+    files = SCHEDULERS[scheduler](Installation.of(desk.jobs, desk.settings, ctx.settings))
+    for name, text in files.items():
+        if out is None:
+            show(f"# {name}\n{text}" if len(files) > 1 else text.rstrip("\n"))
+        else:
+            out.mkdir(parents=True, exist_ok=True)
+            (out / name).write_text(text, encoding="utf-8")
+            note(f"written: {out / name}")
+    return DONE

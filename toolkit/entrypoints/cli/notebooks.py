@@ -1,4 +1,4 @@
-"""``toolkit run``: a notebook, as a scheduler runs it."""
+"""``toolkit run``: a notebook, as a scheduler runs it; ``toolkit notebooks``: those that come with the toolkit."""
 
 import sys
 from pathlib import Path
@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
-from toolkit.entrypoints.cli.printing import note, print_json, show
+from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
 from toolkit.entrypoints.notebook_runs import run_notebook
-from toolkit.entrypoints.packaged_notebooks import find_notebook
+from toolkit.entrypoints.packaged_notebooks import copy_notebooks, find_notebook, packaged_notebooks
 
 
 @click.command()
@@ -22,7 +22,7 @@ from toolkit.entrypoints.packaged_notebooks import find_notebook
 @click.option("--timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="Limit of the whole run.")
 @click.option("--cell-timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="Limit of each cell.")
 @click.option("--fail-on", type=click.Choice(["attention"]), help="Exit status 3 if something needs attention.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def run(
     ctx: Context,
@@ -67,3 +67,52 @@ def run(
         show(str(done.path))
         note(f"{path.name} ran in {done.seconds:.1f} s")
     return NEEDS_ATTENTION if fail_on == "attention" and done.needs_attention else DONE
+
+
+@click.group()
+def notebooks() -> None:
+    """List the notebooks that come with the toolkit, or copy them.
+
+    \b
+    Examples:
+      toolkit notebooks list
+      toolkit notebooks copy analysis
+    """
+
+
+@notebooks.command("list")
+@json_option
+def list_notebooks(as_json: bool) -> int:
+    """Show each notebook's name and question. `toolkit run` takes the name.
+
+    \b
+    Examples:
+      toolkit notebooks list
+      toolkit run 03_missing_evidence_report --out night.ipynb
+    """
+    found = packaged_notebooks().values()
+    if as_json:
+        rows = [{"name": each.name, "question": each.question, "path": each.path} for each in found]
+        print_json({"notebooks": rows})
+    else:
+        width = max(len(each.name) for each in found)
+        for each in found:
+            show(f"{each.name:{width}}  {each.question}")
+    return DONE
+
+
+@notebooks.command()
+@click.argument("folder", metavar="DIR", type=Place(file_okay=False))
+@click.option("--replace", is_flag=True, help="Replace notebooks there that were changed.")
+def copy(folder: Path, replace: bool) -> int:
+    """Copy the notebooks into DIR, to be opened and changed there.
+
+    A notebook that is there already and was changed is kept: then nothing is copied.
+
+    \b
+    Example:
+      toolkit notebooks copy analysis
+    """
+    for path in copy_notebooks(folder, replace=replace):
+        show(str(path))
+    return DONE

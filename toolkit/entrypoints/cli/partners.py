@@ -7,7 +7,7 @@ import click
 from toolkit.domain.documents import named
 from toolkit.entrypoints.account import signed_in_account
 from toolkit.entrypoints.cli.context import DONE, Context, pass_context
-from toolkit.entrypoints.cli.printing import note, print_json, show
+from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
 from toolkit.entrypoints.spoken import readable
 from toolkit.operations.access.partners import add_subject, partner_subjects_of, revoke_subject
 
@@ -49,7 +49,7 @@ def add(ctx: Context, name: str, subject: str) -> int:
 
 @partner.command("list", short_help="List the subjects and their partners.")
 @click.option("--all", "with_revoked", is_flag=True, help="Also list those that were revoked.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def list_partners(ctx: Context, with_revoked: bool, as_json: bool) -> int:
     """List the subjects and the partners that they act for.

@@ -22,6 +22,9 @@ _TERMINAL_ORDER: Final = re.compile(
 """Characters that a terminal obeys instead of showing them, and those that no output can encode."""
 
 
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+
+
 def print_json(document: Mapping[str, Any], *, one_line: bool = False) -> None:
     """Print one JSON document on stdout, for machines."""
     indent = None if one_line else 2

@@ -11,7 +11,7 @@ from toolkit.domain.finding_life import FindingStatus
 from toolkit.entrypoints.auditing import deadlines_of
 from toolkit.entrypoints.cli.context import DONE, Context, pass_context
 from toolkit.entrypoints.cli.evidence_records import record_as_json
-from toolkit.entrypoints.cli.printing import print_json, show
+from toolkit.entrypoints.cli.printing import json_option, print_json, show
 from toolkit.entrypoints.cli.unmasking import show_names_options, unmasking_for
 from toolkit.entrypoints.record_facts import file_facts
 from toolkit.entrypoints.spoken import _, readable
@@ -35,7 +35,7 @@ def sale() -> None:
 @sale.command("show", short_help="Show everything about one sale.")
 @click.argument("sale_id")
 @show_names_options
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def show_sale(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json: bool) -> int:
     """Show the sale SALE_ID: its rule, its records and files, what is missing, findings and the time line.

@@ -8,7 +8,7 @@ from toolkit.domain.codes import CODES
 from toolkit.domain.documents import named
 from toolkit.domain.findings import Verdict
 from toolkit.entrypoints.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, Place, pass_context
-from toolkit.entrypoints.cli.printing import SHOWN, first_of, note, print_json, rejected_row, show
+from toolkit.entrypoints.cli.printing import SHOWN, first_of, json_option, note, print_json, rejected_row, show
 from toolkit.entrypoints.spoken import _, counted, readable, sentence
 from toolkit.operations.judge.completion import complete_sale
 from toolkit.operations.register.sales_load import load_sales
@@ -29,7 +29,7 @@ def sales() -> None:
 @click.argument("file", type=Place())
 @click.option("--overwrite", is_flag=True, help="Write into a shared database, whose sales are the service's own.")
 @click.option("--out", type=Place(), help="Folder for rejected rows; beside FILE by default.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def load(ctx: Context, file: Path, overwrite: bool, out: Path | None, as_json: bool) -> int:
     """Take over the sales of FILE (CSV or XLSX), or compare them with those of a shared database.
@@ -101,7 +101,7 @@ def load(ctx: Context, file: Path, overwrite: bool, out: Path | None, as_json: b
 
 @sales.command(short_help="Mark a sale as completed, if its evidence allows it.")
 @click.argument("sale_id")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def complete(ctx: Context, sale_id: str, as_json: bool) -> int:
     """Mark the sale SALE_ID as completed, if its files, read to their end, satisfy the rules.

@@ -9,7 +9,7 @@ import click
 
 from toolkit.domain.documents import named
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
-from toolkit.entrypoints.cli.printing import print_json
+from toolkit.entrypoints.cli.printing import json_option, print_json
 from toolkit.entrypoints.health import ServiceHealth, service_health
 from toolkit.reports.times import iso
 from toolkit.storage import embedded
@@ -53,7 +53,7 @@ def down(ctx: Context) -> int:
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def status(ctx: Context, as_json: bool) -> int:
     """Say what runs where: versions, addresses, data, and whether the schema fits. Starts nothing.

@@ -4,12 +4,11 @@ import click
 
 from toolkit.domain.documents import named
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
-from toolkit.entrypoints.cli.printing import note, print_json, show
+from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
 from toolkit.entrypoints.spoken import counted
 from toolkit.operations.snapshot import Manifest, export_snapshot, prune_snapshot, snapshots, verify_snapshot
 
 _target = click.argument("target", metavar="TARGET")
-_as_json = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 
 
 @click.group()
@@ -32,7 +31,7 @@ def snapshot() -> None:
 @snapshot.command(short_help="Export what was observed since the newest export.")
 @_target
 @click.option("--full", is_flag=True, help="Write the whole history anew.")
-@_as_json
+@json_option
 @pass_context
 def export(ctx: Context, target: str, full: bool, as_json: bool) -> int:
     """Write what was observed since the newest export in TARGET, as of now.
@@ -63,7 +62,7 @@ def export(ctx: Context, target: str, full: bool, as_json: bool) -> int:
 
 @snapshot.command(short_help="Compare every file with its SHA-256.")
 @_target
-@_as_json
+@json_option
 @pass_context
 def verify(ctx: Context, target: str, as_json: bool) -> int:
     """Compare every file in TARGET with the SHA-256 that was noted when it was exported.
@@ -88,7 +87,7 @@ def verify(ctx: Context, target: str, as_json: bool) -> int:
 
 @snapshot.command("list", short_help="List the exports, the oldest first.")
 @_target
-@_as_json
+@json_option
 @pass_context
 def list_exports(ctx: Context, target: str, as_json: bool) -> int:
     """List the exports in TARGET, the oldest first.

@@ -9,7 +9,7 @@ from toolkit.domain.partners import Scope
 from toolkit.entrypoints import tokens
 from toolkit.entrypoints.account import signed_in_account
 from toolkit.entrypoints.cli.context import DONE, Context, pass_context
-from toolkit.entrypoints.cli.printing import note, print_json, show
+from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
 from toolkit.operations.access.revocations import Revocation, add_revocation, revocations
 from toolkit.reports.times import readable
 from toolkit.settings import LONGEST_LIFE
@@ -103,7 +103,7 @@ def revoke(ctx: Context, token_id: str | None, subject: str | None, reason: str)
 
 
 @token.command("revocations", short_help="List the revoked tokens and subjects.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def list_revocations(ctx: Context, as_json: bool) -> int:
     """List the tokens and subjects that were revoked, the oldest first.

@@ -8,7 +8,7 @@ import click
 
 from toolkit.domain.waivers import Waiver
 from toolkit.entrypoints.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, Place, pass_context
-from toolkit.entrypoints.cli.printing import note, print_json, show
+from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
 from toolkit.entrypoints.spoken import counted
 from toolkit.operations.judge.findings.waivers import (
     LintedWaiver,
@@ -51,7 +51,7 @@ def waiver() -> None:
 @click.option("--start", metavar="DATE", help="The first day on which it holds; today by default.")
 @click.option("--end", metavar="DATE", help="The day on which the findings are back.")
 @click.option("--file", type=Place(), help="A TOML or CSV file of waivers instead: all of them or none.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def add(ctx: Context, /, file: Path | None, as_json: bool, **given: str | None) -> int:
     """Add a waiver for a sale, a partner or a code; where several are given, all must fit.
@@ -83,7 +83,7 @@ def add(ctx: Context, /, file: Path | None, as_json: bool, **given: str | None) 
 
 @waiver.command("list", short_help="List the waivers that hold or will hold.")
 @click.option("--all", "everything", is_flag=True, help="Also list those that ended or were revoked.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def list_waivers(ctx: Context, everything: bool, as_json: bool) -> int:
     """List the waivers that hold or will hold; those that end within 14 days are warned of.
@@ -114,7 +114,7 @@ def list_waivers(ctx: Context, everything: bool, as_json: bool) -> int:
 @click.argument("waiver_id", type=click.UUID)
 @click.option("--reason", required=True, help="The reason why it holds no longer.")
 @click.option("--by", "revoked_by", required=True, help="The person who revokes the waiver.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def revoke(ctx: Context, waiver_id: UUID, reason: str, revoked_by: str, as_json: bool) -> int:
     """Revoke the waiver WAIVER_ID: its findings are back at once.
@@ -134,7 +134,7 @@ def revoke(ctx: Context, waiver_id: UUID, reason: str, revoked_by: str, as_json:
 
 @waiver.command(short_help="Check a file of waivers without adding them.")
 @click.argument("file", type=Place())
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@json_option
 @pass_context
 def lint(ctx: Context, file: Path, as_json: bool) -> int:
     """Check the waivers in FILE (TOML or CSV) without adding them, for a review.

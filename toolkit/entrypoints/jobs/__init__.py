@@ -8,7 +8,7 @@
     folders         staged, published and failed files of runs
     failures        the code of a failure, from the error that was raised
     holding         keep the run ours, and stop it when its time is up
-    running         a run from its start to its end; endings tells how it ended
+    running         a run from its start to its end
     database_access the database, opened again after it was away
     finishing       what every start does besides: mend, tell, delete old files, measure
     telling         who is told what

@@ -14,9 +14,8 @@ from toolkit.entrypoints.jobs.metrics import write_metrics
 from toolkit.entrypoints.jobs.telling import Tell
 from toolkit.errors import JobFailed, ToolkitError
 from toolkit.operations import Clock
-from toolkit.operations.jobs.history import RunRow, recent_runs
-from toolkit.operations.jobs.retention import due_for_deletion, note_deleted
-from toolkit.operations.jobs.runs import end_success
+from toolkit.operations.jobs.history import RunRow, due_for_deletion, recent_runs
+from toolkit.operations.jobs.runs import end_success, note_deleted
 from toolkit.operations.jobs.watching import watch_job
 from toolkit.reports.job_history import write_history_page
 from toolkit.storage.database import Database

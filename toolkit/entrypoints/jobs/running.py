@@ -9,8 +9,9 @@ import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -18,7 +19,6 @@ from toolkit.domain.jobs.definitions import Job
 from toolkit.domain.jobs.outcomes import FAILURE_TEXTS, RETRIED, FailureCode
 from toolkit.domain.versions import rules_fingerprint, toolkit_version
 from toolkit.entrypoints.jobs.database_access import DatabaseAccess
-from toolkit.entrypoints.jobs.endings import Ended, Outcome
 from toolkit.entrypoints.jobs.failures import failure_of
 from toolkit.entrypoints.jobs.folders import JobFolder, Staging, holds_all
 from toolkit.entrypoints.jobs.holding import Holding, Stops, stopped_by_signals
@@ -47,6 +47,27 @@ from toolkit.operations.prove.custody_log import newest_seal
 from toolkit.storage.database import Database
 
 T = TypeVar("T")
+
+
+class Outcome(StrEnum):
+    """The end of a start."""
+
+    DONE = "done"
+    DONE_BEFORE = "done before"
+    RUNNING = "running"
+    TOO_LATE = "too late"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The outcome of a start: of a failure with its code and reason."""
+
+    outcome: Outcome
+    run: RunRow | None = None
+    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    code: FailureCode | None = None
+    reason: str = ""
 
 
 class _StepFailed(Exception):

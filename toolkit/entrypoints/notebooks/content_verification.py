@@ -1,5 +1,6 @@
 """Notebook 08: verify the contents of the files in the bucket."""
 
+from toolkit.domain.documents import named
 from toolkit.entrypoints.notebooks.display import BAD, DOUBTFUL, GOOD, QUIET, Bars, Fact, Facts, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
@@ -26,9 +27,7 @@ def content_verification(*, minutes: int = 10) -> Shown[Verified]:
         )
     counts = {
         "job": "content_verification",
-        "verified": verified.verified,
-        "unusable": verified.unusable,
-        "left": verified.left,
+        **named(verified, "verified", "unusable", "left"),
         "needsAttention": verified.unusable > 0 or verified.unreadable > 0,
     }
     return Shown(verified, _parts(verified), counts)

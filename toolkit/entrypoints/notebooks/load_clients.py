@@ -5,6 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from zoneinfo import ZoneInfo
 
+from toolkit.domain.documents import named
 from toolkit.entrypoints.notebooks.display import (
     BAD,
     DOUBTFUL,
@@ -89,11 +90,7 @@ def load_clients(
         )
     counts = {
         "job": "load_clients",
-        "dryRun": result.dry_run,
-        "rows": result.rows,
-        "accepted": result.accepted,
-        "rejected": result.rejected,
-        "skipped": result.skipped,
+        **named(result, "dry_run", "rows", "accepted", "rejected", "skipped"),
         "unreadable": list(result.unreadable),
         "needsAttention": bool((result.rejected or result.unreadable) and paths),
     }

@@ -1,5 +1,6 @@
 """Notebook 09: take sales over from a file, or compare them with those of a shared database."""
 
+from toolkit.domain.documents import named
 from toolkit.entrypoints.notebooks.display import BAD, GOOD, QUIET, Fact, Facts, Files, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, given_path, told_plainly
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
@@ -26,9 +27,7 @@ def load_sales(*, file: str = "", out: str = "", overwrite: bool = False) -> Sho
         )
     counts = {
         "job": "load_sales",
-        "rows": loaded.rows,
-        "inserted": loaded.inserted,
-        "updated": loaded.updated,
+        **named(loaded, "rows", "inserted", "updated"),
         "rejected": len(loaded.rejected),
         "differing": len(loaded.differing),
         "needsAttention": bool(loaded.rejected or loaded.differing),

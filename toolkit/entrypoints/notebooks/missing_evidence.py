@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import pandas as pd
 
 from toolkit.domain.codes import CODES
+from toolkit.domain.documents import named
 from toolkit.domain.findings import Reason
 from toolkit.domain.report_cells import items
 from toolkit.entrypoints.auditing import audit, witnessed
@@ -83,10 +84,7 @@ def missing_evidence_report(
         )
     counts = {
         "job": "missing_evidence_report",
-        "sales": result.sales,
-        "compliant": result.compliant,
-        "incomplete": result.incomplete,
-        "conflict": result.conflict,
+        **named(result, "sales", "compliant", "incomplete", "conflict"),
         "written": [str(path) for path in written],
         "needsAttention": result.open > 0,
     }

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from toolkit.domain.documents import named
 from toolkit.entrypoints.account import signed_in_account
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.entrypoints.notebooks.display import BAD, GOOD, NEUTRAL, QUIET, Bars, Fact, Facts, Grid, Part, Shown
@@ -64,9 +65,7 @@ def request_credentials(
         uploaded = upload_files(out, folder, progress=progress, destinations=Destinations.of(opened.settings))
     counts = {
         "job": "request_credentials",
-        "rows": requested.rows,
-        "issued": requested.issued,
-        "reissued": requested.reissued,
+        **named(requested, "rows", "issued", "reissued"),
         "skipped": len(requested.skipped),
         "rejected": len(requested.rejected),
         "leftOut": len(left_out),

@@ -6,6 +6,5 @@
     processes     which process holds a run, and whether it still lives
     watching      note slots that nobody started, and runs whose process died
     notices       notices to people, kept until they are delivered
-    history       read runs, steps and notices
-    retention     files that are due to be deleted
+    history       read runs, steps and notices, and which files are due to be deleted
 """

@@ -10,7 +10,9 @@ import sqlalchemy as sa
 from sqlalchemy import Row
 
 from toolkit.domain.codes import CODES, Severity
+from toolkit.domain.jobs.definitions import Job
 from toolkit.domain.jobs.outcomes import RunStatus
+from toolkit.operations import Clock
 from toolkit.storage.database import Database
 from toolkit.storage.tables import bucket_syncs, finding_observations, job_notices, job_runs, job_steps
 
@@ -18,6 +20,8 @@ RunRow = Row[Any]
 """A run, a step or a notice as the database holds it."""
 
 _CRITICAL: Final = [str(code) for code, meaning in CODES.items() if meaning.severity is Severity.CRITICAL]
+
+_ENDED: Final = (RunStatus.DONE, RunStatus.FAILED, RunStatus.MISSED)
 
 _NEWEST = (job_runs.c.slot.desc(), job_runs.c.job)
 
@@ -76,6 +80,15 @@ def missed_since_success(database: Database, job: str) -> Sequence[RunRow]:
     missed = sa.select(job_runs).where(runs.job == job, runs.status == RunStatus.MISSED)
     after = missed.where(sa.func.coalesce(runs.slot > done, sa.true())).order_by(runs.slot)
     return _rows(database, after)
+
+
+def due_for_deletion(database: Database, job: Job, clock: Clock) -> Sequence[RunRow]:
+    """Return the ended runs of slots that are older than the job keeps files, whose files were not deleted yet."""
+    runs = job_runs.c
+    due = sa.select(job_runs).where(
+        runs.job == job.name, runs.slot < clock() - job.keep, runs.purged_at.is_(None), runs.status.in_(_ENDED)
+    )
+    return _rows(database, due.order_by(runs.slot))
 
 
 @dataclass(frozen=True, slots=True)

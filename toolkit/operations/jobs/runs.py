@@ -245,6 +245,12 @@ def end_failure(
         put_notices(connection, notices, clock)
 
 
+def note_deleted(database: Database, run_id: UUID, clock: Clock) -> None:
+    """Note that the files of a run are gone."""
+    with database.statement() as connection:
+        connection.execute(sa.update(job_runs).where(job_runs.c.id == run_id).values(purged_at=clock()))
+
+
 def _held(claim: Claim) -> sa.ColumnElement[bool]:
     return (job_runs.c.id == claim.id) & (job_runs.c.holder == claim.holder)
 

@@ -41,7 +41,7 @@ class DelimitedText:
     """A text file whose layout is understood; ``chunks`` reads it as often as asked."""
 
     def __init__(self, source: TableSource, reading: Reading) -> None:
-        self._stamp = source.stamp()
+        self.stamp = source.stamp()
         contents = encodings.examine(source)
         encoding = encodings.find_encoding(source, contents, reading.encoding)
         sample = next(encodings.blocks(source, encoding), b"")[:_SAMPLE]
@@ -85,15 +85,6 @@ class DelimitedText:
             line += parsed.line_count
             if len(text) > LONGEST_LINE:
                 raise UnreadableFile(f"{self.source.name}: line {line} does not end; is this a text file?")
-
-    def check_unchanged(self) -> None:
-        """Make sure that the file is still the one that was understood.
-
-        Raises:
-            UnreadableFile: somebody wrote it meanwhile.
-        """
-        if self.source.stamp() != self._stamp:
-            raise UnreadableFile(f"{self.source.name}: was changed while it was read; try again.")
 
     def release(self) -> None:
         """Give up what is held between two readings: nothing."""

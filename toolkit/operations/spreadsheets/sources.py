@@ -49,6 +49,15 @@ class TableSource:
         status = self.path.stat()
         return status.st_size, status.st_mtime_ns, status.st_ino
 
+    def check_unchanged(self, stamp: tuple[int, int, int]) -> None:
+        """Make sure that the file is still the one that had this ``stamp`` when it was understood.
+
+        Raises:
+            UnreadableFile: somebody wrote it meanwhile.
+        """
+        if self.stamp() != stamp:
+            raise UnreadableFile(f"{self.name}: was changed while it was read; try again.")
+
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
         """Open the file to read its uncompressed bytes.

@@ -43,7 +43,7 @@ class Workbook:
 
     def __init__(self, source: TableSource, reading: Reading) -> None:
         self.source = source
-        self._stamp = source.stamp()
+        self.stamp = source.stamp()
         self._process: _Process | None = None
         process, sheets, digest = self._begin(reading.sheet)
         sheet, row, headings = _find_headings(source, sheets, reading)
@@ -71,15 +71,6 @@ class Workbook:
                 yield _chunk(found, process)
         finally:
             process.end()
-
-    def check_unchanged(self) -> None:
-        """Make sure that the file is still the one that was understood.
-
-        Raises:
-            UnreadableFile: somebody wrote it meanwhile.
-        """
-        if self.source.stamp() != self._stamp:
-            raise UnreadableFile(f"{self.source.name}: was changed while it was read; try again.")
 
     def release(self) -> None:
         """Give up the cells that are held between two readings."""

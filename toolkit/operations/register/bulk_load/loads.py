@@ -92,7 +92,7 @@ class Load:
                 self._tally.all_there()
             self._outputs.complete(self._tally)
             if writes:
-                self._plan.table.check_unchanged()
+                self._plan.table.source.check_unchanged(self._plan.table.stamp)
                 self._turn.end(connection, self._batch, registration.hashes)
                 self._batch.record(connection, self._tally, self._moment)
         return already

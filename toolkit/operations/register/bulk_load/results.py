@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from toolkit.domain.documents import named
 from toolkit.domain.masking import mask_cpf, mask_text
 from toolkit.operations.spreadsheets import Layout
 
@@ -166,14 +167,7 @@ class LoadResult:
     def document(self) -> dict[str, Any]:
         """Return all of it for machines, under the names of the command line's JSON."""
         return {
-            "dryRun": self.dry_run,
-            "rows": self.rows,
-            "accepted": self.accepted,
-            "rejected": self.rejected,
-            "skipped": self.skipped,
-            "reasons": self.reasons,
-            "repairs": self.repairs,
-            "warnings": self.warnings,
+            **named(self, "dry_run", "rows", "accepted", "rejected", "skipped", "reasons", "repairs", "warnings"),
             "rejectedFiles": [str(path) for path in self.rejected_files],
             "unreadable": list(self.unreadable),
             "files": [
@@ -182,9 +176,7 @@ class LoadResult:
                     "sha256": file.understood.layout.sha256,
                     "understood": str(file.understood),
                     "rows": file.rows,
-                    "accepted": file.tally.accepted,
-                    "rejected": file.tally.rejected,
-                    "skipped": file.tally.skipped,
+                    **named(file.tally, "accepted", "rejected", "skipped"),
                     "alreadyLoadedAt": file.already_loaded_at and file.already_loaded_at.isoformat(),
                     "rejectedFiles": [str(path) for path in file.rejected_files],
                     "skippedFile": file.skipped_file and str(file.skipped_file),
