@@ -1,14 +1,12 @@
 """Read the environment once, into one frozen value."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 from zoneinfo import ZoneInfo
 
 import platformdirs
@@ -126,7 +124,7 @@ class Settings:
     """The server of Spark Connect, ``sc://host:port`` (``TOOLKIT_SPARK_URL``)."""
 
     @classmethod
-    def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Settings:
+    def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Self:
         """Read the settings; an empty variable counts as not set.
 
         Raises:

@@ -1,7 +1,5 @@
 """Read the policy of an upload form, and write the form as multipart/form-data."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json
@@ -9,7 +7,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, Self
 
 from toolkit.errors import InvalidInput, UnreadableFile
 
@@ -29,7 +27,7 @@ class FormPolicy:
     max_bytes: int | None = None
 
     @classmethod
-    def of(cls, fields: Mapping[str, str]) -> FormPolicy:
+    def of(cls, fields: Mapping[str, str]) -> Self:
         """Read the policy that is encoded in the fields of a form; its signature is the bucket's to check.
 
         Raises:

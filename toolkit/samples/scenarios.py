@@ -1,10 +1,8 @@
 """Read the sales of the story (``toolkit.samples.three_months``) as values, each with its verdict."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from toolkit.domain.evidence import EvidenceType, UtilityGroup
 from toolkit.domain.findings import Verdict
@@ -116,7 +114,7 @@ class Scenario:
         is_completed = (self.marked, self.completed) != (None, None)
         return evaluate(Sale(group, not self.separate_payer, is_completed), records)
 
-    def earlier(self, steps: int) -> Scenario:
+    def earlier(self, steps: int) -> Self:
         """Return the same story, so many of ``DAYS`` earlier."""
 
         def moved(day: int) -> int:

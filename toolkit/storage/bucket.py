@@ -1,13 +1,11 @@
 """The bucket: upload forms, listings and ranged reads, through boto3."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import Final
+from typing import Final, Self
 
 from botocore.exceptions import ClientError
 
@@ -87,7 +85,7 @@ class Bucket:
         self._sessions = SigningSessions(access, self._server, role_arn, clock)
 
     @classmethod
-    def open(cls, settings: Settings, clock: Clock = wall_clock) -> Bucket:
+    def open(cls, settings: Settings, clock: Clock = wall_clock) -> Self:
         """Return the shared bucket where ``EVIDENCE_BUCKET`` names one, else the embedded one, started if need be.
 
         Raises:

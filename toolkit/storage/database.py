@@ -4,14 +4,12 @@ No state is kept in a session (no SET, no session lock, no prepared statement wh
 so that PgBouncer may give every transaction to another server connection.
 """
 
-from __future__ import annotations
-
 import re
 import select
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import psycopg
 import sqlalchemy as sa
@@ -129,7 +127,7 @@ _WRITES_NOTHING: Final = """
 class _OwnTablesCursor(psycopg.Cursor[Any]):
     """Finds the service's tables where they are the contract's own, without state in the session."""
 
-    def execute(self, query: Any, *args: Any, **kwargs: Any) -> _OwnTablesCursor:
+    def execute(self, query: Any, *args: Any, **kwargs: Any) -> Self:
         return super().execute(self._found(query), *args, **kwargs)
 
     def executemany(self, query: Any, *args: Any, **kwargs: Any) -> None:

@@ -7,8 +7,6 @@ crowd it, the one that was quiet for longest is forgotten. Nobody waits for a lo
 same caller in the same microsecond may count once.
 """
 
-from __future__ import annotations
-
 import mmap
 import os
 import secrets
@@ -17,7 +15,7 @@ import time
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, Self
 
 from toolkit.entrypoints.http_api.logs import write
 from toolkit.errors import EmbeddedServiceError
@@ -48,7 +46,7 @@ class SharedQuotas:
         self.trusted_proxies = quotas.trusted_proxies
 
     @classmethod
-    def open(cls, settings: Settings) -> SharedQuotas:
+    def open(cls, settings: Settings) -> Self:
         """Use the file of this home; where none can be made there, this process counts for itself."""
         try:
             prepare(settings.home)

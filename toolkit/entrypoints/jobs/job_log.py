@@ -1,7 +1,5 @@
 """Write lines about a run to stderr, as text or as one JSON object a line."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys
@@ -9,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import TextIO
+from typing import Self, TextIO
 
 from toolkit.operations import Clock
 
@@ -33,7 +31,7 @@ class JobLog:
     stream: TextIO | None = None
     """stderr as it is now, where ``None``."""
 
-    def of(self, *, job: str | None = None, slot: datetime | None = None, step: str | None = None) -> JobLog:
+    def of(self, *, job: str | None = None, slot: datetime | None = None, step: str | None = None) -> Self:
         """Return the same log for a job and slot, or for a step of it."""
         return replace(
             self,

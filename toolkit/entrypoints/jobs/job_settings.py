@@ -1,11 +1,9 @@
 """Read the settings of jobs from the environment."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from toolkit.environment import Environment
 from toolkit.settings import Settings
@@ -26,7 +24,7 @@ class JobSettings:
     """The textfile for the node exporter (``TOOLKIT_METRICS_FILE``); none by default."""
 
     @classmethod
-    def from_environment(cls, environ: Mapping[str, str], settings: Settings) -> JobSettings:
+    def from_environment(cls, environ: Mapping[str, str], settings: Settings) -> Self:
         """Read the settings; an empty variable counts as not set."""
         given, here = Environment(environ), Path.cwd() / _FILE
         return cls(

@@ -4,8 +4,6 @@ Everything is escaped. Bars are boxes of HTML and styles stand in the tags, beca
 style sheets and SVG from a notebook that somebody else has run.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -14,7 +12,7 @@ from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Generic, Protocol, Self, TypeVar
 from urllib.parse import quote
 
 from IPython.display import display
@@ -91,7 +89,7 @@ class Bars:
     MOST: ClassVar = 12
 
     @classmethod
-    def ranked(cls, heading: str, counts: Mapping[str, int], colour: str) -> Bars:
+    def ranked(cls, heading: str, counts: Mapping[str, int], colour: str) -> Self:
         """Return one bar for each of the first in ``counts``, the most frequent, and one for all the others."""
         rows = {name: {"": count} for name, count in list(counts.items())[: cls.MOST]}
         others = sum(list(counts.values())[cls.MOST :])

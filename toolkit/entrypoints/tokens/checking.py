@@ -1,11 +1,9 @@
 """Check bearer tokens, and read what they claim about their bearer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import jwt
 
@@ -52,7 +50,7 @@ class TokenChecks:
     clock: Clock = wall_clock
 
     @classmethod
-    def from_settings(cls, settings: Settings, clock: Clock = wall_clock) -> TokenChecks:
+    def from_settings(cls, settings: Settings, clock: Clock = wall_clock) -> Self:
         """Read the checks from the settings; raises ``SettingsError`` as ``TokenKeys.from_settings`` does."""
         return cls(
             TokenKeys.from_settings(settings),

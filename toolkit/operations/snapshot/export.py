@@ -4,8 +4,6 @@ An export that was killed goes on with its own moment: files appear whole or not
 under ``TOOLKIT_HOME``, and the manifest, which makes the export exist, comes last.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections.abc import Iterator, Sequence
@@ -16,7 +14,7 @@ from datetime import datetime
 from hashlib import file_digest, sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import pyarrow as pa
 import sqlalchemy as sa
@@ -110,7 +108,7 @@ class _Export:
     done: dict[str, list[File]]
 
     @classmethod
-    def resumed_or_new(cls, work: Path, database: Database, clock: Clock, after: datetime | None) -> _Export:
+    def resumed_or_new(cls, work: Path, database: Database, clock: Clock, after: datetime | None) -> Self:
         note = work / "under-way.json"
         if note.exists():
             told = json.loads(note.read_text(encoding="utf-8"))
@@ -172,7 +170,7 @@ class _Parts:
         self._rows: dict[str, int] = {}
         self._waiting: dict[str, list[pa.RecordBatch]] = {}
 
-    def __enter__(self) -> _Parts:
+    def __enter__(self) -> Self:
         self._scratch = PrivateFolder(self._export.work)
         return self
 

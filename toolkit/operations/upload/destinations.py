@@ -1,11 +1,9 @@
 """Limit the addresses that files are sent to, since a credentials file from elsewhere may name any."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 from urllib.parse import urlsplit
 
 from toolkit.settings import Settings
@@ -26,7 +24,7 @@ class Destinations:
     bucket: re.Pattern[str] | None = None
 
     @classmethod
-    def of(cls, settings: Settings, allowed: Iterable[str] = ()) -> Destinations:
+    def of(cls, settings: Settings, allowed: Iterable[str] = ()) -> Self:
         """Return the bucket that is set (this machine where none is), and the hosts ``allowed``."""
         also = frozenset(host.strip().strip("[]").lower() for host in allowed)
         if settings.evidence_bucket is None:

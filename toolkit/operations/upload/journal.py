@@ -1,12 +1,11 @@
 """The journal of a credentials file: the lines already in the bucket, kept as ``<credentials file>.done``."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 from uuid import UUID
 
 from toolkit.errors import InvalidInput
@@ -25,7 +24,7 @@ class Journal:
         self._path = journal_of(credentials)
         self._done: set[UUID] = set()
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> Self:
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         self._file = os.fdopen(descriptor, "r+b", buffering=0)
         try:

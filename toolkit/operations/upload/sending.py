@@ -1,14 +1,12 @@
 """Send many files at once."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import urllib3
 
@@ -147,7 +145,7 @@ class _Sender:
         self._away_in_a_row = 0
         self._stopped = threading.Event()
 
-    def __enter__(self) -> _Sender:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,14 +1,12 @@
 """The mapping file: a TOML document, checked as a whole before anything relies on it."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import sqlalchemy as sa
@@ -82,7 +80,7 @@ class Source(_Part):
     codes: Annotated[dict[str, str | bool], BeforeValidator(_codes)] = {}
 
     @model_validator(mode="after")
-    def _is_one_form(self) -> Source:
+    def _is_one_form(self) -> Self:
         given = [form for form in _FORMS if getattr(self, form) not in (None, False)]
         if self.value is False:
             given.append("value")

@@ -1,14 +1,12 @@
 """Read the settings of notices from the environment; secrets may stand in files that it names."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 from urllib.parse import urlsplit
 
 from toolkit.environment import Environment
@@ -65,7 +63,7 @@ class NoticeSettings:
         return tuple(name for name in ("email", "webhook") if getattr(self, name) is not None)
 
     @classmethod
-    def from_environment(cls, environ: Mapping[str, str]) -> NoticeSettings:
+    def from_environment(cls, environ: Mapping[str, str]) -> Self:
         """Read the settings; an empty variable counts as not set.
 
         Raises:

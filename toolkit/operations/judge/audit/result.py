@@ -1,14 +1,12 @@
 """The result of an audit: the totals, and one row for each sale that is not compliant."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from math import inf
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import pandas as pd
 
@@ -235,7 +233,7 @@ class AuditResult:
         ]
         return pd.DataFrame(rows, columns=["partner", *names, "medianDays"])
 
-    def evaluated(self) -> AuditResult:
+    def evaluated(self) -> Self:
         """Return the same result, unless there is nothing in it.
 
         Raises:
@@ -248,7 +246,7 @@ class AuditResult:
         place, moment = self.source.snapshot or self.source.database, self.as_of.isoformat(timespec="seconds")
         raise NothingEvaluated(f"Nothing was evaluated: no sale had been seen by {moment} in {place}.")
 
-    def for_partner(self, name: str) -> AuditResult:
+    def for_partner(self, name: str) -> Self:
         """Return the same audit as if the service held the sales of this partner only.
 
         Raises:

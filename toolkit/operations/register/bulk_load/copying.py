@@ -1,13 +1,11 @@
 """Write clients and their addresses by COPY in a thread of its own, while checking goes on."""
 
-from __future__ import annotations
-
 import queue
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 import psycopg
@@ -92,7 +90,7 @@ class Copying:
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="copying", daemon=True)
 
-    def __enter__(self) -> Copying:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 

@@ -1,7 +1,5 @@
 """Run the inspection of untrusted files in another process, which a hostile file may break."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket
@@ -10,7 +8,7 @@ import sys
 import threading
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Final
+from typing import IO, Final, Self
 
 import toolkit
 from toolkit.domain.contents import ContentProblem
@@ -37,7 +35,7 @@ class Inspector:
         self._process: subprocess.Popen[str] | None = None
         self._files: socket.socket | None = None
 
-    def __enter__(self) -> Inspector:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

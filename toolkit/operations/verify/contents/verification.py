@@ -1,7 +1,5 @@
 """Verify every object version that nobody verified yet, once."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -10,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from enum import StrEnum
 from queue import LifoQueue
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Self
 
 import sqlalchemy as sa
 
@@ -142,7 +140,7 @@ class _Verifier:
         for inspector in inspectors or [self._open.enter_context(Inspector()) for _ in range(INSPECTORS)]:
             self._inspectors.put(inspector)
 
-    def __enter__(self) -> _Verifier:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
