@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -100,7 +101,7 @@ def test_a_run_whose_process_died_on_this_machine_is_taken_at_once(
     claim = take_run(database, job, SLOT, night)
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    held_by = {**this_process().as_json(), "pid": ended.pid}
+    held_by = {**asdict(this_process()), "pid": ended.pid}
     with database.transaction() as connection:
         connection.execute(sa.update(job_runs).where(job_runs.c.id == claim.id).values(held_by=held_by))
     assert take_run(database, job, SLOT, night).answer is Answer.TAKEN
