@@ -108,7 +108,7 @@ def test_a_run_whose_process_died_on_this_machine_is_taken_at_once(
 
 
 def test_only_a_process_of_this_machine_can_be_known_to_be_dead() -> None:
-    here = this_process().as_json()
+    here = asdict(this_process())
     assert not is_dead(here)
     assert is_dead({**here, "started": "1"})  # the number was given out again
     assert not is_dead({**here, "started": "1", "boot": "another machine"})

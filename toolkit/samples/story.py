@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from toolkit.domain.log_keys import LogKeys
@@ -25,7 +25,7 @@ from toolkit.operations.prove.custody_log import seal_events
 from toolkit.operations.register.registration import client_ids
 from toolkit.operations.register.sales_load import created_at, load_sales
 from toolkit.operations.request import UploadLimits, request_upload
-from toolkit.operations.request.existing_records import StoredRecord, stored_records
+from toolkit.operations.request.existing_records import stored_records
 from toolkit.operations.verify.contents import verify_contents
 from toolkit.operations.verify.contents.inspector import Inspector
 from toolkit.partner import post_file
@@ -165,7 +165,7 @@ class Telling:
         with self.database.transaction() as connection:
             return max(audits_until(connection, self.samples.end), default=None)
 
-    def _records(self) -> dict[tuple[str, str, str], StoredRecord]:
+    def _records(self) -> dict[tuple[str, str, str], Any]:
         """Return the evidence records of the sample's sales, by the names of their files."""
         found = stored_records(self.database, [sale.id for sale in self.samples.sales])
         return {(record.sale_id, record.file_name, record.evidence_type): record for record in found}

@@ -1,6 +1,6 @@
 """Notebook 10: the quality of the registered clients, and those that are registered more than once."""
 
-from toolkit.entrypoints.notebooks.display import BAD, DOUBTFUL, GOOD, QUIET, Bars, Fact, Facts, Grid, Part, Shown
+from toolkit.entrypoints.notebooks.display import Bars, Colour, Fact, Facts, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
 from toolkit.entrypoints.spoken import _
 from toolkit.errors import SettingsError
@@ -35,22 +35,23 @@ def client_quality(*, most: int = 500) -> Shown[ClientQuality]:
 
 
 def _parts(found: ClientQuality, repeated: int) -> list[Part]:
+    alike = sum(found.groups.values())
     facts = [
         Fact("clients", found.clients),
-        Fact("registered more than once", repeated, BAD if repeated else GOOD),
-        Fact("groups that are alike", sum(found.groups.values()), DOUBTFUL if found.groups else QUIET),
+        Fact("registered more than once", repeated, Colour.BAD if repeated else Colour.GOOD),
+        Fact("groups that are alike", alike, Colour.DOUBTFUL if alike else Colour.QUIET),
     ]
     parts: list[Part] = [Facts("Registered clients", facts)]
     if found.counts:
         doubtful = {_(QUALITY_TEXTS[code]): number for code, number in found.counts.items()}
-        parts.append(Bars.ranked("Doubtful or not there", doubtful, DOUBTFUL))
+        parts.append(Bars.ranked("Doubtful or not there", doubtful, Colour.DOUBTFUL))
     if found.alike:
         groups = {_(LIKENESS_TEXTS[likeness]): number for likeness, number in found.groups.items()}
-        parts.append(Bars.ranked("Groups of clients that are alike", groups, DOUBTFUL))
+        parts.append(Bars.ranked("Groups of clients that are alike", groups, Colour.DOUBTFUL))
         columns = ["what is the same", "clients", "CPF, masked", "client ids"]
         rows = [
             (_(LIKENESS_TEXTS[each.likeness]), each.number, each.cpf or _("several"), ", ".join(each.client_ids))
             for each in found.alike
         ]
-        parts.append(Grid("Clients that are alike", columns, rows, total=sum(found.groups.values())))
+        parts.append(Grid("Clients that are alike", columns, rows, total=alike))
     return parts

@@ -6,7 +6,7 @@ import pandas as pd
 
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.entrypoints.auditing import audit
-from toolkit.entrypoints.notebooks.display import BAD, GOOD, QUIET, Bars, Fact, Facts, Grid, Part, Shown
+from toolkit.entrypoints.notebooks.display import Bars, Colour, Fact, Facts, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
 from toolkit.entrypoints.spoken import readable
 from toolkit.entrypoints.timestamps import parse_timestamp
@@ -14,7 +14,7 @@ from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.judge.findings.changes import Changes, changes_between
 from toolkit.operations.judge.findings.history import audits_until
 
-_COLOURS = {"compliant": GOOD, "incomplete": "#e09a2d", "conflict": BAD}
+_COLOURS = {"compliant": Colour.GOOD, "incomplete": Colour.DOUBTFUL, "conflict": Colour.BAD}
 
 
 @told_plainly
@@ -48,9 +48,9 @@ def _parts(
     changes: Changes, before: AuditResult, after: AuditResult, findings: pd.DataFrame, names: list[str]
 ) -> list[Part]:
     facts = [
-        Fact("new", len(changes.new), BAD if changes.new else QUIET),
-        Fact("back again", len(changes.reopened), BAD if changes.reopened else QUIET),
-        Fact("resolved", len(changes.resolved), GOOD if changes.resolved else QUIET),
+        Fact("new", len(changes.new), Colour.BAD if changes.new else Colour.QUIET),
+        Fact("back again", len(changes.reopened), Colour.BAD if changes.reopened else Colour.QUIET),
+        Fact("resolved", len(changes.resolved), Colour.GOOD if changes.resolved else Colour.QUIET),
         Fact("still open", len(changes.open)),
     ]
     sales = {

@@ -1,7 +1,7 @@
 """Notebook 08: verify the contents of the files in the bucket."""
 
 from toolkit.domain.documents import named
-from toolkit.entrypoints.notebooks.display import BAD, DOUBTFUL, GOOD, QUIET, Bars, Fact, Facts, Part, Shown
+from toolkit.entrypoints.notebooks.display import Bars, Colour, Fact, Facts, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
 from toolkit.entrypoints.spoken import _
@@ -35,14 +35,14 @@ def content_verification(*, minutes: int = 10) -> Shown[Verified]:
 
 def _parts(verified: Verified) -> list[Part]:
     facts = [
-        Fact("verified", verified.verified, GOOD),
-        Fact("unusable", verified.unusable, BAD if verified.unusable else QUIET),
-        Fact("unreadable", verified.unreadable, BAD if verified.unreadable else QUIET),
-        Fact("left for the next time", verified.left, DOUBTFUL if verified.left else QUIET),
+        Fact("verified", verified.verified, Colour.GOOD),
+        Fact("unusable", verified.unusable, Colour.BAD if verified.unusable else Colour.QUIET),
+        Fact("unreadable", verified.unreadable, Colour.BAD if verified.unreadable else Colour.QUIET),
+        Fact("left for the next time", verified.left, Colour.DOUBTFUL if verified.left else Colour.QUIET),
     ]
     hint = _("Notebook 03 names the sales of unusable files.") if verified.unusable else ""
     problems = {str(problem): number for problem, number in verified.problems.items() if number}
     if verified.wrong_kind:
         problems["WRONG_KIND"] = verified.wrong_kind
     parts: list[Part] = [Facts("Files", facts, hint)]
-    return [*parts, Bars.ranked("What is wrong with unusable files", problems, BAD)] if problems else parts
+    return [*parts, Bars.ranked("What is wrong with unusable files", problems, Colour.BAD)] if problems else parts

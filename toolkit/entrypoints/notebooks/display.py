@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -21,12 +22,16 @@ from toolkit.entrypoints.notebook_results import RESULT_TYPE
 from toolkit.entrypoints.notebooks.notebook_errors import working_folder
 from toolkit.entrypoints.spoken import _, sentence, spoken
 
-GOOD: Final = "#b7cdc4"
-DOUBTFUL: Final = "#e09a2d"
-BAD: Final = "#a52f45"
-NEUTRAL: Final = "#1f5a8a"
-QUIET: Final = "#8a94a0"
-"""The colours of the report's pages (``toolkit/reports/templates/page.css``)."""
+
+class Colour(StrEnum):
+    """The colours of the report's pages (``toolkit/reports/templates/page.css``)."""
+
+    GOOD = "#b7cdc4"
+    DOUBTFUL = "#e09a2d"
+    BAD = "#a52f45"
+    NEUTRAL = "#1f5a8a"
+    QUIET = "#8a94a0"
+
 
 _EDGE: Final = "1px solid rgba(128,128,128,.35)"
 _NO_WRAP: Final = 24
@@ -48,7 +53,7 @@ class Fact:
 
     label: str
     value: int | str
-    colour: str = NEUTRAL
+    colour: str = Colour.NEUTRAL
 
 
 @dataclass(frozen=True, slots=True)

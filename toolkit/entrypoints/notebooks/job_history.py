@@ -5,19 +5,7 @@ from zoneinfo import ZoneInfo
 
 from toolkit.domain.jobs.outcomes import RunStatus
 from toolkit.entrypoints.jobs.telling import open_sales
-from toolkit.entrypoints.notebooks.display import (
-    BAD,
-    DOUBTFUL,
-    GOOD,
-    NEUTRAL,
-    QUIET,
-    Bars,
-    Fact,
-    Facts,
-    Grid,
-    Part,
-    Shown,
-)
+from toolkit.entrypoints.notebooks.display import Bars, Colour, Fact, Facts, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
 from toolkit.entrypoints.spoken import readable
 from toolkit.errors import SettingsError
@@ -25,11 +13,11 @@ from toolkit.operations.jobs.history import RunRow, recent_runs
 from toolkit.reports.job_history import duration
 
 _COLOURS = {
-    RunStatus.DONE: GOOD,
-    RunStatus.FAILED: BAD,
-    RunStatus.MISSED: BAD,
-    RunStatus.RUNNING: NEUTRAL,
-    RunStatus.PUBLISHING: NEUTRAL,
+    RunStatus.DONE: Colour.GOOD,
+    RunStatus.FAILED: Colour.BAD,
+    RunStatus.MISSED: Colour.BAD,
+    RunStatus.RUNNING: Colour.NEUTRAL,
+    RunStatus.PUBLISHING: Colour.NEUTRAL,
 }
 
 
@@ -54,16 +42,18 @@ def job_history(*, job: str = "nightly", runs: int = 60) -> Shown[Sequence[RunRo
 def _parts(found: Sequence[RunRow], job: str, number: dict[RunStatus, int], zone: ZoneInfo) -> list[Part]:
     if not found:
         return [Facts("Nothing ran yet", [], "A scheduler starts jobs: toolkit job install --help")]
-    facts = [Fact(status.value, count, _COLOURS[status] if count else QUIET) for status, count in number.items()]
+    facts = [
+        Fact(status.value, count, _COLOURS[status] if count else Colour.QUIET) for status, count in number.items()
+    ]
     parts: list[Part] = [Facts(f"The last {len(found)} runs" + f" of {job}" * bool(job), facts)]
     names = {run.id: f"{readable(run.slot, zone)} {'' if job else run.job}".strip() for run in found}
     done = [run for run in found if run.status == RunStatus.DONE][:30][::-1]
     seconds = {names[run.id]: {"seconds": round(duration(run) or 0)} for run in done}
     if seconds:
-        parts.append(Bars("Seconds of each run that is done", seconds, {"seconds": NEUTRAL}))
+        parts.append(Bars("Seconds of each run that is done", seconds, {"seconds": Colour.NEUTRAL}))
     judged = {names[run.id]: {"open sales": sales["open"]} for run in done if (sales := open_sales(run.counts))}
     if judged:
-        parts.append(Bars("Open sales after each run", judged, {"open sales": DOUBTFUL}))
+        parts.append(Bars("Open sales after each run", judged, {"open sales": Colour.DOUBTFUL}))
     columns = ["due", "status", "why", "starts", "seconds", "files", "id"]
     rows = [
         (

@@ -6,22 +6,7 @@ from tempfile import TemporaryDirectory
 from zoneinfo import ZoneInfo
 
 from toolkit.domain.documents import named
-from toolkit.entrypoints.notebooks.display import (
-    BAD,
-    DOUBTFUL,
-    GOOD,
-    NEUTRAL,
-    QUIET,
-    Bars,
-    Fact,
-    Facts,
-    Files,
-    Grid,
-    Part,
-    Remark,
-    Shown,
-    show,
-)
+from toolkit.entrypoints.notebooks.display import Bars, Colour, Fact, Facts, Files, Grid, Part, Remark, Shown, show
 from toolkit.entrypoints.notebooks.notebook_errors import (
     application,
     given_path,
@@ -114,9 +99,9 @@ def _remark(understood: Understood) -> Remark:
 def _parts(result: LoadResult, zone: ZoneInfo, *, made_up: bool) -> list[Part]:
     facts = [
         Fact("rows", result.rows),
-        Fact("would be registered" if result.dry_run else "registered", result.accepted, GOOD),
-        Fact("rejected", result.rejected, BAD if result.rejected else QUIET),
-        Fact("skipped", result.skipped, QUIET),
+        Fact("would be registered" if result.dry_run else "registered", result.accepted, Colour.GOOD),
+        Fact("rejected", result.rejected, Colour.BAD if result.rejected else Colour.QUIET),
+        Fact("skipped", result.skipped, Colour.QUIET),
     ]
     heading = _("Clients, checked only") if result.dry_run else _("Clients")
     parts: list[Part] = [Facts(heading, facts, _hint(result, made_up=made_up)), _file_by_file(result, zone)]
@@ -124,18 +109,15 @@ def _parts(result: LoadResult, zone: ZoneInfo, *, made_up: bool) -> list[Part]:
     if result.rejected_files:
         parts.append(Files("The rejected rows", result.rejected_files))
     if result.reasons:
-        parts.append(
-            Bars.ranked(
-                "Why rows were rejected", {sentence(why): count for why, count in result.reasons.items()}, BAD
-            )
-        )
+        reasons = {sentence(why): count for why, count in result.reasons.items()}
+        parts.append(Bars.ranked("Why rows were rejected", reasons, Colour.BAD))
         parts.append(_examples("The first rows with each reason", result, result.reasons))
     if result.repairs:
         repairs = {_(REPAIR_TEXTS[Repair(name)]): count for name, count in result.repairs.items()}
-        parts.append(Bars.ranked("What was repaired, in rows that are fine", repairs, NEUTRAL))
+        parts.append(Bars.ranked("What was repaired, in rows that are fine", repairs, Colour.NEUTRAL))
     if result.warnings:
         warned = {_(WARNINGS[name]): count for name, count in result.warnings.items()}
-        parts.append(Bars.ranked("Doubtful, though valid", warned, DOUBTFUL))
+        parts.append(Bars.ranked("Doubtful, though valid", warned, Colour.DOUBTFUL))
         parts.append(_examples("The first rows with each warning", result, result.warnings))
     return parts
 

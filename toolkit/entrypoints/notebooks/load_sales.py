@@ -1,7 +1,7 @@
 """Notebook 09: take sales over from a file, or compare them with those of a shared database."""
 
 from toolkit.domain.documents import named
-from toolkit.entrypoints.notebooks.display import BAD, GOOD, QUIET, Fact, Facts, Files, Grid, Part, Shown
+from toolkit.entrypoints.notebooks.display import Colour, Fact, Facts, Files, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, given_path, told_plainly
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
 from toolkit.entrypoints.spoken import _, sentence
@@ -38,11 +38,11 @@ def load_sales(*, file: str = "", out: str = "", overwrite: bool = False) -> Sho
 def _parts(loaded: SalesLoaded) -> list[Part]:
     facts = [
         Fact("rows", loaded.rows),
-        Fact("new", loaded.inserted, GOOD),
-        Fact("updated", loaded.updated, GOOD),
-        Fact("unchanged", loaded.unchanged, QUIET),
-        Fact("rejected", len(loaded.rejected), BAD if loaded.rejected else QUIET),
-        Fact("differ", len(loaded.differing), BAD if loaded.differing else QUIET),
+        Fact("new", loaded.inserted, Colour.GOOD),
+        Fact("updated", loaded.updated, Colour.GOOD),
+        Fact("unchanged", loaded.unchanged, Colour.QUIET),
+        Fact("rejected", len(loaded.rejected), Colour.BAD if loaded.rejected else Colour.QUIET),
+        Fact("differ", len(loaded.differing), Colour.BAD if loaded.differing else Colour.QUIET),
     ]
     parts: list[Part] = [Facts("Sales", facts)]
     if loaded.rejected:

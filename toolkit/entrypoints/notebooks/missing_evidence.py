@@ -14,19 +14,7 @@ from toolkit.domain.documents import named
 from toolkit.domain.findings import Reason
 from toolkit.domain.report_cells import items
 from toolkit.entrypoints.auditing import audit, witnessed
-from toolkit.entrypoints.notebooks.display import (
-    BAD,
-    DOUBTFUL,
-    GOOD,
-    Bars,
-    Fact,
-    Facts,
-    Files,
-    Grid,
-    Part,
-    Remark,
-    Shown,
-)
+from toolkit.entrypoints.notebooks.display import Bars, Colour, Fact, Facts, Files, Grid, Part, Remark, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, given_path, told_plainly
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
 from toolkit.entrypoints.snapshot_auditing import audit_of_snapshot, engine_of
@@ -40,7 +28,7 @@ from toolkit.reports import DEFAULT_FORMATS, chosen, write_report
 from toolkit.reports.notices import headline, notices
 from toolkit.reports.palette import COLOURS
 
-_STATUS_COLOURS: Final = {"compliant": GOOD, "incomplete": DOUBTFUL, "conflict": BAD}
+_STATUS_COLOURS: Final = {"compliant": Colour.GOOD, "incomplete": Colour.DOUBTFUL, "conflict": Colour.BAD}
 
 
 @told_plainly
@@ -94,9 +82,9 @@ def missing_evidence_report(
 def _parts(result: AuditResult, written: Sequence[Path], timezone: ZoneInfo, spoken: Language) -> list[Part]:
     facts = [
         Fact("sales", result.sales),
-        Fact("compliant", result.compliant, GOOD),
-        Fact("incomplete", result.incomplete, DOUBTFUL),
-        Fact("in conflict", result.conflict, BAD),
+        Fact("compliant", result.compliant, Colour.GOOD),
+        Fact("incomplete", result.incomplete, Colour.DOUBTFUL),
+        Fact("in conflict", result.conflict, Colour.BAD),
     ]
     as_of = f"{spoken.text('As of')} {spoken.moment(result.as_of, timezone)}."
     parts: list[Part] = [Facts(headline(result, spoken), facts, as_of), Files("The report", written)]

@@ -5,14 +5,14 @@ from zoneinfo import ZoneInfo
 from toolkit.domain.codes import CODES
 from toolkit.domain.findings import Status
 from toolkit.entrypoints.auditing import deadlines_of
-from toolkit.entrypoints.notebooks.display import BAD, DOUBTFUL, GOOD, Fact, Facts, Grid, Part, Shown
+from toolkit.entrypoints.notebooks.display import Colour, Fact, Facts, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
 from toolkit.entrypoints.record_facts import file_facts
 from toolkit.entrypoints.spoken import _, readable, spoken
 from toolkit.operations.judge.sale_case import SaleCase, sale_case
 from toolkit.reports.report import tuples
 
-_COLOURS = {Status.COMPLIANT: GOOD, Status.INCOMPLETE: DOUBTFUL, Status.CONFLICT: BAD}
+_COLOURS = {Status.COMPLIANT: Colour.GOOD, Status.INCOMPLETE: Colour.DOUBTFUL, Status.CONFLICT: Colour.BAD}
 
 
 @told_plainly

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from toolkit.entrypoints.auditing import audit
-from toolkit.entrypoints.notebooks.display import BAD, DOUBTFUL, GOOD, Bars, Fact, Facts, Grid, Part, Shown
+from toolkit.entrypoints.notebooks.display import Bars, Colour, Fact, Facts, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
 from toolkit.entrypoints.spoken import _, readable
@@ -28,13 +28,13 @@ def _parts(board: pd.DataFrame, as_of: str) -> list[Part]:
     facts = [
         Fact("partners", len(board)),
         Fact("findings", findings),
-        Fact("overdue", overdue, BAD if overdue else GOOD),
+        Fact("overdue", overdue, Colour.BAD if overdue else Colour.GOOD),
     ]
     parts: list[Part] = [Facts("Partners", facts, f"{_('As of')} {as_of}.")]
     if not len(board):
         return parts
     named = board.assign(partner=board["partner"].replace("", _("no partner")))
-    colours = {"compliant": GOOD, "incomplete": DOUBTFUL, "conflict": BAD}
+    colours = {"compliant": Colour.GOOD, "incomplete": Colour.DOUBTFUL, "conflict": Colour.BAD}
     sales = named.head(Bars.MOST).set_index("partner")[list(colours)].to_dict("index")
     parts.append(Bars("Their sales", sales, colours))  # type: ignore[arg-type]
     rows = named.astype(object).where(named.notna(), "").to_numpy().tolist()

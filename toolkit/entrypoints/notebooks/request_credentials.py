@@ -6,7 +6,7 @@ from pathlib import Path
 from toolkit.domain.documents import named
 from toolkit.entrypoints.account import signed_in_account
 from toolkit.entrypoints.application_context import ApplicationContext
-from toolkit.entrypoints.notebooks.display import BAD, GOOD, NEUTRAL, QUIET, Bars, Fact, Facts, Grid, Part, Shown
+from toolkit.entrypoints.notebooks.display import Bars, Colour, Fact, Facts, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, given_path, told_plainly
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
 from toolkit.entrypoints.spoken import _, counted, sentence
@@ -98,15 +98,15 @@ def _parts(
     if manifest.rejected:
         return _rejected(manifest)
     facts = [
-        Fact("credentials issued", manifest.issued, GOOD),
-        Fact("issued again", manifest.reissued, NEUTRAL),
-        Fact("uploaded before", len(manifest.skipped), QUIET),
+        Fact("credentials issued", manifest.issued, Colour.GOOD),
+        Fact("issued again", manifest.reissued, Colour.NEUTRAL),
+        Fact("uploaded before", len(manifest.skipped), Colour.QUIET),
     ]
     if uploaded is not None:
         failed = len(uploaded.failures)
         facts += [
-            Fact("uploaded now", uploaded.sent, GOOD),
-            Fact("not uploaded", failed, BAD if failed else QUIET),
+            Fact("uploaded now", uploaded.sent, Colour.GOOD),
+            Fact("not uploaded", failed, Colour.BAD if failed else Colour.QUIET),
         ]
     kept = sentence(f"The credentials are in {credentials_file}, which only you can read.")
     parts: list[Part] = [Facts(counted(manifest.rows, "file"), facts, kept)]
@@ -121,7 +121,7 @@ def _parts(
 
 
 def _rejected(manifest: ManifestResult) -> list[Part]:
-    facts = [Fact("rows", manifest.rows), Fact("rejected", len(manifest.rejected), BAD)]
+    facts = [Fact("rows", manifest.rows), Fact("rejected", len(manifest.rejected), Colour.BAD)]
     rows = [(row.line, item.field, sentence(item.message)) for row in manifest.rejected for item in row.invalid]
     return [
         Facts("Wrong rows", facts, "Nothing was issued. Correct the rows below and run again."),
@@ -135,7 +135,8 @@ def _where_files_are(manifest: ManifestResult, uploaded: Uploaded) -> Bars:
         "uploaded before": len(manifest.skipped) + uploaded.skipped,
         "not uploaded": len(uploaded.failures),
     }
-    return Bars("Where the files are", {_("files"): counts}, dict(zip(counts, (GOOD, QUIET, BAD), strict=True)))
+    colours = dict(zip(counts, (Colour.GOOD, Colour.QUIET, Colour.BAD), strict=True))
+    return Bars("Where the files are", {_("files"): counts}, colours)
 
 
 def _failures(uploaded: Uploaded) -> Grid:

@@ -35,29 +35,12 @@ class KnownRecord:
     """True if a file lies under its key that is not known to be unusable."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRecord:
-    """An evidence record by the names of its file, in whatever state."""
-
-    id: UUID
-    sale_id: str
-    file_name: str
-    evidence_type: str
-    withdrawn: bool
-
-
-def stored_records(database: Database, sale_ids: Sequence[str]) -> list[StoredRecord]:
-    """Return the evidence records of these sales."""
+def stored_records(database: Database, sale_ids: Sequence[str]) -> Sequence[Row[Any]]:
+    """Return the evidence records of these sales, in whatever state: with the names of their files."""
     withdrawn = sa.exists().where(withdrawals.c.evidence_id == evidences.c.id)
-    query = sa.select(
-        evidences.c.id,
-        evidences.c.sale_id,
-        evidences.c.file_name,
-        evidences.c.evidence_type,
-        withdrawn.label("withdrawn"),
-    ).where(evidences.c.sale_id.in_(sale_ids))
+    query = sa.select(evidences, withdrawn.label("withdrawn")).where(evidences.c.sale_id.in_(sale_ids))
     with database.transaction() as connection:
-        return [StoredRecord(*row) for row in connection.execute(query)]
+        return connection.execute(query).all()
 
 
 def stage(connection: Connection, wanted: Sequence[Wanted]) -> None:

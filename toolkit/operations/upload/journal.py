@@ -4,7 +4,6 @@ import fcntl
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 from uuid import UUID
 
@@ -38,9 +37,7 @@ class Journal:
             self._file.write(b"\n")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def __contains__(self, evidence_id: UUID) -> bool:
