@@ -7,7 +7,6 @@ import click
 
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
 from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
-from toolkit.entrypoints.notebook_runs import run_notebook
 from toolkit.entrypoints.packaged_notebooks import copy_notebooks, find_notebook, packaged_notebooks
 
 
@@ -51,6 +50,8 @@ def run(
 
     Exit status 1: a cell failed or the time was up; the file under --out is then what it was before.
     """
+    from toolkit.entrypoints.notebook_runs import run_notebook  # papermill takes a second to load
+
     path = find_notebook(notebook)
     done = run_notebook(
         path,
