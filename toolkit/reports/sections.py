@@ -174,7 +174,7 @@ def _changes(report: Report, most: int) -> Section:
     of_kind = {kind: table[table["id"].isin([*map(str, ids)])] for kind, ids in kinds.items()}
     total = sum(map(len, of_kind.values()))
     found = pd.concat([*of_kind.values(), table.head(0)]).head(most)
-    told = [say(kind) for kind, rows in of_kind.items() for _ in range(len(rows))][:most]
+    told = [word for kind, rows in of_kind.items() for word in [say(kind)] * len(rows)][:most]
     columns = _finding_columns(found, report, "Sale", "Finding", "Partner", "Who has to act", "Due")
     widths = dict(zip([say("Change"), *columns], (1.0, 1.5, 2.5, 1.5, 1.2, 1.5), strict=True))
     return Section("changes", say("Changes"), about, widths, [told, *columns.values()], total)

@@ -15,7 +15,7 @@ from toolkit.domain.codes import CODES
 from toolkit.domain.findings import Status
 from toolkit.domain.report_cells import items
 from toolkit.operations.spreadsheets.xlsx_parts import Style
-from toolkit.operations.spreadsheets.xlsx_writer import CELL_CHARACTERS, Cells, Form
+from toolkit.operations.spreadsheets.xlsx_writer import CELL_CHARACTERS, Cells, Form, has_unwritable
 from toolkit.reports import wording
 from toolkit.reports.report import MOMENTS, Report
 from toolkit.reports.sections import Cell
@@ -125,7 +125,8 @@ def texts(column: pd.Series[Any]) -> pa.StringArray:
     """Return texts that a workbook can hold; what is too long for a cell is cut, and ends with an ellipsis."""
     found = pa.array(column.to_numpy(dtype=object), pa.string(), from_pandas=True)
     found = pc.if_else(pc.equal(found, ""), None, found)
-    found = pc.replace_substring_regex(found, "[\ufffe\uffff]", "\ufffd")
+    if has_unwritable(found):
+        found = pc.replace_substring_regex(found, "[\ufffe\uffff]", "\ufffd")
     if (pc.max(pc.utf8_length(found)).as_py() or 0) <= CELL_CHARACTERS:
         return found
     cut = pc.binary_join_element_wise(pc.utf8_slice_codeunits(found, 0, CELL_CHARACTERS - 1), "…", "")
@@ -134,10 +135,12 @@ def texts(column: pd.Series[Any]) -> pa.StringArray:
 
 def _times(column: pd.Series[Any], report: Report) -> Cells:
     """Return the local time as a number of days, for a workbook knows no offsets; as text where too early."""
-    local = column.dt.tz_convert(report.timezone).dt.tz_localize(None)
-    moments = pa.Array.from_pandas(local, type=pa.timestamp("us"))
-    days = pc.add(pc.divide(pc.cast(pc.cast(moments, pa.int64()), pa.float64()), _DAY), _EPOCH)
+    moments = pa.Array.from_pandas(column, type=pa.timestamp("us", "UTC"))
+    local = pc.local_timestamp(moments.cast(pa.timestamp("us", report.timezone.key)))
+    days = pc.add(pc.divide(pc.cast(pc.cast(local, pa.int64()), pa.float64()), _DAY), _EPOCH)
     early = pc.fill_null(pc.less(days, _FIRST_DAY), False)
-    texts = pc.if_else(early, pc.strftime(moments, "%Y-%m-%d %H:%M"), pc.cast(days, pa.string()))
-    mask = early.to_numpy(zero_copy_only=False)
-    return Cells(texts, Form.NUMBER, Style.MOMENT, {Form.TEXT: mask} if mask.any() else {})
+    cells = pc.cast(days, pa.string())
+    if not pc.any(early).as_py():
+        return Cells(cells, Form.NUMBER, Style.MOMENT)
+    cells = pc.if_else(early, pc.strftime(local, "%Y-%m-%d %H:%M"), cells)
+    return Cells(cells, Form.NUMBER, Style.MOMENT, {Form.TEXT: early.to_numpy(zero_copy_only=False)})

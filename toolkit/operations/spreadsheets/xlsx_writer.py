@@ -149,7 +149,7 @@ class Workbook:
             return f"a cell has more than {CELL_CHARACTERS:,} characters"
         if self._size > SHEET_BYTES:
             return "a sheet has no room for as much text"
-        if any(_has_unwritable(column) for column in columns):
+        if any(has_unwritable(column) for column in columns):
             return "a cell has a character that workbooks cannot hold"
         return None
 
@@ -179,14 +179,15 @@ def _has_too_long(column: pa.StringArray) -> bool:
     return bool(pc.max(pc.utf8_length(column)).as_py() > CELL_CHARACTERS)
 
 
-def _has_unwritable(column: pa.StringArray) -> bool:
+def has_unwritable(column: pa.StringArray) -> bool:
     """Tell whether U+FFFE or U+FFFF is in a cell."""
     data = values(column)
     return bool(((data[:-2] == 0xEF) & (data[1:-1] == 0xBF) & (data[2:] >= 0xBE)).any())
 
 
-_MARKED: Final = np.zeros(256, dtype=bool)
-_MARKED[[*range(0x20), *b"&<>_"]] = True
+_CONTROLS: Final = np.array([_CONTROL.match(chr(code)) is not None for code in range(256)])
+_MARKED: Final = _CONTROLS.copy()
+_MARKED[[*b"&<>_"]] = True
 """Bytes that may have to be written otherwise; most columns hold none."""
 
 
@@ -197,7 +198,7 @@ def _as_xml(column: pa.StringArray) -> pa.StringArray:
         column = pc.replace_substring_regex(column, _ENCODED, r"_x005F_\1")
     for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         column = pc.replace_substring(column, character, entity)
-    if (values(column) < ord(" ")).any():
+    if _CONTROLS[values(column)].any():
         column = pa.array(
             [_CONTROL.sub(lambda found: f"_x{ord(found.group()):04X}_", cell) for cell in column.to_pylist()],
             pa.string(),
