@@ -120,10 +120,12 @@ def _file_finding(finding: IntegrityFinding) -> dict[str, Any]:
 
 
 def _rows(rows: pd.DataFrame, timezone: ZoneInfo) -> Iterator[str]:
-    pieces = pd.Series(list(zip(rows["missing"], rows["reasons"], strict=True)), index=rows.index, dtype=object)
-    times = {name: pd.Series(iso_column(rows[name], timezone), index=rows.index, dtype=object) for name in MOMENTS}
-    plain = rows.assign(missing=pieces, **times).drop(columns="reasons")
-    return json_rows(plain, {"missing": _pieces, "problems": items, "counted": items})
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        part = rows.iloc[start : start + ROWS_AT_ONCE]
+        pieces = pd.Series(list(zip(part["missing"], part["reasons"], strict=True)), part.index, dtype=object)
+        times = {name: pd.Series(iso_column(part[name], timezone), part.index, dtype=object) for name in MOMENTS}
+        plain = part.assign(missing=pieces, **times).drop(columns="reasons")
+        yield from json_rows(plain, {"missing": _pieces, "problems": items, "counted": items})
 
 
 def _pieces(joined: tuple[str, str]) -> list[dict[str, str]]:

@@ -22,7 +22,7 @@ from toolkit.reports.charts import Chart, Segment, charts, shares
 from toolkit.reports.document_json import fingerprint
 from toolkit.reports.notices import headline, notices, provenance
 from toolkit.reports.palette import COLOURS, STATUS_INK
-from toolkit.reports.report import Report, known, tuples
+from toolkit.reports.report import Report, tuples
 from toolkit.reports.sections import Section, cell_text, sections
 
 SALES_SHOWN: Final = 5000
@@ -189,7 +189,7 @@ def _section(section: Section, report: Report) -> dict[str, Any]:
 def _sales(report: Report) -> Iterator[dict[str, Any]]:
     language = report.language
     say = language.text
-    for row in tuples(known(report.result.rows.head(SALES_SHOWN))):
+    for row in tuples(report.result.rows.head(SALES_SHOWN)):
         pieces = zip(items(row.missing), items(row.reasons), strict=True)
         yield {
             "sale": _breakable(row.saleId),

@@ -59,5 +59,5 @@ def known(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def tuples(table: pd.DataFrame) -> Iterator[Any]:
-    """Return the rows of a table, their values as attributes."""
-    return table.itertuples(index=False)
+    """Return the rows of a table, their values as attributes, ``None`` for everything that is not known."""
+    return known(table).itertuples(index=False)

@@ -6,18 +6,20 @@ column, each distinct value once, because there may be more findings than sales.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import chain
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
 from toolkit.domain.codes import CODES, Owner
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.domain.report_cells import items
 from toolkit.reports import wording
-from toolkit.reports.report import Report, known, tuples
+from toolkit.reports.report import Report, tuples
 
 Cell = str | int | float | date | datetime | None
 Column = Sequence[Cell]
@@ -46,9 +48,9 @@ class Section:
         return list(zip(*self.cells, strict=True))
 
 
-def sections(report: Report, most: int) -> list[Section]:
-    """Return all lists in the order in which people act on them, with at most ``most`` rows each."""
-    return [make(report, most) for make in _ALL]
+def sections(report: Report, most: int) -> Iterator[Section]:
+    """Yield all lists in the order in which people act on them, with at most ``most`` rows each."""
+    return (make(report, most) for make in _ALL)
 
 
 def cell_text(cell: Cell, report: Report) -> str:
@@ -96,9 +98,11 @@ def _cells(column: pd.Series[Any], word: Callable[[Any], str] | None) -> Column:
     """Return the word for each value of a column, empty where it is not known; for moments, the times."""
     if word is None:
         return pd.to_datetime(column, utc=True)  # type: ignore[return-value]  # read as a sequence
-    values = column.astype(object).where(column.notna(), None).tolist()
-    words = {each: "" if each is None else word(each) for each in set(values)}
-    return [words[each] for each in values]
+    if word is str:
+        return column.astype("str").fillna("")  # type: ignore[return-value]
+    places, values = pd.factorize(column)
+    words = np.array([*map(word, values), ""], dtype=object)
+    return words[places]  # type: ignore[return-value]  # the last one where it is not known
 
 
 def _owner(owner: str, report: Report) -> str:
@@ -171,10 +175,10 @@ def _changes(report: Report, most: int) -> Section:
             moment=since,
         )
         kinds = {"new": changes.new, "back again": changes.reopened, "resolved": changes.resolved}
-    of_kind = {kind: table[table["id"].isin([*map(str, ids)])] for kind, ids in kinds.items()}
-    total = sum(map(len, of_kind.values()))
-    found = pd.concat([*of_kind.values(), table.head(0)]).head(most)
-    told = [word for kind, rows in of_kind.items() for word in [say(kind)] * len(rows)][:most]
+    places = {kind: np.flatnonzero(table["id"].isin([*map(str, ids)])) for kind, ids in kinds.items()}
+    total = sum(map(len, places.values()))
+    found = table.iloc[np.array([*chain.from_iterable(places.values())][:most], dtype=int)]
+    told = [word for kind, own in places.items() for word in [say(kind)] * len(own)][:most]
     columns = _finding_columns(found, report, "Sale", "Finding", "Partner", "Who has to act", "Due")
     widths = dict(zip([say("Change"), *columns], (1.0, 1.5, 2.5, 1.5, 1.2, 1.5), strict=True))
     return Section("changes", say("Changes"), about, widths, [told, *columns.values()], total)
@@ -213,7 +217,7 @@ def _faults(report: Report, most: int) -> Section:
     say = report.language.text
     rows = [
         (row.saleId, say(wording.TYPE_NAMES[row.evidenceType]), say(CODES[row.code].name), row.since)
-        for row in tuples(known(report.result.faults.head(most)))
+        for row in tuples(report.result.faults.head(most))
     ]
     return _listed(
         "unusable",
@@ -248,7 +252,7 @@ def _warned(report: Report, most: int) -> Section:
     say = report.language.text
     warning = {True: say("sale without a client"), False: ""}
     rows = []
-    for row in tuples(known(report.result.warned.head(most))):
+    for row in tuples(report.result.warned.head(most)):
         problems = [say(CODES[each].name) for each in items(row.problems)]
         listed = "; ".join(filter(None, [*problems, warning[row.clientId is None]]))
         rows.append((row.saleId, listed, row.partner or "", row.createdAt))
@@ -275,7 +279,7 @@ def _withdrawals(report: Report, most: int) -> Section:
             row.approvedBy,
             row.withdrawnAt,
         )
-        for row in tuples(known(report.result.withdrawals.head(most)))
+        for row in tuples(report.result.withdrawals.head(most))
     ]
     widths = {say("Sale"): 1.4, say("Evidence"): 2.0, say("Reason"): 2.4, say("Withdrawn by"): 1.2}
     return _listed(

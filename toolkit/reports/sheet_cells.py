@@ -98,7 +98,7 @@ def fitting(name: str, cells: Cells) -> float:
 
 def values(column: Sequence[Cell], report: Report) -> Cells:
     """Return a column of values of one kind, empty ones among them."""
-    if isinstance(column, pd.Series):
+    if isinstance(column, pd.Series) and pd.api.types.is_datetime64_any_dtype(column):
         return _times(column, report)
     some = next((cell for cell in column if cell is not None), "")
     if isinstance(some, datetime):
@@ -108,7 +108,7 @@ def values(column: Sequence[Cell], report: Report) -> Cells:
         return Cells(pa.array(days).cast(pa.string()), Form.NUMBER, Style.DAY)
     if isinstance(some, int | float):
         return Cells(pa.array(list(column)).cast(pa.string()), Form.NUMBER, Style.NUMBER)
-    return Cells(texts(pd.Series(list(column), dtype=object)), style=Style.WRAPPED)
+    return Cells(texts(pd.Series(column, dtype=object)), style=Style.WRAPPED)
 
 
 def names(codes: Iterable[str]) -> dict[str, str]:

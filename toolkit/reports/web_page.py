@@ -29,7 +29,7 @@ from toolkit.reports import web_data, wording
 from toolkit.reports.charts import charts, shares
 from toolkit.reports.notices import headline, notices, provenance
 from toolkit.reports.page_words import filters, page_words, script_words
-from toolkit.reports.report import Report, known, tuples
+from toolkit.reports.report import Report, tuples
 from toolkit.reports.sections import Cell, Section, cell_text, sections
 from toolkit.reports.wording import told
 
@@ -169,9 +169,7 @@ def _with_deadlines(report: Report) -> pd.DataFrame:
     warned = report.result.warned
     rows = pd.concat([report.result.rows, warned], ignore_index=True) if len(warned) else report.result.rows
     standing = findings["status"].isin([str(FindingStatus.OPEN), str(FindingStatus.REOPENED)])
-    open_ones = findings.loc[standing, ["saleId", "overdue"]]
-    open_ones = open_ones.assign(dueAt=pd.to_datetime(findings.loc[standing, "dueAt"], utc=True))
-    by_sale = open_ones.groupby("saleId", sort=False)
+    by_sale = findings.loc[standing, ["saleId", "overdue", "dueAt"]].groupby("saleId", sort=False)
     due = pd.to_datetime(rows["saleId"].map(by_sale["dueAt"].min()), utc=True).astype("datetime64[us, UTC]")
     overdue = rows["saleId"].map(by_sale["overdue"].sum()).fillna(0).astype(int)
     return rows.assign(dueAt=due, overdue=overdue)
@@ -216,7 +214,7 @@ def hashed(text: str) -> str:
 
 
 def _lines(rows: pd.DataFrame, timezone: ZoneInfo) -> Iterator[Line]:
-    for row in tuples(known(rows)):
+    for row in tuples(rows):
         pairs = zip(items(row.missing), items(row.reasons), strict=True)
         yield Line(
             sale_id=row.saleId,

@@ -39,11 +39,12 @@ def write(report: Report, path: Path) -> None:
     say = report.language.text
     with closing(Workbook(path, title=say(wording.TITLE), created=created)) as book:
         _write_summary(book, report)
-        lists = [findings(report, _ALL), *sections(report, _ALL)]
-        written = Rows(report, 2 * len(report.result.rows) + sum(each.total for each in lists))
+        totals = (each.total for each in (findings(report, 0), *sections(report, 0)))
+        written = Rows(report, 2 * len(report.result.rows) + sum(totals))
         _write_table(book, written, say("Sales"), report.result.rows, _sales(report))
         _write_table(book, written, say("Missing"), _pieces(report.result.rows), _missing(report))
-        for section in lists:
+        _write_section(book, written, findings(report, _ALL))
+        for section in sections(report, _ALL):
             _write_section(book, written, section)
         _write_notes(book, report)
     if book.problem:

@@ -94,18 +94,19 @@ class AuditResult:
 
     @cached_property
     def told(self) -> pd.DataFrame:
-        """The sales of ``rows`` and ``warned``."""
-        return self._own(self.read_rows())
+        """The sales of ``rows``, and then those of ``warned``."""
+        found = self._own(self.read_rows())
+        return found.iloc[(found["status"] == Status.COMPLIANT).argsort(kind="stable")].reset_index(drop=True)
 
     @cached_property
     def rows(self) -> pd.DataFrame:
         """One row a sale that is not compliant; columns as in ``ROW_COLUMNS``, the gravest and oldest first."""
-        return self.told[self.told["status"] != Status.COMPLIANT].reset_index(drop=True)
+        return self.told.iloc[: (self.told["status"] != Status.COMPLIANT).sum()]
 
     @cached_property
     def warned(self) -> pd.DataFrame:
         """One row a compliant sale with a warning; columns as in ``rows``."""
-        return self.told[self.told["status"] == Status.COMPLIANT].reset_index(drop=True)
+        return self.told.iloc[len(self.rows) :].reset_index(drop=True)
 
     @cached_property
     def faults(self) -> pd.DataFrame:
@@ -216,11 +217,12 @@ class AuditResult:
         for row in self._census():
             board = found.setdefault(_named(row.partner), Counter())
             board.update({"sales": row.sales, row.status: row.sales})
-        for finding in self.life.findings.itertuples(index=False):
-            board = found.setdefault(_named(finding.partner), Counter())
-            if finding.status != FindingStatus.RESOLVED:
-                board["waived" if finding.status == FindingStatus.WAIVED else "findings"] += 1
-            board["overdue"] += bool(finding.overdue)
+        alike = self.life.findings.groupby(["partner", "status", "overdue"], observed=True, dropna=False)
+        for name, status, overdue, number in alike.size().reset_index().itertuples(index=False, name=None):
+            board = found.setdefault(_named(name), Counter())
+            if status != FindingStatus.RESOLVED:
+                board["waived" if status == FindingStatus.WAIVED else "findings"] += number
+            board["overdue"] += number * overdue
         for name, present in self.life.trends.groupby("partner")["present"]:
             found.setdefault(str(name), Counter())["trend"] = int(present.iloc[-1] - present.iloc[0])
         days = {_named(row.partner): row.median_days for row in self.completions.itertuples(index=False)}

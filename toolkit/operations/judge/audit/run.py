@@ -93,10 +93,10 @@ def run_audit(
         found = _judged_now(asked, everything)
     else:
         found = _judged_elsewhere(asked, final_moment(asked.place, clock, as_of), of_now=False)
-    of_sales = cache(lambda: present_findings(found.result.told))
     place = database if as_of is None else asked.place
     of_files = found.of_files if with_file_findings else None
-    return replace(found.result, life=read_life(place, of_sales, of_files, found.result.as_of, deadlines))
+    life = read_life(place, lambda: present_findings(found.result.told), of_files, found.result.as_of, deadlines)
+    return replace(found.result, life=life)
 
 
 @dataclass(frozen=True)

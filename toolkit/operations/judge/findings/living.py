@@ -48,7 +48,26 @@ _NAMES: Final = {
     "utility_group": "utilityGroup",
     "code": "code",
 }
-_TEXTS: Final = (*_NAMES.values(), "evidenceType", "reason", "owner", "remedy", "waiverId")
+_FEW: Final = (
+    "partner",
+    "utilityGroup",
+    "code",
+    "evidenceType",
+    "reason",
+    "severity",
+    "owner",
+    "remedy",
+    "waiverId",
+)
+"""The columns with few distinct values: each is stored once, for there may be millions of findings."""
+
+_DAYS: Final = {
+    "dueAt": "datetime64[us, UTC]",
+    "ageDays": "int64",
+    "ageBusinessDays": "int64",
+    "dueInBusinessDays": "int64",
+    "overdue": "bool",
+}
 
 
 def living(
@@ -70,11 +89,12 @@ def living(
     found["status"] = found["status"].where(~waived, str(FindingStatus.WAIVED))
     found = _with_days(found, deadlines)
     found = _with_catalogue(found)
-    weight = found["severity"].map(_SEVERITIES.index)
-    order = found.assign(weight=weight, gone=found["status"] == FindingStatus.RESOLVED)
+    found = found[list(COLUMNS)].astype(dict.fromkeys(_FEW, "category"))
+    weight = found["severity"].astype(object).map(_SEVERITIES.index)
+    order = found[["dueAt", "saleId", "code"]].astype({"code": "str"})
+    order = order.assign(weight=weight, gone=found["status"] == FindingStatus.RESOLVED)
     order = order.sort_values(["gone", "weight", "dueAt", "saleId", "code"], na_position="last", kind="stable")
-    found = found.loc[order.index, list(COLUMNS)].reset_index(drop=True)
-    return found.assign(**{name: _known(found[name]) for name in _TEXTS})
+    return found.loc[order.index].reset_index(drop=True)
 
 
 def _present(present: pd.DataFrame, lives: pd.DataFrame, moment: datetime) -> pd.DataFrame:
@@ -115,9 +135,7 @@ def _resolved(
 
 
 def _named(found: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame(
-        {ours: found[name].astype(object) for name, ours in _NAMES.items()}, index=found.index, dtype=object
-    )
+    return pd.DataFrame({ours: found[name].astype("str") for name, ours in _NAMES.items()}, index=found.index)
 
 
 def _waived(found: pd.DataFrame, waivers: Sequence[Waiver], day: date) -> pd.Series[Any]:
@@ -143,22 +161,22 @@ def _longest(by: dict[tuple[Any, ...], Waiver], sale: Any, partner: Any, code: A
 
 def _with_days(found: pd.DataFrame, deadlines: Deadlines) -> pd.DataFrame:
     """Add deadline and ages; each combination that occurs is computed once."""
-    day = {moment: deadlines.day_of(moment) for name in ("firstSeen", "until") for moment in found[name].unique()}
-    keys = pd.MultiIndex.from_frame(found[["openedAt", "code", "utilityGroup"]])
-    codes, combinations = pd.factorize(keys)
-    due = [deadlines.due_at(opened, code, group) for opened, code, group in combinations]
-    due_at = pd.Series([due[each] for each in codes], index=found.index, dtype=object)
-    today, since, until = found["until"].map(day), found["firstSeen"].map(day), due_at.map(deadlines.day_of)
-    overdue = pd.Series(found["until"].to_numpy() > pd.to_datetime(due_at, utc=True).to_numpy(), index=found.index)
-    due_in = pd.Series([business_days(*pair) for pair in zip(today, until, strict=True)], index=found.index)
+    keys = pd.MultiIndex.from_frame(found[["openedAt", "firstSeen", "until", "code", "utilityGroup"]])
+    places, combinations = pd.factorize(keys)
+    days = pd.DataFrame([_days(deadlines, *each) for each in combinations], columns=list(_DAYS)).astype(_DAYS)
+    days = days.iloc[places].set_axis(found.index)
     standing = found["status"].isin([FindingStatus.OPEN, FindingStatus.REOPENED])
-    return found.assign(
-        dueAt=due_at,
-        ageDays=[(end - start).days for start, end in zip(since, today, strict=True)],
-        ageBusinessDays=[business_days(*pair) for pair in zip(since, today, strict=True)],
-        dueInBusinessDays=due_in.where(~overdue, due_in.clip(upper=-1)),
-        overdue=overdue & standing,
-    )
+    return found.assign(**days).assign(overdue=days["overdue"] & standing)
+
+
+def _days(
+    deadlines: Deadlines, opened: datetime, since: datetime, until: datetime, code: str, group: str | None
+) -> tuple[datetime, int, int, int, bool]:
+    """Return the values of ``_DAYS``; what is late by less than a business day is late by one."""
+    due = deadlines.due_at(opened, code, group)
+    first, last = deadlines.day_of(since), deadlines.day_of(until)
+    left, overdue = business_days(last, deadlines.day_of(due)), until > due
+    return due, (last - first).days, business_days(first, last), min(left, -1) if overdue else left, overdue
 
 
 def _with_catalogue(found: pd.DataFrame) -> pd.DataFrame:
