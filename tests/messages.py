@@ -95,8 +95,12 @@ def _counted() -> Iterator[tuple[str, ...]]:
 
 
 def _in_displays(node: ast.AST) -> list[ast.expr]:
-    """The texts of a notebook's display, and the names of its columns."""
+    """The texts of a notebook's display, the names of its columns, and the headings of a command's table."""
     match node:
+        case ast.Call(func=ast.Name(id="show_table"), args=[ast.Tuple(elts=names), *_]):
+            return names
+        case ast.Assign(targets=[ast.Name(id="_HEADINGS")], value=ast.Tuple(elts=names)):
+            return names
         case ast.Call(func=ast.Name(id="Facts" | "Fact" | "Bars" | "Grid" | "Files" | "Remark"), args=args):
             return [each for arg in args for each in (arg.elts if isinstance(arg, ast.List) else [arg])]
         case ast.Call(func=ast.Attribute(value=ast.Name(id="Bars"), attr="ranked"), args=[heading, *_]):
@@ -176,6 +180,7 @@ def _of_loops() -> Iterator[str]:
     yield from sections.TREND
     yield from ("new", "back again", "resolved", "unknown", "database", "bucket")
     yield from (*Status, *FindingStatus, *Severity, *Owner, "changed")
+    yield from ("holds", "later", "ended")
     yield from (f"a {subject}" for subject in Subject)
     yield from (
         "Found on line {1}: {2}",

@@ -1,6 +1,6 @@
 """``toolkit audit``: judge every sale, and show the totals."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import click
@@ -10,7 +10,7 @@ from toolkit.domain.codes import CODES, names_of
 from toolkit.domain.findings import Problem, Reason
 from toolkit.entrypoints.cli.audit_options import Asked, asked_for, audit_options
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
-from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
+from toolkit.entrypoints.cli.printing import aligned, json_option, note, print_json, show
 from toolkit.entrypoints.spoken import _, readable, spoken
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports.document_json import summary
@@ -83,20 +83,5 @@ def _table(
         for row in table.to_dict("records")
     ]
     show(f"\n{title}")
-    for line in _aligned([[heading, *map(_, counts), ""], *rows]):
+    for line in aligned([[heading, *map(_, counts), ""], *rows], numbers=range(1, len(counts) + 1)):
         show(f"  {line}")
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Format one line: the first and the last column are left-aligned, numbers are right-aligned."""
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    return [
-        "  ".join(
-            [
-                row[0].ljust(widths[0]),
-                *(cell.rjust(width) for cell, width in zip(row[1:-1], widths[1:-1], strict=True)),
-                row[-1],
-            ]
-        ).rstrip()
-        for row in rows
-    ]

@@ -10,7 +10,7 @@ from toolkit.domain.codes import CODES
 from toolkit.domain.documents import named
 from toolkit.entrypoints.account import signed_in_account
 from toolkit.entrypoints.cli.context import DONE, Context, pass_context
-from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
+from toolkit.entrypoints.cli.printing import aligned, json_option, note, print_json, show
 from toolkit.entrypoints.cli.unmasking import show_names_options, unmasking_for
 from toolkit.entrypoints.spoken import _, readable
 from toolkit.operations.judge.evidence_records import EvidenceRecord, records_of
@@ -19,7 +19,6 @@ from toolkit.operations.judge.withdrawal import withdraw as withdraw_record
 from toolkit.reports.times import iso_exact
 
 _HEADINGS = ("id", "evidenceType", "state", "size", "looked at", "fault", "requested", "requested by")
-_WIDTHS = (36, 40, 14, 12, 10, 10, 30, 0)
 
 
 @click.command("list", short_help="List the evidence records of a sale with their ids and files.")
@@ -48,9 +47,11 @@ def list_records(ctx: Context, sale_id: str, show_names: bool, reason: str, as_j
     if not records:
         note(f"{sale_id} has no evidence records yet")
         return DONE
-    show(_line(_HEADINGS))
-    for record in records:
-        show(_line(_cells(record, readable(record.requested_at, zone))))
+    cells = [_cells(record, readable(record.requested_at, zone)) for record in records]
+    heading, *lines = aligned([[*map(_, _HEADINGS)], *cells])
+    show(heading)
+    for record, line in zip(records, lines, strict=True):
+        show(line)
         if record.file_name:
             show(f"  file name: {record.file_name}")
         if record.file and record.file.fault:
@@ -62,10 +63,6 @@ def list_records(ctx: Context, sale_id: str, show_names: bool, reason: str, as_j
                 f"{taken.approved_by}: {taken.reason}"
             )
     return DONE
-
-
-def _line(cells: tuple[str, ...]) -> str:
-    return "  ".join(cell.ljust(width) for cell, width in zip(cells, _WIDTHS, strict=True)).rstrip()
 
 
 def _cells(record: EvidenceRecord, requested: str) -> tuple[str, ...]:

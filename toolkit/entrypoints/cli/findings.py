@@ -5,11 +5,10 @@ from datetime import datetime, timedelta
 import click
 import pandas as pd
 
-from toolkit.domain.codes import CODES
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.entrypoints.cli.audit_options import Asked, asked_for, audit_options, past_moment
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
-from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
+from toolkit.entrypoints.cli.printing import json_option, note, print_json, show, show_table
 from toolkit.entrypoints.spoken import _, counted, readable, spoken
 from toolkit.operations.judge.findings.changes import Changes, all_partners, changes_seen, trends
 from toolkit.operations.judge.findings.history import lives_at
@@ -18,7 +17,6 @@ from toolkit.reports.report import tuples
 from toolkit.reports.times import iso_exact
 
 _SHOWN = 50
-_WIDEST = max(map(len, CODES))
 _ACTIVE = (FindingStatus.OPEN, FindingStatus.REOPENED)
 
 
@@ -73,13 +71,16 @@ def findings(
 def _show(found: pd.DataFrame, as_of: datetime, ctx: Context, *, with_resolved: bool) -> None:
     show(f"{_('As of')} {readable(as_of, ctx.settings.timezone)}")
     listed = found if with_resolved else found[found["status"] != FindingStatus.RESOLVED]
+    rows = []
     for row in tuples(listed.head(_SHOWN)):
         days = int(row.dueInBusinessDays)
         due = f"{_('late by') if row.overdue else _('due in')} {counted(abs(days), 'business day')}"
         if row.status == FindingStatus.RESOLVED:
             due = f"{_('last seen')} {readable(row.lastSeen, ctx.settings.timezone)}"
-        weight, status, sale = _(row.severity), _(row.status), row.saleId or _("no sale")
-        show(f"{row.id}  {weight:<8}  {status:<8}  {row.code:<{_WIDEST}}  {sale:<20}  {due}  {row.owner}")
+        sale = row.saleId or _("no sale")
+        rows.append([str(row.id), _(row.severity), _(row.status), row.code, sale, due, row.owner])
+    if rows:
+        show_table(("id", "severity", "status", "code", "sale", "deadline", "owner"), rows)
     if len(listed) > _SHOWN:
         note(f"... and {len(listed) - _SHOWN:,} more; --json lists all of them")
     counts = found["status"].value_counts().items()
@@ -126,12 +127,14 @@ def _show_changes(found: Changes, lives: pd.DataFrame, by_day: pd.DataFrame, ctx
         show(f"{_(kind):<9} {spoken().number(len(getattr(found, kind)))}")
     for row in by_day[by_day["day"] > found.end.astimezone(zone).date() - timedelta(days=14)].pipe(tuples):
         show(f"  {row.day}  {counted(int(row.present), 'finding'):>17}  +{row.came:,}  -{row.went:,}")
+    rows = []
     for kind in ("new", "reopened", "resolved"):
         ids = [str(each) for each in getattr(found, kind)]
         since = "closed_at" if kind == "resolved" else "opened_at"
         for row in tuples(lives.loc[ids].sort_values([since, "sale_id", "code"]).head(_SHOWN)):
             sale, partner = row.sale_id or _("no sale"), row.partner or _("no partner")
-            moment = readable(getattr(row, since), zone)
-            show(f"{_(kind):<9} {sale:<20}  {row.code:<{_WIDEST}}  {partner:<20}  {_('since')} {moment}")
+            rows.append([_(kind), sale, row.code, partner, readable(getattr(row, since), zone)])
         if len(ids) > _SHOWN:
             note(f"... and {len(ids) - _SHOWN:,} more that are {_(kind)}; --json lists all ids")
+    if rows:
+        show_table(("change", "sale", "code", "partner", "since"), rows)

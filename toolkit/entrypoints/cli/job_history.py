@@ -1,14 +1,15 @@
 """``toolkit job history`` and ``show``: the runs of jobs, and their results."""
 
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import click
 
 from toolkit.domain.documents import named
 from toolkit.domain.jobs.outcomes import FAILURE_TEXTS, FailureCode
 from toolkit.entrypoints.cli.context import DONE, Context, Place, pass_context
-from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
-from toolkit.entrypoints.spoken import counted, readable
+from toolkit.entrypoints.cli.printing import json_option, note, print_json, show, show_table
+from toolkit.entrypoints.spoken import _, counted, readable
 from toolkit.entrypoints.timestamps import parse_timestamp
 from toolkit.errors import InvalidInput
 from toolkit.operations.jobs.history import RunRow, find_runs, notices_of, recent_runs, run_of_slot, steps_of
@@ -38,13 +39,17 @@ def history(ctx: Context, name: str | None, limit: int, html: Any, as_json: bool
     if as_json:
         print_json({"runs": [_as_json(run, zone) for run in runs]})
     elif html is None:
-        for run in runs:
-            seconds = duration(run)
-            took = "" if seconds is None else f"{seconds:,.0f} s"
-            show(f"{str(run.id)[:13]}  {run.job:<12}  {readable(run.slot, zone)}  {run.status:<10}  {took}")
-        if not runs:
+        if runs:
+            show_table(("run", "job", "slot", "status", "time"), [_cells(run, zone) for run in runs])
+        else:
             show("nothing ran yet")
     return DONE
+
+
+def _cells(run: RunRow, zone: ZoneInfo) -> tuple[str, ...]:
+    seconds = duration(run)
+    took = "" if seconds is None else f"{seconds:,.0f} s"
+    return str(run.id)[:13], run.job, readable(run.slot, zone), _(run.status), took
 
 
 @click.command(name="show", short_help="Show one run: steps, files, notices, failure.")
@@ -116,7 +121,7 @@ def _found(ctx: Context, text: str) -> RunRow:
     return runs[0]
 
 
-def _facts(run: RunRow, zone: Any) -> list[tuple[str, str]]:
+def _facts(run: RunRow, zone: ZoneInfo) -> list[tuple[str, str]]:
     facts = [("job", run.job), ("due", readable(run.slot, zone)), ("status", run.status)]
     if run.failure:
         facts += [("failure", f"{run.failure}: {FAILURE_TEXTS[FailureCode(run.failure)]}")]
@@ -134,7 +139,7 @@ def _facts(run: RunRow, zone: Any) -> list[tuple[str, str]]:
     return [*facts, ("id", str(run.id))]
 
 
-def _as_json(run: RunRow, zone: Any) -> dict[str, Any]:
+def _as_json(run: RunRow, zone: ZoneInfo) -> dict[str, Any]:
     moments = {
         name: moment.astimezone(zone) if moment is not None else None
         for name, moment in named(run, "slot", "started_at", "ended_at", "purged_at").items()

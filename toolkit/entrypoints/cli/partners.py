@@ -7,7 +7,7 @@ import click
 from toolkit.domain.documents import named
 from toolkit.entrypoints.account import signed_in_account
 from toolkit.entrypoints.cli.context import DONE, Context, pass_context
-from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
+from toolkit.entrypoints.cli.printing import json_option, note, print_json, show, show_table
 from toolkit.entrypoints.spoken import readable
 from toolkit.operations.access.partners import add_subject, partner_subjects_of, revoke_subject
 
@@ -62,13 +62,21 @@ def list_partners(ctx: Context, with_revoked: bool, as_json: bool) -> int:
     if as_json:
         print_json({"subjects": [named(each, *_FIELDS) for each in found]})
         return DONE
-    for each in found:
-        since = readable(each.added_at, ctx.settings.timezone)
-        until = ""
-        if each.revoked_at is not None:
-            until = f", revoked {readable(each.revoked_at, ctx.settings.timezone)} by {each.revoked_by}"
-        show(f"{each.partner}  {each.subject}  since {since} by {each.added_by}{until}")
-    if not found:
+    zone = ctx.settings.timezone
+    rows = [
+        (
+            each.partner,
+            each.subject,
+            readable(each.added_at, zone),
+            each.added_by,
+            readable(each.revoked_at, zone) if each.revoked_at else "-",
+            each.revoked_by or "-",
+        )
+        for each in found
+    ]
+    if rows:
+        show_table(("partner", "subject", "since", "added by", "revoked", "revoked by"), rows)
+    else:
         note("the table is empty: each subject is itself the partner, unless its token names one")
     return DONE
 

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from toolkit.domain.documents import named
-from toolkit.entrypoints.spoken import sentence
+from toolkit.entrypoints.spoken import _, sentence
 
 T = TypeVar("T")
 
@@ -48,6 +48,24 @@ def show(text: str) -> None:
 def note(text: str) -> None:
     """Print a line for people on stderr, apart from the results."""
     click.echo(plain(sentence(text)), err=True)
+
+
+def show_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows under their headings, which are translated, in columns that are as wide as it takes."""
+    for line in aligned([[*map(_, headings)], *rows]):
+        show(line)
+
+
+def aligned(rows: Sequence[Sequence[str]], *, numbers: range = range(0)) -> list[str]:
+    """Return a line for each row, with columns of one width; those of ``numbers`` are right-aligned."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if place in numbers else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def first_of(items: Sequence[T]) -> Iterator[T]:

@@ -8,8 +8,8 @@ import click
 
 from toolkit.domain.waivers import Waiver
 from toolkit.entrypoints.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, Place, pass_context
-from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
-from toolkit.entrypoints.spoken import counted
+from toolkit.entrypoints.cli.printing import json_option, note, print_json, show, show_table
+from toolkit.entrypoints.spoken import _, counted
 from toolkit.operations.judge.findings.waivers import (
     LintedWaiver,
     add_waiver,
@@ -76,8 +76,7 @@ def add(ctx: Context, /, file: Path | None, as_json: bool, **given: str | None) 
     if as_json:
         print_json({"waivers": [waiver_as_json(each, ctx.today(), ctx.settings.timezone) for each in added]})
     else:
-        for each in added:
-            show(_line(each, ctx))
+        _show(added, ctx)
     return DONE
 
 
@@ -100,13 +99,14 @@ def list_waivers(ctx: Context, everything: bool, as_json: bool) -> int:
     if as_json:
         print_json({"waivers": [waiver_as_json(each, today, ctx.settings.timezone) for each in found]})
         return DONE
+    if not found:
+        note("no waivers")
+        return DONE
+    _show(found, ctx)
     for each in found:
-        show(_line(each, ctx))
         if each.holds(today) and each.days_left(today) <= _ENDS_SOON:
             left = counted(each.days_left(today), "day")
             note(f"note: {each.id} ends in {left}; its findings are back then")
-    if not found:
-        note("no waivers")
     return DONE
 
 
@@ -168,14 +168,19 @@ def _tell_wrong(file: Path, linted: list[LintedWaiver]) -> bool:
     return any(each.wrong for each in linted)
 
 
-def _line(each: Waiver, ctx: Context) -> str:
+def _show(waivers: list[Waiver], ctx: Context) -> None:
+    show_table(
+        ("id", "state", "start", "end", "about", "reason", "owner", "approved by"),
+        [_cells(each, ctx) for each in waivers],
+    )
+
+
+def _cells(each: Waiver, ctx: Context) -> tuple[str, ...]:
     request = each.request
     about: dict[str, Any] = {"sale": request.sale_id, "partner": request.partner, "code": request.code}
     told = ", ".join(f"{name} {value}" for name, value in about.items() if value)
     state = "revoked" if each.revoked_at else "holds" if each.holds(ctx.today()) else "later"
     if not each.revoked_at and request.end <= ctx.today():
         state = "ended"
-    return (
-        f"{each.id}  {state:<7}  {request.start} to {request.end}  {told}: {request.reason} "
-        f"({request.owner}, approved by {request.approved_by})"
-    )
+    dates = str(request.start), str(request.end)
+    return str(each.id), _(state), *dates, told, request.reason, request.owner, request.approved_by
