@@ -25,6 +25,7 @@ from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.operations.judge.audit.engines import duckdb_engine
 from toolkit.operations.judge.audit.from_snapshot import audit_snapshot
 from toolkit.operations.judge.audit.present import present_findings
+from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
 from toolkit.operations.judge.findings.changes import all_partners, changes_between, trends
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.observe.service_history import observe_service
@@ -70,11 +71,8 @@ def from_a_snapshot(world: Audited) -> dict[datetime, set[UUID]]:
         def path_of(file: File) -> str:
             return str(store.local(file.name, Path()))
 
-        snapshot, clock = open_snapshot(store, None), later(world)
-        return {
-            moment: present(audit_snapshot(snapshot, path_of, engine, clock=clock, as_of=moment))
-            for moment in moments
-        }
+        snapshot, clock = SnapshotTables(open_snapshot(store, None), path_of, Path(folder)), later(world)
+        return {moment: present(audit_snapshot(snapshot, engine, clock=clock, as_of=moment)) for moment in moments}
 
 
 def later(world: Audited) -> SettableClock:

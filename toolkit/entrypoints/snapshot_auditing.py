@@ -1,20 +1,23 @@
 """Run an audit of a snapshot, on the chosen engine."""
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 
 from toolkit.entrypoints.application_context import ApplicationContext
-from toolkit.errors import SettingsError
+from toolkit.entrypoints.auditing import deadlines_of
+from toolkit.errors import SettingsError, ToolkitError
 from toolkit.extras import require
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.judge.audit.engines import Engine, duckdb_engine, spark_engine
 from toolkit.operations.judge.audit.from_snapshot import audit_snapshot
+from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
 from toolkit.operations.private_folder import PrivateFolder
-from toolkit.operations.snapshot import checked_file, open_snapshot
-from toolkit.operations.snapshot.manifest import File
-from toolkit.storage.file_store import FileStore
+from toolkit.operations.prove.custody_log import has_seal
+from toolkit.operations.snapshot import Manifest, checked_file, open_snapshot
+from toolkit.storage.database import Database
 
 
 class EngineName(StrEnum):
@@ -45,9 +48,16 @@ def engine_of(name: str | None, snapshot: str | None) -> EngineName | None:
 
 
 def audit_of_snapshot(
-    application: ApplicationContext, target: str, engine: EngineName, *, as_of: datetime | None = None
+    application: ApplicationContext,
+    target: str,
+    engine: EngineName,
+    *,
+    as_of: datetime | None = None,
+    with_file_findings: bool = False,
 ) -> AuditResult:
     """Judge all sales of the snapshot in ``target`` as of a moment, its own by default.
+
+    What a snapshot does not hold (CPFs, names, reasons) is asked of the database that it is of, where it can be.
 
     Raises:
         SettingsError: the engine cannot read a snapshot, or ``TOOLKIT_SPARK_URL`` is not set.
@@ -58,13 +68,38 @@ def audit_of_snapshot(
     snapshot = open_snapshot(store, as_of)
     cache = application.settings.home / "snapshots" / "cache"
     cache.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with (
-        PrivateFolder(cache.parent) as scratch,
-        _opened(application, engine, scratch) as opened,
-    ):
+    checked = lru_cache(None)(lambda file: str(checked_file(store, file, cache)))
+    remote = f"{store.address.rstrip('/')}/" if engine is EngineName.SPARK and "://" in store.address else None
+    tables = SnapshotTables(
+        snapshot,
+        checked,
+        cache.parent,
+        application.settings.engine_memory,
+        people=_database_of(application, snapshot.manifests[-1]),
+    )
+    with PrivateFolder(cache.parent) as scratch, _opened(application, engine, scratch) as opened:
         return audit_snapshot(
-            snapshot, lambda file: _path(store, file, cache, engine), opened, clock=application.clock, as_of=as_of
+            tables,
+            opened,
+            clock=application.clock,
+            path_of=checked if remote is None else lambda file: f"{remote}{file.name}",
+            as_of=as_of,
+            deadlines=deadlines_of(application),
+            with_file_findings=with_file_findings,
         )
+
+
+def _database_of(application: ApplicationContext, exported: Manifest) -> Database | None:
+    """Return the database that the export was made of, ``None`` where it cannot be asked."""
+    if exported.embedded is not (application.settings.database_url is None):
+        return None
+    with suppress(ToolkitError), application.database.transaction() as connection:
+        if exported.seal is None:
+            same = application.database.address == exported.database
+        else:
+            same = has_seal(connection, exported.seal)
+        return application.database if same else None
+    return None
 
 
 def _opened(application: ApplicationContext, engine: EngineName, scratch: Path) -> AbstractContextManager[Engine]:
@@ -78,13 +113,3 @@ def _opened(application: ApplicationContext, engine: EngineName, scratch: Path) 
             "TOOLKIT_SPARK_URL must name the server of Spark Connect, such as sc://localhost:15002"
         )
     return spark_engine(settings.spark_url)
-
-
-def _path(store: FileStore, file: File, cache: Path, engine: EngineName) -> str:
-    """Return the place where the engine reads the file: this machine's copy, or, for Spark, the store itself.
-
-    What is read here is compared with its SHA-256; what a cluster reads by itself is not.
-    """
-    if engine is EngineName.SPARK and "://" in store.address:
-        return f"{store.address.rstrip('/')}/{file.name}"
-    return str(checked_file(store, file, cache))

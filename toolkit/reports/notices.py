@@ -62,9 +62,15 @@ def notices(result: AuditResult, language: Language = ENGLISH, timezone: ZoneInf
     if result.source.snapshot is not None:
         found.append(
             say(
-                "Judged on the snapshot %(snapshot)s, which holds no CPFs, no texts of withdrawals, no names "
-                "of unusable files, and no history of findings or waivers.",
+                "Judged on the snapshot %(snapshot)s.",
                 snapshot=result.source.snapshot,
+            )
+        )
+    if not result.source.people_asked:
+        found.append(
+            say(
+                "The database of the snapshot could not be asked: CPFs, and the reasons and people of withdrawals "
+                "and waivers are missing, and findings about files are those that the last audit noted."
             )
         )
     if result.source.last_sync is None and result.sales:

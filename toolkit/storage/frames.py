@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from toolkit.errors import DatabaseError
 from toolkit.storage.database import raw
+from toolkit.storage.reader import DuckdbReader, Reader
 
 _BLOCK: Final = 1 << 22
 """Bytes that are parsed at a time."""
@@ -18,12 +19,14 @@ _BLOCK: Final = 1 << 22
 _PARSE: Final = csv.ParseOptions(newlines_in_values=True)
 
 
-def read_arrow(connection: Connection, query: str, schema: pa.Schema) -> pa.Table:
+def read_arrow(connection: Reader, query: str, schema: pa.Schema) -> pa.Table:
     """Return the rows of ``query`` as a table of ``schema``; an empty text stays apart from a null.
 
     Raises:
         DatabaseError: a value does not fit the schema.
     """
+    if isinstance(connection, DuckdbReader):
+        return connection.arrow(query).cast(schema)
     return pa.Table.from_batches(stream_arrow(connection, query, schema), schema)
 
 

@@ -91,7 +91,9 @@ def asked_for(
     if engine is not None and asked.snapshot is not None:
         if unmasking is not None:
             raise click.UsageError("A snapshot holds no CPFs; --show-cpf needs the database.")
-        return audit_of_snapshot(ctx.application, asked.snapshot, engine, as_of=moment)
+        return audit_of_snapshot(
+            ctx.application, asked.snapshot, engine, as_of=moment, with_file_findings=with_file_findings
+        )
     return audit(
         ctx.application,
         as_of=moment,

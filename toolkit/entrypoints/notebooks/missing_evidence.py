@@ -65,7 +65,7 @@ def missing_evidence_report(
                 opened, as_of=moment, sync=sync, verify=verify, with_file_findings=True, progress=progress
             )
         else:
-            result = audit_of_snapshot(opened, snapshot, judge, as_of=moment)
+            result = audit_of_snapshot(opened, snapshot, judge, as_of=moment, with_file_findings=True)
         told = partial(witnessed, opened)
         written = write_report(
             result, given_path(out), wanted, timezone=timezone, language=spoken, progress=progress, witness=told

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from pyarrow import compute as pc
 from sqlalchemy.dialects import postgresql
 
+from toolkit.domain.integrity import LAYOUT
 from toolkit.storage import tables
 from toolkit.storage.picture import PICTURE_SINCE
 
@@ -22,8 +23,17 @@ _MOMENT: Final = pa.timestamp("us", "UTC")
 _BLOCK: Final = 64
 """Bytes in a block of SHA-256."""
 
-REPEATED: Final = frozenset({"utility_group", "partner", "evidence_type", "kind", "problem", "bucket"})
+REPEATED: Final = frozenset(
+    {"utility_group", "partner", "evidence_type", "type", "requested_for", "kind", "problem", "media_type"}
+    | {"active_parts", "stored_type", "code", "bucket"}
+)
 """The columns with few values; dictionaries of the others would take time, and room."""
+
+PSEUDONYM: Final = "[0-9a-f]{32}"
+"""The pseudonym of a key within the layout of evidence."""
+
+PARTS: Final = ","
+"""Joins the active parts of a file."""
 
 CLOSINGS: Final = pa.schema({"id": pa.int64(), "gone_at": _MOMENT})
 """Observations of an earlier export that ended since."""
@@ -38,6 +48,8 @@ class Content:
     schema: pa.Schema
     pseudonym: str | None = None
     """The column with a key of an object, which becomes a pseudonym."""
+    personal: tuple[str, ...] = ()
+    """The columns with words of people or about them, which stay in the database; the first column is the key."""
 
     @property
     def name(self) -> str:
@@ -53,7 +65,10 @@ class Content:
         """Return a query for the rows stamped after ``after`` and up to ``moment``, as they were at ``moment``."""
         columns = ", ".join(self._column(field.name, moment, secret) for field in self.schema)
         since = "" if after is None else f" AND {self.stamp} > {_literal(after)}"
-        return f"SELECT {columns} FROM {self.table.fullname} WHERE {self.stamp} <= {_literal(moment)}{since}"  # noqa: S608
+        rows = self.table.fullname
+        if "requested_for" in self.schema.names:
+            rows += " LEFT JOIN audit.evidence_requests AS asked USING (evidence_id)"
+        return f"SELECT {columns} FROM {rows} WHERE {self.stamp} <= {_literal(moment)}{since}"  # noqa: S608
 
     def closings(self, after: datetime, moment: datetime) -> str:
         """Return a query for the rows of earlier exports that ended after ``after`` and up to ``moment``."""
@@ -68,14 +83,23 @@ class Content:
         if name == "picture_since":
             return f"{PICTURE_SINCE} AS picture_since"
         if name == self.pseudonym:
-            return f"{_hmac(name, secret)} AS {name}"
+            return f"{_pseudonym(name, secret)} AS {name}"
+        if name == "active_parts":
+            return f"array_to_string(active_parts, '{PARTS}') AS active_parts"
+        if name == "requested_for":
+            return "CASE WHEN asked.account IS NOT NULL THEN coalesce(asked.partner, '') END AS requested_for"
         return name
 
 
 def _content(
-    table: sa.Table, stamp: str, columns: dict[str, pa.DataType], *, pseudonym: str | None = None
+    table: sa.Table,
+    stamp: str,
+    columns: dict[str, pa.DataType],
+    *,
+    pseudonym: str | None = None,
+    personal: tuple[str, ...] = (),
 ) -> Content:
-    return Content(table, stamp, pa.schema(columns), pseudonym)
+    return Content(table, stamp, pa.schema(columns), pseudonym, personal)
 
 
 _SEEN: Final = {"id": pa.int64(), "seen_at": _MOMENT, "gone_at": _MOMENT}
@@ -103,6 +127,8 @@ CONTENTS: Final = (
             "evidence_id": pa.string(),
             "sale_id": pa.string(),
             "evidence_type": pa.string(),
+            "type": pa.string(),
+            "requested_for": pa.string(),
             "object_key": pa.string(),
             "requested_at": _MOMENT,
             "expires_at": _MOMENT,
@@ -112,7 +138,7 @@ CONTENTS: Final = (
     _content(
         tables.object_observations,
         "seen_at",
-        {**_SEEN, "key": pa.string(), "size": pa.int64()},
+        {**_SEEN, "key": pa.string(), "size": pa.int64(), "etag": pa.string(), "last_modified": _MOMENT},
         pseudonym="key",
     ),
     _content(
@@ -124,6 +150,12 @@ CONTENTS: Final = (
             "kind": pa.string(),
             "problem": pa.string(),
             "sha256": pa.string(),
+            "normal_form": pa.string(),
+            "media_type": pa.string(),
+            "stored_type": pa.string(),
+            "active_parts": pa.string(),
+            "pages": pa.int64(),
+            "seconds": pa.float64(),
             "checked_at": _MOMENT,
         },
     ),
@@ -136,6 +168,40 @@ CONTENTS: Final = (
         tables.withdrawals,
         "withdrawn_at",
         {"evidence_id": pa.string(), "withdrawn_at": _MOMENT},
+        personal=("reason", "withdrawn_by", "approved_by"),
+    ),
+    _content(
+        tables.finding_observations,
+        "seen_at",
+        {
+            **_SEEN,
+            "finding_id": pa.string(),
+            "code": pa.string(),
+            "sale_id": pa.string(),
+            "partner": pa.string(),
+            "utility_group": pa.string(),
+        },
+    ),
+    _content(tables.audit_runs, "as_of", {"as_of": _MOMENT, "with_files": pa.bool_()}),
+    _content(
+        tables.waivers,
+        "added_at",
+        {
+            "id": pa.string(),
+            "sale_id": pa.string(),
+            "partner": pa.string(),
+            "code": pa.string(),
+            "start_day": pa.date32(),
+            "end_day": pa.date32(),
+            "added_at": _MOMENT,
+        },
+        personal=("reason", "owner", "approved_by"),
+    ),
+    _content(
+        tables.waiver_revocations,
+        "revoked_at",
+        {"waiver_id": pa.string(), "revoked_at": _MOMENT},
+        personal=("reason", "revoked_by"),
     ),
     _content(
         tables.bucket_syncs,
@@ -149,7 +215,7 @@ CONTENTS: Final = (
         },
     ),
 )
-"""The tables that an audit reads."""
+"""The tables that an audit and its report read."""
 
 
 def month_of(content: Content, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -162,6 +228,11 @@ def month_of(content: Content, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.
         year, month = divmod(run["values"], 12)
         yield f"{year:04}-{month + 1:02}", batch.slice(0, run["counts"])
         batch = batch.slice(run["counts"])
+
+
+def _pseudonym(column: str, secret: bytes) -> str:
+    """Return half of a key's HMAC as an SQL expression; that of a key outside the layout starts with ``?``."""
+    return f"CASE WHEN {column} !~ '^{LAYOUT.pattern}$' THEN '?' ELSE '' END || left({_hmac(column, secret)}, 32)"
 
 
 def _hmac(column: str, secret: bytes) -> str:

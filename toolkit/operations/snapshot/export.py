@@ -33,6 +33,7 @@ from toolkit.storage import schema, tables
 from toolkit.storage.database import Database
 from toolkit.storage.file_store import FileStore
 from toolkit.storage.frames import stream_arrow
+from toolkit.storage.locks import Lock, take
 from toolkit.storage.observation_clock import final_moment
 
 _AT_ONCE: Final = 3
@@ -115,7 +116,10 @@ class _Export:
             if told["after"] == (None if after is None else after.isoformat()):
                 done = {name: [File(**file) for file in files] for name, files in told["done"].items()}
                 return cls(work, datetime.fromisoformat(told["moment"]), after, done)
-        export = cls(work, final_moment(database, clock), after, {})
+        with database.transaction() as connection:
+            take(connection, Lock.FINDING_HISTORY)  # an audit under way notes findings of an earlier moment
+            moment = final_moment(database, clock)
+        export = cls(work, moment, after, {})
         export._keep()
         return export
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from toolkit.errors import UnreadableFile
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """The version of the layout; a snapshot of another one is refused."""
 
 PREFIX: Final = "manifest-"
@@ -80,7 +80,8 @@ def read_manifest(text: str, name: str) -> Manifest:
         document: Mapping[str, Any] = json.loads(text)
         if document["format"] != FORMAT:
             raise UnreadableFile(
-                f"{name} has format {document['format']}, and this toolkit reads {FORMAT}. Export a new snapshot."
+                f"{name} has format {document['format']}, and this toolkit reads {FORMAT}. "
+                "Export into another place."
             )
         return Manifest(
             datetime.fromisoformat(document["moment"]),

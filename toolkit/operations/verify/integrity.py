@@ -6,16 +6,17 @@ Files are compared by the SHA-256 of their bytes, so reuse is found among those 
 # ruff: noqa: S608  # statements are made of constants
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy import Connection, Row
+from sqlalchemy import Row
 
 from toolkit.domain.integrity import LAYOUT, IntegrityFinding, IntegrityProblem, same_type
 from toolkit.operations import Clock
 from toolkit.storage.database import Database
 from toolkit.storage.observation_clock import final_moment
+from toolkit.storage.reader import Reader
 
 EXAMPLES: Final = 5
 """Objects outside the layout that are named."""
@@ -38,7 +39,7 @@ def integrity_findings(database: Database, clock: Clock) -> list[IntegrityFindin
         return integrity_findings_at(connection, moment)
 
 
-def records_of_unknown_partners(connection: Connection, moment: datetime) -> int:
+def records_of_unknown_partners(connection: Reader, moment: datetime) -> int:
     """Return the number of records, not withdrawn, of which nobody noted for which partner they were requested.
 
     Another system stored them, or this one before it took note: somebody else may have requested them.
@@ -47,12 +48,18 @@ def records_of_unknown_partners(connection: Connection, moment: datetime) -> int
     return count
 
 
-def integrity_findings_at(connection: Connection, moment: datetime) -> list[IntegrityFinding]:
-    """Return the same as of a moment, as this connection sees the database; it need not write anything."""
+def integrity_findings_at(
+    connection: Reader, moment: datetime, *, layout: str = LAYOUT.pattern, examples: int = EXAMPLES
+) -> list[IntegrityFinding]:
+    """Return the same as of a moment, as this connection sees the database; it need not write anything.
+
+    ``layout`` matches the keys of the objects of records, where other names stand for them; ``examples`` objects
+    outside of it are named.
+    """
     bound = {
         "moment": moment,
-        "layout": f"^{LAYOUT.pattern}$",
-        "examples": EXAMPLES,
+        "layout": f"^{layout}$",
+        "examples": examples,
         "late_by": LATE_BY,
         "neutral": list(NEUTRAL_TYPES),
     }
@@ -66,6 +73,10 @@ def _findings(rows: Iterable[Row[Any]]) -> Iterator[IntegrityFinding]:
         if detail is not None:
             ids, sale_ids = tuple(row.evidence_ids or ()), tuple(row.sale_ids or ())
             yield IntegrityFinding(problem, tuple(row.keys), ids, sale_ids, detail)
+
+
+def _replaced(seconds: str) -> str:
+    return f"replaced at {datetime.fromtimestamp(int(seconds), UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _late(seconds: str) -> str:
@@ -90,6 +101,7 @@ def _objects(count: str) -> str:
 
 _DETAILS: Final[Mapping[IntegrityProblem, Callable[[str], str | None]]] = {
     IntegrityProblem.STORED_TYPE_DIFFERS: _stored_otherwise,
+    IntegrityProblem.OVERWRITTEN: _replaced,
     IntegrityProblem.WRITTEN_LATE: _late,
     IntegrityProblem.TYPE_DIFFERS: _other_type,
     IntegrityProblem.KEY_OUTSIDE_LAYOUT: _objects,
@@ -101,7 +113,7 @@ _HELD: Final = "{0}.seen_at <= :moment AND ({0}.gone_at IS NULL OR {0}.gone_at >
 _STANDING: Final = f"""
     {_HELD.format("record")}
     AND NOT EXISTS (
-        SELECT FROM audit.withdrawals
+        SELECT 1 FROM audit.withdrawals
         WHERE withdrawals.evidence_id = record.evidence_id AND withdrawn_at <= :moment
     )
 """
@@ -137,7 +149,7 @@ _FINDERS: Final = {
     # A file that was ever another one than the first that was seen, whatever lies there now.
     IntegrityProblem.OVERWRITTEN: f"""
         SELECT {_OF_RECORD},
-               to_char(min(later.seen_at) AT TIME ZONE 'UTC', '"replaced at "YYYY-MM-DD HH24:MI" UTC"')
+               trunc(extract(epoch FROM min(later.seen_at)))::bigint::text
         FROM audit.evidence_observations AS record
         JOIN first ON first.key = record.object_key
         JOIN versions AS later ON later.key = first.key AND later.id > first.id
@@ -164,7 +176,7 @@ _FINDERS: Final = {
         WHERE stored_type <> '' AND NOT lower(stored_type) = ANY(:neutral)
     """,
     IntegrityProblem.WRITTEN_LATE: f"""
-        SELECT {_OF_FILE}, trunc(extract(epoch FROM written_at - expires_at))::text
+        SELECT {_OF_FILE}, trunc(extract(epoch FROM written_at - expires_at))::bigint::text
         FROM stored
         WHERE written_at > expires_at + :late_by
     """,
@@ -229,7 +241,7 @@ _FINDINGS: Final = f"""
         FROM audit.object_observations AS seen
         WHERE {_HELD.format("seen")}
           AND NOT EXISTS (
-              SELECT FROM audit.evidence_observations AS record
+              SELECT 1 FROM audit.evidence_observations AS record
               WHERE record.object_key = seen.key AND {_HELD.format("record")}
           )
     )
@@ -250,5 +262,5 @@ _UNKNOWN_PARTNERS: Final = f"""
     SELECT count(*)
     FROM audit.evidence_observations AS record
     WHERE {_STANDING}
-      AND NOT EXISTS (SELECT FROM audit.evidence_requests AS asked WHERE asked.evidence_id = record.evidence_id)
+      AND NOT EXISTS (SELECT 1 FROM audit.evidence_requests AS asked WHERE asked.evidence_id = record.evidence_id)
 """

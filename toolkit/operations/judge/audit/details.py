@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from toolkit.domain.codes import KindFault
 from toolkit.domain.evidence import KIND_OF, EvidenceType
-from toolkit.storage.database import Database
+from toolkit.storage.reader import Place
 from toolkit.storage.tables import (
     content_checks,
     evidence_observations,
@@ -45,7 +45,7 @@ WITHDRAWN: Final = (
 """The columns of a table of withdrawn records."""
 
 
-def faults_at(database: Database, moment: datetime) -> pd.DataFrame:
+def faults_at(place: Place, moment: datetime) -> pd.DataFrame:
     """Return the unusable files that lay in the bucket under a record that was not withdrawn, the latest first."""
     record, seen, sale = evidence_observations, object_observations, sale_observations
     check, looked = content_checks, content_checks.alias("looked")
@@ -92,10 +92,10 @@ def faults_at(database: Database, moment: datetime) -> pd.DataFrame:
         )
         .order_by(since.desc(), record.c.sale_id, record.c.evidence_id)
     )
-    return _frame(database, query, FAULTS)
+    return _frame(place, query, FAULTS)
 
 
-def withdrawals_at(database: Database, moment: datetime) -> pd.DataFrame:
+def withdrawals_at(place: Place, moment: datetime) -> pd.DataFrame:
     """Return the records that had been withdrawn by then, the latest first, with the reason and both people."""
     record, sale = evidence_observations, sale_observations
     query = (
@@ -114,7 +114,7 @@ def withdrawals_at(database: Database, moment: datetime) -> pd.DataFrame:
         .where(withdrawals.c.withdrawn_at <= moment, _held(record, moment))
         .order_by(withdrawals.c.withdrawn_at.desc(), record.c.evidence_id)
     )
-    return _frame(database, query, WITHDRAWN)
+    return _frame(place, query, WITHDRAWN)
 
 
 def _held(observations: sa.Table, moment: datetime) -> sa.ColumnElement[bool]:
@@ -128,7 +128,7 @@ def _withdrawn(record: sa.Table, moment: datetime) -> sa.ColumnElement[bool]:
     )
 
 
-def _frame(database: Database, query: sa.Select[tuple[object, ...]], columns: tuple[str, ...]) -> pd.DataFrame:
-    with database.snapshot() as connection:
+def _frame(place: Place, query: sa.Select[tuple[object, ...]], columns: tuple[str, ...]) -> pd.DataFrame:
+    with place.snapshot() as connection:
         rows = connection.execute(query).all()
     return pd.DataFrame(rows, columns=list(columns), dtype=object)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import socket
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
@@ -15,12 +15,15 @@ from urllib.parse import urlsplit
 
 import ibis
 import pyarrow as pa
+import sqlalchemy as sa
 from ibis import Table
 from ibis.expr import operations as ops
 from pyarrow import compute as pc
 
 from toolkit.errors import EngineUnavailable
 from toolkit.storage.duckdb_session import DEFAULT_MEMORY, duckdb_session
+from toolkit.storage.reader import DuckdbReader
+from toolkit.storage.tables import AUDIT
 
 _SPARK_PORT: Final = 15002
 _PATIENCE: Final = 10.0
@@ -99,6 +102,13 @@ class DuckdbEngine:
         """Return the rows of these files."""
         return self._connection.read_parquet(list(paths)) if paths else _empty(schema)
 
+    def reader(self, views: Mapping[sa.Table, Table]) -> DuckdbReader:
+        """Answer statements over tables of the database from these."""
+        self._connection.create_database(AUDIT)
+        for table, rows in views.items():
+            self._connection.create_view(table.name, rows, database=AUDIT)
+        return DuckdbReader(self._connection.con)
+
     def taken(self, rows: Iterable[pa.RecordBatch], schema: ibis.Schema) -> Table:
         """Stream these rows into a table of the engine."""
         self._kept += 1
@@ -160,10 +170,10 @@ def _check_listens(url: str) -> None:
         ) from None
 
 
-def bound(query: Table, found: Mapping[str, Table]) -> Table:
+def bound(query: Table, table_of: Callable[[str], Table]) -> Table:
     """Return the query with the tables of the database, by name, replaced by those of an engine."""
     replaced = {
-        node: found[node.name].select(*node.schema.names).op() for node in query.op().find(ops.UnboundTable)
+        node: table_of(node.name).select(*node.schema.names).op() for node in query.op().find(ops.UnboundTable)
     }
     return query.op().replace(replaced).to_expr()
 

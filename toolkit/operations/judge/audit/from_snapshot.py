@@ -1,53 +1,78 @@
-"""Audit a snapshot: the same judgement as on the database, without touching it.
+"""Audit a snapshot: the same judgement and the same report as of the database.
 
-A snapshot holds no CPFs, no texts of withdrawals and no history of findings; the result says so.
+The sales are judged by the chosen engine; the lists behind the numbers are read on this machine.
 """
 
-from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
+from functools import cache, partial
+from typing import Final
 
 import ibis
 import pandas as pd
-from ibis import Table
+import sqlalchemy as sa
 
+from toolkit.domain.deadlines import Deadlines
+from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
 from toolkit.domain.versions import rules_fingerprint, toolkit_version
 from toolkit.operations import Clock
 from toolkit.operations.judge.audit.census import by_partner, census, to_act_on
-from toolkit.operations.judge.audit.details import FAULTS, WITHDRAWN
+from toolkit.operations.judge.audit.details import faults_at, withdrawals_at
 from toolkit.operations.judge.audit.engines import Engine, bound
-from toolkit.operations.judge.audit.expression import missing_evidence
-from toolkit.operations.judge.audit.life import NO_LIFE
-from toolkit.operations.judge.audit.observed import evidences_at, objects_at, sales_at
+from toolkit.operations.judge.audit.judgement import Judged, judging, sales_of
+from toolkit.operations.judge.audit.life import read_life
+from toolkit.operations.judge.audit.present import present_file_findings, present_findings
 from toolkit.operations.judge.audit.result import AuditResult
 from toolkit.operations.judge.audit.rows import told_rows
-from toolkit.operations.judge.audit.source import LastSync, Source
-from toolkit.operations.snapshot import Snapshot
-from toolkit.operations.snapshot.contents import CLOSINGS, CONTENTS, Content
-from toolkit.operations.snapshot.manifest import File
+from toolkit.operations.judge.audit.run import DEFAULT_DEADLINES, last_sync
+from toolkit.operations.judge.audit.snapshot_tables import PathOf, SnapshotTables, cpfs_of, keys_of, table_of
+from toolkit.operations.judge.audit.source import Source
+from toolkit.operations.snapshot.contents import CONTENTS, PSEUDONYM
+from toolkit.operations.verify.integrity import EXAMPLES, integrity_findings_at, records_of_unknown_partners
+from toolkit.storage.database import Database
+from toolkit.storage.reader import DuckdbReader
+
+_PICTURE_SINCE: Final = """
+    SELECT picture_since FROM audit.bucket_syncs WHERE finished_at <= :moment ORDER BY id DESC LIMIT 1
+"""
+
+_EVERY: Final = 2**31 - 1
 
 
 def audit_snapshot(
-    snapshot: Snapshot,
-    path_of: Callable[[File], str],
+    tables: SnapshotTables,
     engine: Engine,
     *,
     clock: Clock,
+    path_of: PathOf | None = None,
     as_of: datetime | None = None,
+    deadlines: Deadlines = DEFAULT_DEADLINES,
+    with_file_findings: bool = False,
 ) -> AuditResult:
     """Judge all sales as of a moment up to the snapshot's own, which is the default.
 
-    ``path_of`` tells where the engine finds a file.
+    Args:
+        tables: the snapshot, as this machine reads it.
+        engine: judges the sales.
+        clock: tells now.
+        path_of: where the engine finds a file, if not where this machine does.
+        as_of: an aware moment.
+        deadlines: the business days that each finding has.
+        with_file_findings: also look for what is odd about the files, where the database can be asked for keys.
 
     Raises:
         NothingEvaluated: the snapshot holds no sale of that moment.
     """
-    moment = as_of or snapshot.moment
-    found = {content.name: _table(engine, snapshot, content, path_of) for content in CONTENTS}
-    judged = missing_evidence(sales_at(moment), evidences_at(moment), objects_at(moment), moment)
-    audited = engine.kept(bound(judged, found))
-    told = told_rows(_read(engine, to_act_on(audited, _no_clients(audited))), moment, show_cpf=False)
+    snapshot, people = tables.exported, tables.people
     newest = snapshot.manifests[-1]
-    last_sync, picture_since = _last_sync(engine, found["bucket_syncs"], moment)
+    moment = as_of or snapshot.moment
+    judged = _judged(tables, engine, moment, path_of or tables.path_of)
+    told = _told(judged, moment, people)
+    with tables.snapshot() as reader:
+        synced, since = last_sync(reader, moment), reader.scalar(sa.text(_PICTURE_SINCE), {"moment": moment})
+        files = _file_findings(people, reader, moment) if with_file_findings and people is not None else None
+        unknown = records_of_unknown_partners(reader, moment) if with_file_findings else 0
+    of_files = None if files is None else present_file_findings(files, sales_of(judged, files))
     return AuditResult(
         as_of=moment,
         made_at=clock(),
@@ -56,49 +81,52 @@ def audit_snapshot(
             embedded=("database",) if newest.embedded else (),
             toolkit=toolkit_version(),
             rules=rules_fingerprint(),
-            last_sync=last_sync,
-            picture_since=picture_since,
+            last_sync=synced,
+            picture_since=since,
             seal=newest.seal,
             records_assumed_at=newest.records_assumed_at,
+            records_of_unknown_partners=unknown,
             snapshot=f"{snapshot.address} of {newest.moment.isoformat(timespec='seconds')}",
+            people_asked=people is not None,
         ),
-        counts=_read(engine, census(audited)),
+        counts=judged.read(census(judged.sales)),
         read_rows=lambda: told,
-        read_faults=lambda: pd.DataFrame(columns=list(FAULTS)),
-        read_withdrawals=lambda: pd.DataFrame(columns=list(WITHDRAWN)),
-        completions=_read(engine, by_partner(audited)),
-        life=NO_LIFE,
+        read_faults=cache(partial(faults_at, tables, moment)),
+        read_withdrawals=cache(partial(withdrawals_at, tables, moment)),
+        completions=judged.read(by_partner(judged.sales)),
+        life=read_life(tables, cache(lambda: present_findings(told)), of_files, moment, deadlines),
+        file_findings=tuple(files or ()),
         of_now=False,
     ).evaluated()
 
 
-def _table(engine: Engine, snapshot: Snapshot, content: Content, path_of: Callable[[File], str]) -> Table:
-    """Return the rows of all exports, ended where a later export says so."""
-    rows = engine.parquet([path_of(file) for file in snapshot.files(content.name, "rows")], content.schema)
-    rows = rows.select(*content.schema.names)
-    if not content.closes:
-        return rows
-    closings = engine.parquet([path_of(file) for file in snapshot.files(content.name, "closings")], CLOSINGS)
-    ended = closings.select(closed="id", ended_at="gone_at")
-    found = rows.left_join(ended, rows.id == ended.closed)
-    return found.mutate(gone_at=ibis.coalesce(found.gone_at, found.ended_at)).select(*content.schema.names)
+def _judged(tables: SnapshotTables, engine: Engine, moment: datetime, path_of: PathOf) -> Judged:
+    contents = {content.name: content for content in CONTENTS}
+    query = bound(judging(moment), lambda name: table_of(engine, tables.exported, contents[name], path_of))
+    sales = engine.kept(query)
+    nobody = sales.filter(ibis.literal(False)).select(id=sales.client_id, cpf=ibis.null("string"))
+    return Judged(sales, nobody, lambda asked: engine.read(asked).to_pandas(timestamp_as_object=False))
 
 
-def _no_clients(audited: Table) -> Table:
-    """Return a table of clients without rows: their CPFs stay in the database."""
-    return audited.filter(ibis.literal(False)).select(id=audited.client_id, cpf=ibis.null("string"))
+def _told(judged: Judged, moment: datetime, people: Database | None) -> pd.DataFrame:
+    """Return the sales as people read them, with the CPFs that the database tells."""
+    found = judged.read(to_act_on(judged.sales, judged.clients))
+    if people is not None:
+        found["cpf"] = found["client_id"].map(cpfs_of(people, found["client_id"].dropna().unique()))
+    return told_rows(found, moment, show_cpf=False)
 
 
-def _last_sync(engine: Engine, syncs: Table, moment: datetime) -> tuple[LastSync | None, datetime | None]:
-    """Return the last reading of the bucket, and when the oldest part of the picture was read by then."""
-    before = syncs.filter(syncs.finished_at <= ibis.literal(moment))
-    newest = engine.read(before.order_by(ibis.desc("finished_at"), ibis.desc("id")).limit(1)).to_pylist()
-    if not newest:
-        return None, None
-    (row,) = newest
-    return LastSync(row["finished_at"], row["bucket"], row["source"]), row["picture_since"]
-
-
-def _read(engine: Engine, query: Table) -> pd.DataFrame:
-    found: pd.DataFrame = engine.read(query).to_pandas(timestamp_as_object=False)
-    return found
+def _file_findings(people: Database, reader: DuckdbReader, moment: datetime) -> list[IntegrityFinding]:
+    """Return the findings about files by the keys of their objects, in the order of an audit of the database."""
+    found = integrity_findings_at(reader, moment, layout=PSEUDONYM, examples=_EVERY)
+    keys = keys_of(people, reader, {key for finding in found for key in finding.keys})
+    place = {pseudonym: number for number, pseudonym in enumerate(keys)}
+    told = []
+    for finding in found:
+        own = sorted(finding.keys, key=place.__getitem__)
+        if finding.problem is IntegrityProblem.KEY_OUTSIDE_LAYOUT:
+            own = own[:EXAMPLES]
+        told.append((finding.problem, own, finding))
+    gravest = list(IntegrityProblem)
+    told.sort(key=lambda each: (gravest.index(each[0]), [place[key] for key in each[1]]))
+    return [replace(finding, keys=tuple(keys[key] for key in own)) for _, own, finding in told]

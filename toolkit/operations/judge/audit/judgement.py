@@ -5,7 +5,7 @@ session that can write nothing (a replica, a read-only role) has no temporary ta
 streamed into DuckDB, in the memory of this process, and asked there.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +17,7 @@ import pandas as pd
 from ibis import Table
 from sqlalchemy import Connection
 
+from toolkit.domain.integrity import IntegrityFinding
 from toolkit.operations.judge.audit.census import to_act_on
 from toolkit.operations.judge.audit.engines import duckdb_engine
 from toolkit.operations.judge.audit.expression import missing_evidence
@@ -71,6 +72,15 @@ def judged_at(connection: Connection, moment: datetime) -> Iterator[Judged]:
 def tell(judged: Judged, moment: datetime, *, show_cpf: bool) -> pd.DataFrame:
     """Return the sales that somebody has to act on, or that have a warning, as people read them."""
     return told_rows(judged.read(to_act_on(judged.sales, judged.clients)), moment, show_cpf)
+
+
+def sales_of(judged: Judged, findings: Iterable[IntegrityFinding]) -> pd.DataFrame:
+    """Return partner and utility group of the sales that these findings about files concern."""
+    wanted = sorted({sale_id for finding in findings for sale_id in finding.sale_ids})
+    if not wanted:
+        return pd.DataFrame(columns=["sale_id", "partner", "utility_group"], dtype=object)
+    concerned = judged.sales.filter(judged.sales.sale_id.isin(wanted))
+    return judged.read(concerned.select("sale_id", "partner", "utility_group")).astype(object)
 
 
 def bring(connection: Connection, rows: pd.DataFrame) -> None:

@@ -20,7 +20,7 @@ from toolkit.operations.judge.findings.changes import TREND, Changes, all_partne
 from toolkit.operations.judge.findings.history import audits_until, lives_at
 from toolkit.operations.judge.findings.living import COLUMNS, living
 from toolkit.operations.judge.findings.waivers import waivers_at
-from toolkit.storage.database import Database
+from toolkit.storage.reader import Place
 
 TREND_DAYS: Final = 30
 """Days of the trend, the last one included."""
@@ -85,7 +85,7 @@ NO_LIFE: Final = Life(
 
 
 def read_life(
-    database: Database,
+    place: Place,
     of_sales: Callable[[], pd.DataFrame],
     of_files: pd.DataFrame | None,
     moment: datetime,
@@ -93,20 +93,20 @@ def read_life(
 ) -> Life:
     """Read the lives of these findings; where nobody looked at files (``None``), those that were noted stand."""
     today = deadlines.day_of(moment)
-    with database.snapshot() as connection:
+    with place.snapshot() as connection:
         audits = audits_until(connection, moment)
         waivers = [each for each in waivers_at(connection, moment) if each.holds(today)]
         by_day = trends(connection, today - timedelta(days=TREND_DAYS - 1), moment, deadlines.timezone)
 
     def read() -> pd.DataFrame:
-        with database.snapshot() as connection:
+        with place.snapshot() as connection:
             lives = lives_at(connection, moment)
         present = pd.concat([of_sales(), _noted(lives) if of_files is None else of_files], ignore_index=True)
         return living(present, lives, audits, waivers, moment, deadlines)
 
     def read_changes() -> Changes | None:
         before = [each for each in audits if each < moment]
-        return changes_between(database, before[-1], moment) if before else None
+        return changes_between(place, before[-1], moment) if before else None
 
     return Life(
         read=read,

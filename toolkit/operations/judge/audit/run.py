@@ -1,6 +1,6 @@
 """Run the audit on PostgreSQL, in one repeatable-read transaction that SQLAlchemy owns."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache, partial
@@ -12,14 +12,13 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.domain.deadlines import Deadlines
-from toolkit.domain.integrity import IntegrityFinding
 from toolkit.domain.masking import Unmasking
 from toolkit.domain.versions import rules_fingerprint, toolkit_version
 from toolkit.errors import InvalidInput, JudgementDiffers
 from toolkit.operations import Clock
 from toolkit.operations.judge.audit.census import by_partner, census
 from toolkit.operations.judge.audit.details import faults_at, withdrawals_at
-from toolkit.operations.judge.audit.judgement import AUDITED, Judged, bring, judged_at, tell
+from toolkit.operations.judge.audit.judgement import AUDITED, Judged, bring, judged_at, sales_of, tell
 from toolkit.operations.judge.audit.kept import TOUCHED, forget_judgement, judged_now, tell_later
 from toolkit.operations.judge.audit.life import NO_LIFE, read_life
 from toolkit.operations.judge.audit.present import present_file_findings, present_findings
@@ -36,6 +35,7 @@ from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_id
 from toolkit.storage.locks import Lock, take
 from toolkit.storage.observation_clock import final_moment, wait_for
+from toolkit.storage.reader import Reader
 
 _FIRST_YEAR: Final = 1970
 
@@ -183,7 +183,7 @@ def _answered(
             embedded=tuple(name for name, is_embedded in embedded.items() if is_embedded),
             toolkit=toolkit_version(),
             rules=rules_fingerprint(),
-            last_sync=_last_sync(connection, moment),
+            last_sync=last_sync(connection, moment),
             seal=_newest_seal(connection, moment),
             records_assumed_at=connection.scalar(
                 sa.select(sa.func.max(tables.evidence_observations.c.assumed_at))
@@ -202,7 +202,7 @@ def _answered(
         completions=judged.read(by_partner(judged.sales)),
         life=NO_LIFE,
     ).evaluated()
-    return _Found(result, present_file_findings(file_findings, _sales_of(judged, file_findings)))
+    return _Found(result, present_file_findings(file_findings, sales_of(judged, file_findings)))
 
 
 def _checked(as_of: datetime | None, now: datetime) -> datetime | None:
@@ -215,7 +215,8 @@ def _checked(as_of: datetime | None, now: datetime) -> datetime | None:
     return as_of
 
 
-def _last_sync(connection: Connection, moment: datetime) -> LastSync | None:
+def last_sync(connection: Reader, moment: datetime) -> LastSync | None:
+    """Return the last reading of the bucket by then."""
     syncs = tables.bucket_syncs
     row = connection.execute(
         sa.select(syncs.c.finished_at, syncs.c.bucket, syncs.c.source)
@@ -231,15 +232,6 @@ def _newest_seal(connection: Connection, moment: datetime) -> str | None:
     newest = sa.select(seals.c.hash).where(seals.c.sealed_at <= moment).order_by(seals.c.number.desc()).limit(1)
     found: str | None = connection.scalar(newest)
     return found
-
-
-def _sales_of(judged: Judged, findings: Iterable[IntegrityFinding]) -> pd.DataFrame:
-    """Partner and utility group of the sales that these findings concern."""
-    wanted = sorted({sale_id for finding in findings for sale_id in finding.sale_ids})
-    if not wanted:
-        return pd.DataFrame(columns=["sale_id", "partner", "utility_group"], dtype=object)
-    concerned = judged.sales.filter(judged.sales.sale_id.isin(wanted))
-    return judged.read(concerned.select("sale_id", "partner", "utility_group")).astype(object)
 
 
 def _note(connection: Connection, result: AuditResult, with_files: bool) -> None:

@@ -39,3 +39,5 @@ class Source:
     """The replica that judged, and how far it was behind."""
     snapshot: str | None = None
     """The snapshot that was judged instead of the database, with its moment."""
+    people_asked: bool = True
+    """False where the database of a snapshot could not be asked for CPFs, names, reasons and keys of objects."""

@@ -14,10 +14,9 @@ from zoneinfo import ZoneInfo
 
 import pandas as pd
 import sqlalchemy as sa
-from sqlalchemy import Connection
 
 from toolkit.errors import InvalidInput, NothingEvaluated
-from toolkit.storage.database import Database
+from toolkit.storage.reader import Place, Reader
 
 TREND: Final = ("partner", "day", "present", "came", "went")
 
@@ -46,18 +45,18 @@ class Changes:
         return Changes(self.start, self.end, **kept)
 
 
-def changes_between(database: Database, start: datetime, end: datetime) -> Changes:
+def changes_between(place: Place, start: datetime, end: datetime) -> Changes:
     """Compare the findings that the audits had noted by two moments.
 
     Raises:
         InvalidInput: the first moment lies after the second.
         NothingEvaluated: no audit had been made by the second.
     """
-    with database.snapshot() as connection:
+    with place.snapshot() as connection:
         return changes_seen(connection, start, end)
 
 
-def changes_seen(connection: Connection, start: datetime, end: datetime) -> Changes:
+def changes_seen(connection: Reader, start: datetime, end: datetime) -> Changes:
     """Return the same, as this connection sees the database; raises as ``changes_between`` does."""
     if start > end:
         raise InvalidInput("The first moment lies after the second: a change goes from the earlier to the later.")
@@ -71,7 +70,7 @@ def changes_seen(connection: Connection, start: datetime, end: datetime) -> Chan
     return Changes(start, end, **{kind: found.get(kind, ()) for kind in ("new", "resolved", "reopened", "open")})
 
 
-def trends(connection: Connection, first: date, until: datetime, timezone: ZoneInfo) -> pd.DataFrame:
+def trends(connection: Reader, first: date, until: datetime, timezone: ZoneInfo) -> pd.DataFrame:
     """Return one row a partner and day: the findings present at its end, and those that came and went on it.
 
     Columns as in ``TREND``; ``partner`` is empty for findings of none. A finding that came and went within the day
@@ -86,7 +85,7 @@ def all_partners(trends_of: pd.DataFrame) -> pd.DataFrame:
     return trends_of.groupby("day", as_index=False)[["present", "came", "went"]].sum()
 
 
-_NOTED: Final = "SELECT EXISTS (SELECT FROM audit.audit_runs WHERE as_of <= :end)"
+_NOTED: Final = "SELECT EXISTS (SELECT 1 FROM audit.audit_runs WHERE as_of <= :end)"
 
 _CHANGES: Final = """
     WITH lives AS (
@@ -126,7 +125,7 @@ _TRENDS: Final = """
         SELECT partner, cast(day AS date) AS day
         FROM generate_series(
             cast(:before AS timestamp), cast(:until AS timestamptz) AT TIME ZONE :zone, interval '1 day'
-        ) AS day
+        ) AS days(day)
         CROSS JOIN (SELECT DISTINCT partner FROM stretches) AS partners
     ),
     summed AS (

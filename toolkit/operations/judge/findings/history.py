@@ -13,6 +13,7 @@ from toolkit.domain.codes import CODES, SaleWarning, Subject, missing_code
 from toolkit.domain.finding_life import finding_id
 from toolkit.storage.database import raw
 from toolkit.storage.frames import read_arrow
+from toolkit.storage.reader import Reader
 from toolkit.storage.tables import audit_runs
 
 PRESENT: Final = ("id", "code", "sale_id", "partner", "utility_group")
@@ -64,7 +65,7 @@ def note_file_findings(connection: Connection, present: pd.DataFrame, moment: da
             copy.write_row((*row, moment))
 
 
-def lives_at(connection: Connection, moment: datetime, *, sale_id: str | None = None) -> pd.DataFrame:
+def lives_at(connection: Reader, moment: datetime, *, sale_id: str | None = None) -> pd.DataFrame:
     """Return one row a finding that was seen by then: its first and latest opening, its end, and its stretches."""
     about = "" if sale_id is None else f"AND sale_id = {sql.Literal(sale_id).as_string()}"
     query = _LIVES_AT.format(moment=f"timestamptz '{moment.isoformat()}'", about=about)
@@ -72,7 +73,7 @@ def lives_at(connection: Connection, moment: datetime, *, sale_id: str | None = 
     return found
 
 
-def audits_until(connection: Connection, moment: datetime) -> list[datetime]:
+def audits_until(connection: Reader, moment: datetime) -> list[datetime]:
     """Return the moments of the audits that noted findings, oldest first."""
     query = sa.select(audit_runs.c.as_of).where(audit_runs.c.as_of <= moment, audit_runs.c.with_files.is_not(None))
     return list(connection.scalars(query.order_by(audit_runs.c.as_of)))
@@ -80,7 +81,7 @@ def audits_until(connection: Connection, moment: datetime) -> list[datetime]:
 
 _LIVES_AT: Final = """
     SELECT DISTINCT ON (finding_id)
-           finding_id AS id, code, sale_id, partner, utility_group,
+           CAST(finding_id AS text) AS id, code, sale_id, partner, utility_group,
            min(seen_at) OVER life AS first_seen,
            seen_at AS opened_at,
            CASE WHEN gone_at <= {moment} THEN gone_at END AS closed_at,

@@ -10,7 +10,6 @@ from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
-from sqlalchemy import Connection
 
 from toolkit.domain.fields import MISLEADING, NOT_MISLEADING, TRIMMED
 from toolkit.domain.people import person
@@ -20,6 +19,7 @@ from toolkit.operations import Clock
 from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_id
 from toolkit.storage.observation_clock import stamp
+from toolkit.storage.reader import Reader
 from toolkit.storage.tables import waiver_revocations, waivers
 
 
@@ -87,7 +87,7 @@ def all_waivers(database: Database, moment: datetime) -> list[Waiver]:
         return waivers_at(connection, moment)
 
 
-def waivers_at(connection: Connection, moment: datetime) -> list[Waiver]:
+def waivers_at(connection: Reader, moment: datetime) -> list[Waiver]:
     """Return the same, as this connection sees the database; a revocation after the moment is not known yet."""
     taken_back = waiver_revocations
     query = (

@@ -19,7 +19,14 @@ from toolkit.operations.prove.custody_log.events import (
     record_unmasking,
 )
 from toolkit.operations.prove.custody_log.export import export_log
-from toolkit.operations.prove.custody_log.live import Difference, Epoch, LiveVerdict, newest_epoch, verify_live
+from toolkit.operations.prove.custody_log.live import (
+    Difference,
+    Epoch,
+    LiveVerdict,
+    has_seal,
+    newest_epoch,
+    verify_live,
+)
 from toolkit.operations.prove.custody_log.sealing import newest_seal, record_and_seal_report, seal_events
 from toolkit.operations.prove.custody_log.verification import LogVerdict, verify_log
 
@@ -30,6 +37,7 @@ __all__ = [
     "LiveVerdict",
     "LogVerdict",
     "export_log",
+    "has_seal",
     "newest_epoch",
     "newest_seal",
     "record_and_seal_report",

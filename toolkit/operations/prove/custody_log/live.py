@@ -65,12 +65,13 @@ def verify_live(database: Database, keys: LogKeys = NO_KEYS, kept_seal: str | No
             for row in connection.execute(sa.text(query))
         ]
         epoch = newest_epoch(connection)
-        if kept_seal is not None and not _has_seal(connection, kept_seal.strip().lower()):
+        if kept_seal is not None and not has_seal(connection, kept_seal.strip().lower()):
             misfits.append(Difference("seal", kept_seal, "is not here: the log was forged as a whole, or cut off"))
     return LiveVerdict(events, seals, epoch, (*misfits, *found))
 
 
-def _has_seal(connection: Connection, kept_seal: str) -> bool:
+def has_seal(connection: Connection, kept_seal: str) -> bool:
+    """Tell whether a seal of the log has this hash."""
     query = sa.select(sa.select(custody_seals.c.number).where(custody_seals.c.hash == kept_seal).exists())
     return bool(connection.scalar(query))
 
