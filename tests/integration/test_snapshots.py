@@ -213,7 +213,7 @@ def test_what_a_snapshot_cannot_tell_is_refused(story: Story, store: FileStore, 
     with pytest.raises(UnreadableFile, match="is missing"):
         open_snapshot(store)
     second.write_text(json.dumps(json.loads(second.read_text()) | {"format": 99}))
-    with pytest.raises(UnreadableFile, match="has format 99, and this toolkit reads 2"):
+    with pytest.raises(UnreadableFile, match="has format 99, and this toolkit reads 3"):
         open_snapshot(store)
 
 

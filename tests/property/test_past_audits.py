@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -19,13 +19,19 @@ from tests.conftest import _TEMPLATE, SettableClock, _fresh
 from tests.memory_bucket import MemoryBucket
 from toolkit.domain.evidence import EvidenceType
 from toolkit.operations.judge.audit import AuditResult, run_audit
+from toolkit.operations.judge.audit.engines import duckdb_engine
+from toolkit.operations.judge.audit.from_snapshot import audit_snapshot
+from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
+from toolkit.operations.judge.audit.source import Source
 from toolkit.operations.judge.findings.waivers import add_waiver, all_waivers, revoke_waiver
 from toolkit.operations.judge.withdrawal import withdraw
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.observe.service_history import observe_service
+from toolkit.operations.snapshot import export_snapshot, open_snapshot
 from toolkit.reports import write_report
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
+from toolkit.storage.file_store import FolderStore
 from toolkit.storage.observation_clock import stamp
 from toolkit.storage.tables import evidences, sales
 
@@ -41,6 +47,9 @@ class World:
     clock: SettableClock = field(default_factory=lambda: SettableClock(START))
     bucket: MemoryBucket = field(default_factory=MemoryBucket)
     reports: dict[datetime, bytes] = field(default_factory=dict)
+    sources: dict[datetime, Source] = field(default_factory=dict)
+    home: Path = Path()
+    store: FolderStore | None = None
 
     def change(self, *statements: sa.Executable) -> None:
         with self.database.transaction() as connection:
@@ -147,6 +156,24 @@ class World:
         sync_bucket(self.database, cast("Bucket", self.bucket), clock=self.clock)
         result = run_audit(self.database, clock=self.clock, with_file_findings=True)
         self.reports[result.as_of] = _bytes(result)
+        self.sources[result.as_of] = result.source
+
+    def export(self) -> None:
+        assert self.store is not None
+        export_snapshot(self.database, self.store, self.home, self.clock)
+
+    def ask_snapshot(self) -> dict[datetime, bytes]:
+        """The same reports from a snapshot, but for what they say of their source."""
+        assert self.store is not None
+        path_of = partial(FolderStore.local, self.store, cache=self.home)
+        snapshot = open_snapshot(self.store)
+        tables = SnapshotTables(snapshot, lambda file: str(path_of(file.name)), self.home, people=self.database)
+        with duckdb_engine() as engine:
+            again = partial(audit_snapshot, tables, engine, clock=self.clock, with_file_findings=True)
+            return {
+                moment: _bytes(replace(again(as_of=moment), source=source))
+                for moment, source in self.sources.items()
+            }
 
     def ask_again(self) -> dict[datetime, bytes]:
         clock = SettableClock(max(self.clock.now, *self.reports, START) + timedelta(days=730))
@@ -203,14 +230,17 @@ changes = st.one_of(
 
 
 @settings(max_examples=5, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
-@given(history=st.lists(changes, min_size=10, max_size=30))
+@given(history=st.lists(st.one_of(changes, st.tuples(st.just(World.export))), min_size=10, max_size=30))
 def test_every_earlier_moment_gives_the_same_report_again_two_years_later(
     server: sa.Engine, history: list[Any]
 ) -> None:
-    """An audit of now judges what changed since the last one; one of the past judges everything."""
-    with contextmanager(_fresh)(server, _TEMPLATE) as database:
-        world = World(database)
+    """An audit of now judges what changed since the last one; one of the past, or of a snapshot, everything."""
+    with contextmanager(_fresh)(server, _TEMPLATE) as database, tempfile.TemporaryDirectory() as home:
+        world = World(database, home=Path(home))
+        world.store = FolderStore(world.home / "snapshot", "snapshot")
         world.sale(9, "A", False)
         world.live([*history, (World.audit,)])
         run_audit(database, clock=world.clock, everything=True)  # fails where it differs from what was kept
         assert world.ask_again() == world.reports
+        world.export()
+        assert world.ask_snapshot() == world.reports

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import socket
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
@@ -15,15 +15,12 @@ from urllib.parse import urlsplit
 
 import ibis
 import pyarrow as pa
-import sqlalchemy as sa
 from ibis import Table
 from ibis.expr import operations as ops
 from pyarrow import compute as pc
 
 from toolkit.errors import EngineUnavailable
 from toolkit.storage.duckdb_session import DEFAULT_MEMORY, duckdb_session
-from toolkit.storage.reader import DuckdbReader
-from toolkit.storage.tables import AUDIT
 
 _SPARK_PORT: Final = 15002
 _PATIENCE: Final = 10.0
@@ -101,13 +98,6 @@ class DuckdbEngine:
     def parquet(self, paths: Sequence[str], schema: pa.Schema) -> Table:
         """Return the rows of these files."""
         return self._connection.read_parquet(list(paths)) if paths else _empty(schema)
-
-    def reader(self, views: Mapping[sa.Table, Table]) -> DuckdbReader:
-        """Answer statements over tables of the database from these."""
-        self._connection.create_database(AUDIT)
-        for table, rows in views.items():
-            self._connection.create_view(table.name, rows, database=AUDIT)
-        return DuckdbReader(self._connection.con)
 
     def taken(self, rows: Iterable[pa.RecordBatch], schema: ibis.Schema) -> Table:
         """Stream these rows into a table of the engine."""

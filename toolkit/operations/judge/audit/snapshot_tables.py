@@ -10,23 +10,27 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import ibis
 import pyarrow as pa
 import sqlalchemy as sa
 from ibis import Table
+from psycopg import sql
 
-from toolkit.operations.judge.audit.engines import DuckdbEngine, Engine, duckdb_engine
+from toolkit.operations.judge.audit.engines import Engine
 from toolkit.operations.private_folder import PrivateFolder
 from toolkit.operations.snapshot import Snapshot
 from toolkit.operations.snapshot.contents import CLOSINGS, CONTENTS, PARTS, Content
 from toolkit.operations.snapshot.manifest import File
 from toolkit.storage.database import Database
-from toolkit.storage.duckdb_session import DEFAULT_MEMORY
-from toolkit.storage.frames import stream_arrow
+from toolkit.storage.duckdb_session import DEFAULT_MEMORY, duckdb_session
+from toolkit.storage.frames import read_arrow
 from toolkit.storage.reader import DuckdbReader
-from toolkit.storage.tables import evidence_observations, evidence_requests
+from toolkit.storage.tables import AUDIT
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 PathOf = Callable[[File], str]
 """Tells where a file of a snapshot is."""
@@ -47,32 +51,56 @@ class SnapshotTables:
     @contextmanager
     def snapshot(self) -> Iterator[DuckdbReader]:
         """Open the tables for reading."""
-        with PrivateFolder(self.scratch) as scratch, duckdb_engine(scratch, self.memory) as engine:
-            found = {content.table: self._told(engine, content) for content in CONTENTS}
-            records = found[evidence_observations]
-            asked = records.filter(records.requested_for.notnull()).distinct(on="evidence_id")
-            found[evidence_requests] = asked.select("evidence_id", partner=asked.requested_for.nullif(""))
-            yield engine.reader(found)
+        with PrivateFolder(self.scratch) as scratch, duckdb_session(scratch, self.memory) as session:
+            session.execute(f"CREATE SCHEMA {AUDIT}")
+            for content in CONTENTS:
+                session.execute(self._view(session, content))
+            session.execute(_REQUESTS)
+            yield DuckdbReader(session)
 
-    def _told(self, engine: DuckdbEngine, content: Content) -> Table:
-        """Return the rows in the types of the database, with the columns that stayed there."""
-        rows = table_of(engine, self.exported, content, self.path_of)
+    def _view(self, session: DuckDBPyConnection, content: Content) -> str:
+        """Return a view of the rows in the types of the database, with the columns that stayed there."""
+        told = {name: f"seen.{name}" for name in content.schema.names}
+        rows = f"{self._files(session, content, 'rows', content.schema)} AS seen"
+        for column in content.table.columns:
+            if isinstance(column.type, sa.Uuid) and column.name in told:
+                told[column.name] = f"CAST(seen.{column.name} AS uuid)"
+        if "active_parts" in told:
+            told["active_parts"] = f"string_split(nullif(seen.active_parts, ''), '{PARTS}')"
+        if content.closes:
+            told["gone_at"] = "coalesce(seen.gone_at, ended.gone_at)"
+            closings = self._files(session, content, "closings", CLOSINGS)
+            rows += f" LEFT JOIN {closings} AS ended ON ended.id = seen.id"
         if content.personal:
             key, *_ = content.schema.names
-            rows = rows.left_join(self._asked(engine, content, key), key).select(*rows.columns, *content.personal)
-        if "active_parts" in rows.columns:
-            rows = rows.mutate(active_parts=rows.active_parts.nullif("").split(PARTS))
-        ids = [column.name for column in content.table.columns if isinstance(column.type, sa.Uuid)]
-        return rows.mutate(**{name: rows[name].cast("uuid") for name in ids if name in rows.columns})
+            told |= {name: f"asked.{name}" for name in content.personal}
+            rows += f" LEFT JOIN {self._asked(session, content, key)} AS asked ON asked.{key} = seen.{key}"
+        columns = ", ".join(f"{expression} AS {name}" for name, expression in told.items())
+        return f"CREATE VIEW {content.table.fullname} AS SELECT {columns} FROM {rows}"  # noqa: S608  # our own names
 
-    def _asked(self, engine: DuckdbEngine, content: Content, key: str) -> Table:
-        """Return the columns of a table that stayed in the database, with their key."""
+    def _files(self, session: DuckDBPyConnection, content: Content, part: str, schema: pa.Schema) -> str:
+        paths = [self.path_of(file) for file in self.exported.files(content.name, part)]
+        if not paths:
+            return _table(session, f"no_{content.name}_{part}", schema.empty_table())
+        listed = ", ".join(sql.Literal(path).as_string() for path in paths)
+        return f"read_parquet([{listed}])"
+
+    def _asked(self, session: DuckDBPyConnection, content: Content, key: str) -> str:
+        """Return the name of a table with the columns that stayed in the database, and their key."""
         schema = pa.schema(dict.fromkeys((key, *content.personal), pa.string()))
-        if self.people is None:
-            return ibis.memtable(schema.empty_table())
-        query = f"SELECT {', '.join(schema.names)} FROM {content.table.fullname}"  # noqa: S608  # our own names
-        with self.people.snapshot() as connection:
-            return engine.taken(stream_arrow(connection, query, schema), ibis.schema(schema))
+        found = schema.empty_table()
+        if self.people is not None:
+            query = f"SELECT {', '.join(schema.names)} FROM {content.table.fullname}"  # noqa: S608  # our own names
+            with self.people.snapshot() as connection:
+                found = read_arrow(connection, query, schema)
+        return _table(session, f"asked_{content.name}", found)
+
+
+def _table(session: DuckDBPyConnection, name: str, rows: pa.Table) -> str:
+    session.register("rows", rows)
+    session.execute(f"CREATE TABLE {name} AS SELECT * FROM rows")  # noqa: S608  # our own names
+    session.unregister("rows")
+    return name
 
 
 def table_of(engine: Engine, snapshot: Snapshot, content: Content, path_of: PathOf) -> Table:
@@ -102,6 +130,12 @@ def keys_of(people: Database, reader: DuckdbReader, pseudonyms: Collection[str])
     with people.snapshot() as connection:
         return {named[row.kind, row.id]: row.key for row in connection.execute(sa.text(_KEYS), ids)}
 
+
+_REQUESTS: Final = """
+    CREATE VIEW audit.evidence_requests AS
+    SELECT DISTINCT evidence_id, nullif(requested_for, '') AS partner
+    FROM audit.evidence_observations WHERE requested_for IS NOT NULL
+"""
 
 _CPFS: Final = """
     SELECT CAST(id AS text) AS id, cpf FROM audit_service.clients WHERE id = ANY(CAST(:ids AS uuid[]))
