@@ -279,7 +279,7 @@ _OBSERVED = f"""
         WHERE {_HELD.replace("seen_at", "record.seen_at").replace("gone_at", "record.gone_at")}
           AND evidence_type IN ('POV', 'AUT', 'DOC_CONTRATANTE', 'DOC_RESPONSAVEL_FINANCEIRO',
                                 'DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO', 'KYC')
-          AND NOT EXISTS (SELECT FROM audit.withdrawals
+          AND NOT EXISTS (SELECT 1 FROM audit.withdrawals
                           WHERE evidence_id = record.evidence_id AND withdrawn_at <= {_THEN})
     )
 """
