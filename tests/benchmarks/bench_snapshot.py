@@ -1,8 +1,8 @@
 """Exports beside COPY of the same tables, and the judging of a snapshot on each engine, row by row the same.
 
 Scale 1 is 2,000,000 sales with 5,000,000 evidence records; scale 5 is 10,000,000 with 25,000,000. Goals: an export
-at least half the speed of COPY; DuckDB at most 1.2 times hand-written SQL on DuckDB, also within 1 GB; four times the
-data at most 4.5 times the time; two workers at least 1.5 times one; every engine with the same fingerprint.
+at least half the speed of COPY; DuckDB at most 1.2 times hand-written SQL on DuckDB, also within 1 GB; four times
+the data at most 4.5 times the time; two workers at least 1.5 times one; every engine with the same fingerprint.
 """
 
 from __future__ import annotations
