@@ -126,11 +126,15 @@ def _read(connection: Connection, sale_id: str) -> _Known:
 def _records(connection: Connection, sale_id: str) -> list[Row[Any]]:
     """Return the sale's records that are not withdrawn, each with the version in which a fault was found."""
     faulty = (
-        sa.select(object_observations.c.key, object_observations.c.etag, object_observations.c.size)
+        sa.select(object_observations.c.etag, object_observations.c.size)
         .join(content_checks, content_checks.c.observation_id == object_observations.c.id)
-        .where(object_observations.c.gone_at.is_(None), content_checks.c.problem.is_not(None))
-        .distinct()
-        .subquery("faulty")
+        .where(
+            object_observations.c.key == evidences.c.object_key,
+            object_observations.c.gone_at.is_(None),
+            content_checks.c.problem.is_not(None),
+        )
+        .limit(1)
+        .lateral("faulty")
     )
     withdrawn = sa.select(withdrawals.c.evidence_id).where(withdrawals.c.evidence_id == evidences.c.id).exists()
     query = (
@@ -143,7 +147,7 @@ def _records(connection: Connection, sale_id: str) -> list[Row[Any]]:
             faulty.c.size.label("faulty_size"),
             seen_before(evidences.c.object_key).label("seen_before"),
         )
-        .outerjoin(faulty, faulty.c.key == evidences.c.object_key)
+        .outerjoin(faulty, sa.true())
         .where(
             evidences.c.sale_id == sale_id,
             evidences.c.evidence_type.in_(list(EvidenceType)),

@@ -191,7 +191,7 @@ def _tuples(table: pd.DataFrame) -> Iterator[Any]:
 
 def _events(connection: Connection, records: list[EvidenceRecord]) -> list[tuple[Event, UUID]]:
     by_key = {record.object_key: record.id for record in records}
-    bound = {"ids": [str(record.id) for record in records], "keys": list(by_key)}
+    bound = {"ids": [record.id for record in records], "keys": list(by_key)}
     return [
         (Event(row.id, row.kind, row.happened_at, row.detail), by_key.get(row.key) or UUID(row.detail["evidence"]))
         for row in connection.execute(sa.text(_TIMELINE), bound)
@@ -210,12 +210,13 @@ def _object_events(connection: Connection, records: list[EvidenceRecord]) -> lis
 
 
 _TIMELINE: Final = """
-    WITH seen AS (
-        SELECT CAST(id AS text) AS id, key FROM audit.object_observations WHERE key = ANY(:keys)
-    )
-    SELECT events.id, kind, happened_at, detail, seen.key
-    FROM audit.custody_events AS events
-    LEFT JOIN seen ON kind IN ('UPLOADED', 'GONE', 'VERIFIED') AND detail ->> 'observation' = seen.id
-    WHERE detail ->> 'evidence' = ANY(:ids) OR seen.id IS NOT NULL
-    ORDER BY happened_at, events.id
+    SELECT id, kind, happened_at, detail, NULL AS key
+    FROM audit.custody_events
+    WHERE (detail ->> 'evidence')::uuid = ANY(CAST(:ids AS uuid[]))
+    UNION ALL
+    SELECT events.id, kind, happened_at, detail, key
+    FROM audit.object_observations AS seen
+    JOIN audit.custody_events AS events ON (detail ->> 'observation')::bigint = seen.id
+    WHERE key COLLATE "C" = ANY(CAST(:keys AS text[]))
+    ORDER BY happened_at, id
 """
