@@ -17,7 +17,7 @@ from toolkit.domain.codes import CODES, Owner, Severity, Subject
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.domain.findings import Status
 from toolkit.domain.jobs import outcomes
-from toolkit.entrypoints.cli import explain, sale_case
+from toolkit.entrypoints.cli import CLICK_TEXTS, explain, sale_case
 from toolkit.entrypoints.jobs.notices import texts
 from toolkit.operations.register.bulk_load import REPAIR_TEXTS, WARNINGS
 from toolkit.operations.register.client_quality import LIKENESS_TEXTS, QUALITY_TEXTS
@@ -191,5 +191,6 @@ def _of_loops() -> Iterator[str]:
         "{1}: text, {2}, separated by {3}, headings on line {4}: {5}",
         "{1}: text, {2}, separated by {3}, headings on line {4}: {5}; not used: {6}",
     )
+    yield from (*CLICK_TEXTS, *outcomes.RunStatus)
     yield from (fields.REQUIRED, fields._WANTED_INSTALLATION)
     yield from (*sale_case._PAYERS.values(), *explain._TITLES.values())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from zoneinfo import ZoneInfo
 
 import openpyxl
@@ -19,6 +20,7 @@ from toolkit.entrypoints.spoken import counted, sentence, speak_as
 from toolkit.errors import InvalidInput
 from toolkit.language import LANGUAGES, default_language, language
 from toolkit.reports import write_report
+from toolkit.reports.job_history import write_history_page
 from toolkit.reports.notices import headline
 
 PORTUGUESE = language("pt-BR")
@@ -99,6 +101,36 @@ def test_a_portuguese_report_keeps_the_codes_and_the_formats_for_programs(tmp_pa
     assert f"página 1 de {len(pages)}" in pages[0].extract_text()
 
 
+@pytest.mark.parametrize(
+    ("runs", "code", "told"),
+    [
+        (1, "pt-BR", ['lang="pt-BR"', "segundos da última execução", ">concluída</span>", "<h2>Execuções</h2>"]),
+        (2, "pt-BR", ["segundos das últimas 2 execuções", "mediana 1.234 s", "1.500 vendas"]),
+        (2, "en", ['lang="en"', "seconds of the last 2 runs", "median 1,234 s", ">done</span>"]),
+    ],
+)
+def test_the_history_of_jobs_speaks_the_language(runs: int, code: str, told: list[str], tmp_path: Path) -> None:
+    started = datetime(2026, 11, 20, 21, 0, tzinfo=UTC)
+    run = SimpleNamespace(
+        id=1,
+        job="nightly",
+        slot=started,
+        status="done",
+        failure=None,
+        counts={"03": {"vendas": 1500}},
+        files=[],
+        started_at=started,
+        ended_at=started + timedelta(seconds=1234),
+        started_by="ana",
+        host="a",
+        purged_at=None,
+        seal=None,
+    )
+    write_history_page(tmp_path / "page.html", [run] * runs, started, ZoneInfo("UTC"), language(code))
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert [text for text in told if text not in page] == []
+
+
 def test_a_sentence_with_values_is_recognised_and_keeps_all_of_them() -> None:
     """Each message with places is filled, translated and still has every value."""
     for message in sorted(templates()):
@@ -123,6 +155,12 @@ def test_a_sentence_with_values_is_recognised_and_keeps_all_of_them() -> None:
         (["run", "absent"], "'absent': não há tal notebook."),
         (["verify", "."], "Não há relatório em .: falta manifest.json"),
         (["explain", "WITHOUT_CLIENT"], "significado"),
+        (["report", "--langage", "en"], "Erro: Não há a opção '--langage'."),
+        (["repotr"], "Erro: Não há o comando 'repotr'. Você quis dizer 'report'?"),
+        (["clients", "load"], "Uso: toolkit clients load"),
+        (["clients", "load"], "Erro: falta o argumento 'FILE...'."),
+        (["report", "--format", "html,doc"], "Erro: Valor inválido para --format: "),
+        (["job", "history", "--limit", "0"], "está fora do intervalo"),
     ],
 )
 def test_commands_speak_the_language_of_the_environment(

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-import jinja2
-
-from toolkit.reports.times import readable
+from toolkit.language import Language
+from toolkit.reports.web_page import template
 
 _TREND: Final = 60
 """Runs of each job that its chart shows."""
@@ -17,16 +16,14 @@ _WIDTH: Final = 600
 _HEIGHT: Final = 60
 
 
-def write_history_page(path: Path, runs: Sequence[Any], now: datetime, zone: ZoneInfo) -> None:
+def write_history_page(path: Path, runs: Sequence[Any], now: datetime, zone: ZoneInfo, language: Language) -> None:
     """Write the page; ``runs`` are the rows of the history, the newest first. It holds no file names."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("toolkit.reports"), autoescape=True, undefined=jinja2.StrictUndefined
-    )
     jobs = sorted({run.job for run in runs})
-    page = environment.get_template("job_history.html.j2").render(
-        runs=[_row(run, zone) for run in runs],
-        trends=[(job, _curve([run for run in runs if run.job == job])) for job in jobs],
-        now=readable(now, zone),
+    page = template("job_history.html.j2", language.code).render(
+        language=language.code,
+        runs=[_row(run, zone, language) for run in runs],
+        trends=[(job, _curve([run for run in runs if run.job == job], language)) for job in jobs],
+        now=language.moment(now, zone),
         width=_WIDTH,
         height=_HEIGHT,
     )
@@ -38,19 +35,24 @@ def write_history_page(path: Path, runs: Sequence[Any], now: datetime, zone: Zon
         draft.unlink(missing_ok=True)
 
 
-def _row(run: Any, zone: ZoneInfo) -> dict[str, Any]:
+def _row(run: Any, zone: ZoneInfo, language: Language) -> dict[str, Any]:
     seconds = duration(run)
     return {
         "job": run.job,
-        "slot": readable(run.slot, zone),
+        "slot": language.moment(run.slot, zone),
         "status": run.status,
         "failure": run.failure or "",
-        "seconds": "" if seconds is None else f"{seconds:,.0f}",
+        "seconds": "" if seconds is None else language.number(round(seconds)),
         "counts": [
-            (step, ", ".join(f"{number:,} {name}" for name, number in counts.items() if "." not in name))
+            (
+                step,
+                ", ".join(
+                    f"{language.number(number)} {name}" for name, number in counts.items() if "." not in name
+                ),
+            )
             for step, counts in run.counts.items()
         ],
-        "who": " on ".join(filter(None, (run.started_by, run.host))),
+        "who": " @ ".join(filter(None, (run.started_by, run.host))),
         "files": len(run.files),
         "purged": run.purged_at is not None,
         "seal": (run.seal or "")[:12],
@@ -66,7 +68,7 @@ def duration(run: Any) -> float | None:
     return seconds
 
 
-def _curve(runs: Sequence[Any]) -> dict[str, Any] | None:
+def _curve(runs: Sequence[Any], language: Language) -> dict[str, Any] | None:
     """Return the durations of the last runs that are done, the oldest first, as points of a picture."""
     seconds = [found for run in runs if run.status == "done" and (found := duration(run)) is not None][:_TREND][
         ::-1
@@ -79,6 +81,6 @@ def _curve(runs: Sequence[Any]) -> dict[str, Any] | None:
     return {
         "points": " ".join(f"{x:.1f},{y:.1f}" for x, y in points),
         "runs": len(seconds),
-        "longest": f"{longest:,.0f}",
-        "median": f"{sorted(seconds)[len(seconds) // 2]:,.0f}",
+        "longest": language.number(round(longest)),
+        "median": language.number(round(sorted(seconds)[len(seconds) // 2])),
     }

@@ -9,7 +9,7 @@ from toolkit.domain.documents import named
 from toolkit.domain.jobs.outcomes import FAILURE_TEXTS, FailureCode
 from toolkit.entrypoints.cli.context import DONE, Context, Place, pass_context
 from toolkit.entrypoints.cli.printing import json_option, note, print_json, show, show_table
-from toolkit.entrypoints.spoken import _, counted, readable
+from toolkit.entrypoints.spoken import _, counted, readable, spoken
 from toolkit.entrypoints.timestamps import parse_timestamp
 from toolkit.errors import InvalidInput
 from toolkit.operations.jobs.history import RunRow, find_runs, notices_of, recent_runs, run_of_slot, steps_of
@@ -34,7 +34,7 @@ def history(ctx: Context, name: str | None, limit: int, html: Any, as_json: bool
     runs = recent_runs(ctx.application.database, name, limit)
     zone = ctx.settings.timezone
     if html is not None:
-        write_history_page(html, runs, ctx.application.clock(), zone)
+        write_history_page(html, runs, ctx.application.clock(), zone, spoken())
         note(f"{counted(len(runs), 'run')}: {html}")
     if as_json:
         print_json({"runs": [_as_json(run, zone) for run in runs]})
@@ -48,7 +48,7 @@ def history(ctx: Context, name: str | None, limit: int, html: Any, as_json: bool
 
 def _cells(run: RunRow, zone: ZoneInfo) -> tuple[str, ...]:
     seconds = duration(run)
-    took = "" if seconds is None else f"{seconds:,.0f} s"
+    took = "" if seconds is None else f"{spoken().number(round(seconds))} s"
     return str(run.id)[:13], run.job, readable(run.slot, zone), _(run.status), took
 
 

@@ -12,6 +12,7 @@ from toolkit.entrypoints.jobs.job_log import JobLog
 from toolkit.entrypoints.jobs.job_settings import JobSettings
 from toolkit.entrypoints.jobs.metrics import write_metrics
 from toolkit.entrypoints.jobs.telling import Tell
+from toolkit.entrypoints.spoken import spoken
 from toolkit.errors import JobFailed, ToolkitError
 from toolkit.operations import Clock
 from toolkit.operations.jobs.history import RunRow, due_for_deletion, recent_runs
@@ -87,7 +88,7 @@ class Rounds:
         self.settings.out.mkdir(parents=True, exist_ok=True)
         zone = next(iter(self.jobs.values())).schedule.zone
         write_history_page(
-            self.settings.out / "history.html", recent_runs(database, limit=400), self.clock(), zone
+            self.settings.out / "history.html", recent_runs(database, limit=400), self.clock(), zone, spoken()
         )
 
     def _log(self, job: Job, slot: datetime) -> JobLog:

@@ -7,7 +7,7 @@ from toolkit.domain.jobs.outcomes import RunStatus
 from toolkit.entrypoints.jobs.telling import open_sales
 from toolkit.entrypoints.notebooks.display import Bars, Colour, Fact, Facts, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
-from toolkit.entrypoints.spoken import readable
+from toolkit.entrypoints.spoken import _, counted, readable
 from toolkit.errors import SettingsError
 from toolkit.operations.jobs.history import RunRow, recent_runs
 from toolkit.reports.job_history import duration
@@ -45,7 +45,8 @@ def _parts(found: Sequence[RunRow], job: str, number: dict[RunStatus, int], zone
     facts = [
         Fact(status.value, count, _COLOURS[status] if count else Colour.QUIET) for status, count in number.items()
     ]
-    parts: list[Part] = [Facts(f"The last {len(found)} runs" + f" of {job}" * bool(job), facts)]
+    heading = counted(len(found), "latest run")
+    parts: list[Part] = [Facts(f"{heading}: {job}" if job else heading, facts)]
     names = {run.id: f"{readable(run.slot, zone)} {'' if job else run.job}".strip() for run in found}
     done = [run for run in found if run.status == RunStatus.DONE][:30][::-1]
     seconds = {names[run.id]: {"seconds": round(duration(run) or 0)} for run in done}
@@ -58,7 +59,7 @@ def _parts(found: Sequence[RunRow], job: str, number: dict[RunStatus, int], zone
     rows = [
         (
             names[run.id],
-            run.status,
+            _(run.status),
             run.failure or "",
             run.starts,
             round(duration(run) or 0),
