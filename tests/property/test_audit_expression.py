@@ -145,9 +145,10 @@ def inputs(found: list[Case]) -> tuple[pa.Table, pa.Table, pa.Table]:
             key = f"k{number}-{place}"
             requested_at = AS_OF - timedelta(days=place)
             expires_at = None if record.expires_in is None else AS_OF + record.expires_in
-            evidences.append((f"s{number}", record.evidence_type, key, requested_at, expires_at))
-            if record.stored:
-                objects.append((key, *astuple(record.stored)))
+            *told, gone = astuple(record.stored) if record.stored else (False,)
+            evidences.append((f"s{number}", record.evidence_type, key, requested_at, expires_at, gone))
+            if told and not gone:
+                objects.append((key, *told))
     return table(SALES, sales), table(EVIDENCES, evidences), table(OBJECTS, objects)
 
 

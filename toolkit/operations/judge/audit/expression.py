@@ -51,11 +51,13 @@ EVIDENCES: Final = ibis.schema(
         "object_key": "string",
         "requested_at": "!timestamp('UTC')",
         "expires_at": "timestamp('UTC')",
+        "gone": "!boolean",
     }
 )
 """One row an evidence record that is not withdrawn. A type that the contract does not know never counts.
 
-``object_key`` and ``expires_at`` are null where the service does not say them.
+``object_key`` and ``expires_at`` are null where the service does not say them. ``gone`` tells that an object lay
+under the key that is gone, also where another one lies there now.
 """
 
 OBJECTS: Final = ibis.schema(
@@ -65,11 +67,9 @@ OBJECTS: Final = ibis.schema(
         "kind": "string",
         "damaged": "!boolean",
         "coverage": "!string",
-        "gone": "!boolean",
     }
 )
-"""One row a key under which an object lies in the bucket; ``size`` in bytes. One that lay there and is ``gone``
-has a row of its own, also where others were gone before or one lies there now: the best says how far it got.
+"""One row a key under which an object lies in the bucket; ``size`` in bytes.
 
 ``kind`` is a ``FileKind``, null where nobody has looked at the bytes yet; ``damaged`` stands for every fault
 that was found in them; ``coverage`` is a ``Coverage``.
@@ -118,9 +118,9 @@ def _attempts(evidences: Table, objects: Table, as_of: datetime) -> Table:
     demanded = ibis.cases(*((each, kind) for kind, each in of_kind.items()), else_=last)
     usable = (found["size"] > 0) & ~found.damaged & (found.kind.isnull() | (found.kind == demanded))
     states = {
-        EvidenceState.COUNTED: usable & ~found.gone,
-        EvidenceState.VANISHED: found.gone,
+        EvidenceState.COUNTED: usable,
         EvidenceState.UNUSABLE: found.key.notnull(),
+        EvidenceState.VANISHED: found.gone,
         EvidenceState.NOT_UPLOADED: found.expires_at > ibis.literal(as_of),
         EvidenceState.EXPIRED: found.expires_at.notnull(),
     }
@@ -139,7 +139,7 @@ def _attempts(evidences: Table, objects: Table, as_of: datetime) -> Table:
         counted=states[EvidenceState.COUNTED],
         examined=found.kind.notnull(),
         replacing=found.evidence_type == REPLACES_ALL,
-        waiting=found.key.isnull() & states[EvidenceState.NOT_UPLOADED],
+        waiting=found.key.isnull() & ~found.gone & states[EvidenceState.NOT_UPLOADED],
     )
 
 

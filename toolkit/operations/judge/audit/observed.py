@@ -14,7 +14,7 @@ from ibis.expr import datatypes as dt
 
 from toolkit.domain.contents import Coverage
 from toolkit.domain.evidence import FileKind
-from toolkit.operations.judge.audit.expression import EVIDENCES, OBJECTS, SALES
+from toolkit.operations.judge.audit.expression import EVIDENCES, SALES
 from toolkit.storage import tables
 
 _HELD: Final = ("seen_at", "gone_at")
@@ -44,14 +44,19 @@ def sales_at(as_of: datetime) -> Table:
 
 def evidences_at(as_of: datetime) -> Table:
     """Return the evidence records as they were seen last by then, without those that had been withdrawn."""
-    seen = _seen(unbound(tables.evidence_observations, "evidence_id", *EVIDENCES.names, *_HELD), as_of)
+    names = [name for name in EVIDENCES.names if name != "gone"]
+    seen = _seen(unbound(tables.evidence_observations, "evidence_id", *names, *_HELD), as_of)
     withdrawals = unbound(tables.withdrawals, "evidence_id", "withdrawn_at")
     withdrawn = withdrawals.filter(withdrawals.withdrawn_at <= ibis.literal(as_of))
-    return seen.anti_join(withdrawn, "evidence_id").select(*EVIDENCES.names)
+    standing = seen.anti_join(withdrawn, "evidence_id")
+    observed = unbound(tables.object_observations, "key", "gone_at")
+    vanished = observed.filter(observed.gone_at <= ibis.literal(as_of)).select(gone_key="key").distinct()
+    found = standing.left_join(vanished, standing.object_key == vanished.gone_key)
+    return found.select(*names, gone=found.gone_key.notnull())
 
 
 def objects_at(as_of: datetime) -> Table:
-    """Return the objects in the bucket at the moment, with what was known of their contents, and those gone.
+    """Return the objects in the bucket at the moment, with what was known of their contents.
 
     The latest look says of what kind they are; a fault that any look found stays with that version.
     """
@@ -76,22 +81,7 @@ def objects_at(as_of: datetime) -> Table:
         else_=Coverage.NEVER,
     )
     kind = (found.latest % len(FileKind)).cases(*enumerate(FileKind))
-    there = found.mutate(kind=kind, damaged=found.damaged.fill_null(False), coverage=coverage, gone=False)
-    return _as_objects(there).union(_as_objects(_vanished(as_of)))
-
-
-def _vanished(as_of: datetime) -> Table:
-    """Return the keys under which an object was seen that is gone, also where another one lies there now."""
-    observed = unbound(tables.object_observations, "key", "gone_at")
-    keys = observed.filter(observed.gone_at <= ibis.literal(as_of)).select("key")
-    return keys.mutate(
-        size=0, kind=ibis.null(str), damaged=False, coverage=ibis.literal(Coverage.NEVER), gone=True
-    )
-
-
-def _as_objects(found: Table) -> Table:
-    """Return the columns of ``OBJECTS``, with types that both parts of a union share."""
-    return found.select(**{name: found[name].cast(kind.copy(nullable=True)) for name, kind in OBJECTS.items()})
+    return found.select("key", "size", kind=kind, damaged=found.damaged.fill_null(False), coverage=coverage)
 
 
 def _seen(observations: Table, as_of: datetime) -> Table:
