@@ -14,6 +14,7 @@ from typing import Final
 
 import ibis
 import pandas as pd
+import sqlalchemy as sa
 from ibis import Table
 from sqlalchemy import Connection
 
@@ -30,6 +31,12 @@ from toolkit.storage.frames import read_arrow, stream_arrow
 
 AUDITED: Final = "audited_sales"
 """The temporary table of the sales that were judged."""
+
+_LITTLE_MEMORY: Final = """
+    SELECT set_config('work_mem', CAST(least(CAST(setting AS bigint), 32768) AS text), true)
+    FROM pg_settings WHERE name = 'work_mem'
+"""
+"""At most 32 MB: with more, the planner has each parallel worker read all records, for a part of the sales."""
 
 _BROUGHT: Final = {"sale_id", "client_id", "utility_group", "partner", "missing", "problems"}
 
@@ -58,15 +65,22 @@ def judged_at(connection: Connection, moment: datetime) -> Iterator[Judged]:
     """Judge the sales as of a moment."""
     judged = judging(moment)
     if not writes_nothing(connection):
-        raw(connection).execute(f"CREATE TEMPORARY TABLE {AUDITED} ON COMMIT DROP AS {_sql(judged)}")
+        put_audited(connection, _sql(judged))
         yield Judged(ibis.table(judged.schema(), name=AUDITED), clients(), partial(in_postgres, connection))
         return
+    connection.execute(sa.text(_LITTLE_MEMORY))
     with duckdb_engine() as engine:
         sales, people = (
             engine.taken(stream_arrow(connection, _listed(query), query.schema().to_pyarrow()), query.schema())
             for query in (judged, clients())
         )
         yield Judged(sales, people, lambda query: engine.read(query).to_pandas())
+
+
+def put_audited(connection: Connection, statement: str) -> None:
+    """Put the rows of a statement that judges into the table ``AUDITED``."""
+    connection.execute(sa.text(_LITTLE_MEMORY))
+    raw(connection).execute(f"CREATE TEMPORARY TABLE {AUDITED} ON COMMIT DROP AS {statement}")
 
 
 def tell(judged: Judged, moment: datetime, *, show_cpf: bool) -> pd.DataFrame:

@@ -30,6 +30,7 @@ from toolkit.operations.judge.audit.judgement import (
     in_postgres,
     judged_at,
     judging,
+    put_audited,
     tell,
 )
 from toolkit.operations.judge.audit.observed import unbound
@@ -77,7 +78,7 @@ def judged_now(connection: Connection, moment: datetime, *, everything: bool = F
         for name, query in _INPUTS.items():
             _put(run, name, query)
             statement = statement.replace(f'"audit"."{name}"', f'pg_temp."{name}"')
-    raw(connection).execute(f"CREATE TEMPORARY TABLE {AUDITED} ON COMMIT DROP AS {statement}")
+    put_audited(connection, statement)
     read = partial(in_postgres, connection)
     carried = None if kept is None else _carried_on(read, pd.DataFrame(**json.loads(kept.counts)), fresh)
     if carried is None or everything:
