@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
 from tests.conftest import SettableClock
 from tests.integration.audited import Story, day
+from tests.integration.homes import kill
 from toolkit.domain.evidence import EvidenceType, FileKind, UtilityGroup
 from toolkit.domain.masking import Unmasking
 from toolkit.domain.rules import GROUP_RULES
 from toolkit.errors import InvalidInput, JudgementDiffers, NothingEvaluated
 from toolkit.operations.judge.audit import AuditResult, run_audit
+from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_id
-from toolkit.storage.tables import audit_runs, custody_events, finding_observations, judged_sales
+from toolkit.storage.tables import audit_runs, custody_events, finding_observations, judged_sales, judgement
 
 MOMENT = timedelta(microseconds=1)
 
@@ -293,3 +296,32 @@ def test_two_audits_at_once_are_noted_one_after_the_other(
     with database.transaction() as connection:
         assert connection.scalar(sa.select(sa.func.count()).select_from(finding_observations)) == 15
     assert run_audit(database, clock=clock, everything=True).incomplete == 5
+
+
+def test_a_server_that_was_killed_forgets_what_was_kept_and_the_next_audit_judges_every_sale(
+    used_home: Path, clock: SettableClock
+) -> None:
+    database = Database(embedded.database_url(used_home), embedded=True)
+    schema.upgrade(database, service_tables=True)
+    Story(database).sale("S-1")
+    run_audit(database, clock=clock)
+    assert kept_rows(database) == (1, 1)
+    database.dispose()
+    pid = embedded.statuses(used_home)[0].pid
+    assert pid is not None
+    kill(pid)
+    database = Database(embedded.database_url(used_home), embedded=True)
+    assert kept_rows(database) == (0, 0)
+    clock.now += timedelta(days=1)
+    assert run_audit(database, clock=clock).incomplete == 1
+    assert kept_rows(database) == (1, 1)
+    database.dispose()
+
+
+def kept_rows(database: Database) -> tuple[int, ...]:
+    """The judged sales that are kept, and the moments of their judgement."""
+    with database.snapshot() as connection:
+        return tuple(
+            connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
+            for table in (judged_sales, judgement)
+        )
