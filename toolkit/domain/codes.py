@@ -265,7 +265,8 @@ _ALL: Final[tuple[Code, ...]] = (
         Reason.UNUSABLE,
         "file unusable",
         "A file is in the bucket, but it cannot be used.",
-        "See what is wrong with it, and send a whole file of the right kind.",
+        "Request credentials again and send a whole file of the right kind; toolkit sale show names the fault of "
+        "this one.",
         _TYPES,
     ),
     _reason(
@@ -298,7 +299,8 @@ _ALL: Final[tuple[Code, ...]] = (
         Reason.NEVER_REQUESTED,
         "never requested",
         "Nobody has asked for upload credentials.",
-        "Request credentials and upload the file; toolkit credentials request --from-report does it for a report.",
+        "Request credentials and upload the file. For all sales of a report at once: "
+        "toolkit credentials request --from-report FOLDER",
     ),
     _fault(ContentProblem.EMPTY, "empty", "The file has no content."),
     _fault(
