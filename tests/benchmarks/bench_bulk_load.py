@@ -192,7 +192,12 @@ class _Bench:
                 verdict = decide(chunk, columns, LoadOptions(), now.date())
                 mask = pa.array(verdict.accepted)
                 accepted = {name: column.filter(mask) for name, column in verdict.values.items()}
-                rows = rows_of(accepted, now, lambda _, count: new_ids(count))
+                rows = rows_of(
+                    accepted,
+                    now,
+                    lambda count: (new_ids(count), new_ids(count)),
+                    (chunk, verdict.accepted.nonzero()[0]),
+                )
                 # None of these values holds a comma or a quotation mark.
                 people.write(rows.clients.tobytes().replace(b"\x01", b","))
                 places.write(rows.addresses.tobytes().replace(b"\x01", b","))

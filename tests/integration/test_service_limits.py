@@ -97,3 +97,55 @@ def test_a_registration_that_does_not_fit_is_refused_by_its_field(empty_database
         with pytest.raises(InvalidFields) as refused:
             register_client(database, body(client(1, firstName="Maximilianinho", enrollment="1")), lambda: NOW)
     assert [each.field for each in refused.value.invalid] == ["firstName"]
+
+
+UNIQUE = """
+    ALTER TABLE "Customer" ADD UNIQUE ("enrollment"), ADD CONSTRAINT names CHECK ("firstName" <> "lastName");
+    UPDATE "Customer" SET "enrollment" = '7';
+"""
+
+
+def test_rows_that_break_rules_over_several_rows_or_columns_are_rejected_and_the_others_load(
+    empty_database: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load(empty_database, "typescript")
+    with empty_database.transaction() as connection:
+        connection.exec_driver_sql(UNIQUE)
+    rows = [client(number, enrollment=str(100 + number)) for number in range(1, 30)]
+    rows[3]["enrollment"] = "7"
+    rows[8]["enrollment"] = rows[20]["enrollment"]
+    rows[11]["firstName"] = rows[11]["lastName"]
+    source = write_csv(tmp_path / "clients.csv", rows)
+    environ = {
+        "DATABASE_URL": empty_database.engine.url.render_as_string(hide_password=False),
+        "TOOLKIT_SERVICE_MAP": str(MAPS / "typescript.toml"),
+        "TOOLKIT_HOME": str(tmp_path / "home"),
+    }
+    assert main(["db", "upgrade"], environ) == 0
+    assert main(["clients", "load", str(source), "--out", str(tmp_path), "--json"], environ) == 3
+    told = json.loads(capsys.readouterr().out.partition("\n")[2])
+    assert (told["accepted"], told["rejected"]) == (26, 3)
+    once = "row: Repeats what may stand only once in the service (Customer_enrollment_key)"
+    assert [(row["line"], row["errors"]) for row in read_csv(tmp_path / "clients.csv.rejected.csv")] == [
+        ("5", once),
+        ("13", "row: Breaks a rule of the service (names)"),
+        ("22", once),
+    ]
+    with empty_database.transaction() as connection:
+        query = """SELECT count(*) FROM "Customer" JOIN "InstallationAddress" ON "customerId" = "Customer".id"""
+        assert connection.exec_driver_sql(query).scalar_one() == 27
+
+
+def test_a_column_that_the_service_altered_is_seen_without_a_restart(
+    empty_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(empty_database, "typescript")
+    monkeypatch.setattr("toolkit.operations.register.registration.FRESH", 0.0)
+    long_name = body(client(1, firstName="Maximilianinho"))
+    with mapped(empty_database) as database:
+        schema.upgrade(database, service_map=load_map(MAPS / "typescript.toml"))
+        register_client(database, long_name, lambda: NOW)
+        with empty_database.transaction() as connection:
+            connection.exec_driver_sql('ALTER TABLE "Customer" ADD CHECK (length("firstName") < 9) NOT VALID')
+        with pytest.raises(InvalidFields, match="Breaks a rule of the service"):
+            register_client(database, long_name, lambda: NOW)

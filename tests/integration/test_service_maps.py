@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from tests.client_rows import client, write_csv
 from tests.integration.evidence_bytes import pdf, tone
 from toolkit.entrypoints.cli import main
 from toolkit.errors import DatabaseError, WriteRefused
@@ -181,6 +182,28 @@ def test_clients_are_written_where_the_mapping_can_be_turned_round(empty_databas
         assert one_row(database, known) == (registered.client_id,)
 
 
+def test_a_client_and_its_address_are_written_into_one_row(
+    empty_database: Database, bucket_environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    with upgraded(empty_database, "planilhas") as database:
+        alone = "INSERT INTO audit_service.clients (id, cpf) VALUES (gen_random_uuid(), '1') RETURNING id"
+        with pytest.raises(DatabaseError, match="the row also holds the address, and none was given"):
+            one_row(database, alone)
+        one_row(database, """SELECT setval('"Comercial Energia"."Clientes_Código_seq"', 10)""")
+        registered = register_client(database, CLIENT, lambda: NOW)
+        assert registered.client_id == registered.address_id
+        row = one_row(database, f"""SELECT "CPF", "Bairro", "CEP" FROM {TABLE} WHERE "Cidade" = 'Recife'""")
+        assert row == ("111.444.777-35", "Centro", "50000000")
+        source = write_csv(tmp_path / "clients.csv", [client(number) for number in range(1, 4)])
+        environ = environment(empty_database, bucket_environment, "planilhas")
+        assert main(["clients", "load", str(source), "--out", str(tmp_path)], environ) == 0
+        assert one_row(database, f"""SELECT count("CEP"), count(DISTINCT "Código") FROM {TABLE}""") == (5, 5)
+        assert one_row(database, "SELECT count(*) FROM audit_service.waiting_clients") == (0,)
+
+
+TABLE = '"Comercial Energia"."Clientes"'
+
+
 def test_an_evidence_record_takes_its_key_from_the_sequence_of_the_service(
     empty_database: Database, bucket: Bucket
 ) -> None:
@@ -215,7 +238,6 @@ def test_a_sale_is_completed_in_the_columns_that_the_service_has(
         ("cadastro", "clients.insert", "id is CD_CLIENTE, a number that no sequence gives"),
         ("rails", "clients.insert", "first_name is an SQL expression, which cannot be turned round"),
         ("documents", "evidences.insert", "file_name is an SQL expression"),
-        ("planilhas", "clients.insert", "also holds addresses, such as Bairro, and they are written one after"),
         ("documents", "clients.insert", "number_on_dealership stands inside a JSON column"),
     ],
 )

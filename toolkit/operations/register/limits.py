@@ -13,10 +13,13 @@ from toolkit.storage.service_map.limits import Limit, broken, can_write, limits
 _RELATIONS = ("clients", "addresses")
 
 
-def read_limits(database: Database) -> None:
-    """Read the limits while nothing else holds a connection: a pooler may have few."""
+def read_limits(database: Database, *, age: float = 0.0) -> None:
+    """Read limits that are older than ``age`` seconds: the service may have altered its tables.
+
+    Call it while nothing else holds a connection: a pooler may have few.
+    """
     for name in _RELATIONS:
-        limits(database, name)
+        limits(database, name, age=age)
 
 
 def misfits(database: Database, columns: Mapping[str, pa.StringArray]) -> Iterator[tuple[str, Mask, str]]:

@@ -13,10 +13,10 @@ from toolkit.domain.requests import parse
 from toolkit.errors import InvalidField, InvalidFields
 from toolkit.operations import Clock
 from toolkit.operations.register.bulk_load.fields import FIELD_OF
-from toolkit.operations.register.limits import misfits
+from toolkit.operations.register.limits import misfits, read_limits
 from toolkit.storage.database import Database
-from toolkit.storage.service_map.keys import next_id
-from toolkit.storage.service_map.writing import require_writable
+from toolkit.storage.service_map.keys import next_client_ids
+from toolkit.storage.service_map.writing import FRESH, require_writable
 from toolkit.storage.tables import addresses, clients
 
 MESSAGE: Final = "Client created"
@@ -39,8 +39,9 @@ def register_client(database: Database, body: Mapping[str, Any], clock: Clock) -
     """
     client = parse(Client, body)
     require_writable(database, "clients.insert", "addresses.insert")
+    read_limits(database, age=FRESH)
     _require_room(database, client)
-    client_id, address_id = next_id(database, "clients"), next_id(database, "addresses")
+    client_id, address_id = (UUID(bytes=ids.tobytes()) for ids in next_client_ids(database, 1))
     stored = {"id": client_id, "created_at": clock(), **client.model_dump(exclude={"address"})}
     address = {"address_id": address_id, "client_id": client_id, **client.address.model_dump()}
     with database.statement() as connection:

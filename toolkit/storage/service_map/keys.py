@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_ids
-from toolkit.storage.service_map.writing import numbered
+from toolkit.storage.service_map.writing import have_one_row, numbered
 from toolkit.storage.tables import SERVICE
 
 
@@ -21,6 +21,12 @@ def next_ids(database: Database, name: str, count: int) -> npt.NDArray[np.uint8]
         numbers = connection.execute(query, {"count": count}).scalars().all()
     written = b"".join(bytes.fromhex(f"{number:032d}") for number in numbers)
     return np.frombuffer(written, dtype=np.uint8).reshape(count, 16)
+
+
+def next_client_ids(database: Database, count: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+    """Return ids for new clients and for their addresses; the same where the service has one row for both."""
+    ids = next_ids(database, "clients", count)
+    return ids, ids if have_one_row(database) else next_ids(database, "addresses", count)
 
 
 def next_id(database: Database, name: str) -> UUID:

@@ -1,6 +1,8 @@
 """Find the columns of the service that take less than the contract allows, so that rows may be refused."""
 
 import json
+import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -43,17 +45,17 @@ class Limits:
     encoding: str | None = None
 
 
-_known: WeakKeyDictionary[Database, dict[str, Limits]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Database, dict[str, tuple[float, Limits]]] = WeakKeyDictionary()
 
 
-def limits(database: Database, name: str) -> Limits:
-    """Return the limits of a relation, read once in a process; none in the embedded database of the contract."""
+def limits(database: Database, name: str, *, age: float = math.inf) -> Limits:
+    """Return the limits of a relation, read at most ``age`` seconds ago; none in the embedded database."""
     if database.embedded and not database.mapped:
         return Limits()
     found = _known.setdefault(database, {})
-    if name not in found:
-        found[name] = _read(database, name)
-    return found[name]
+    if name not in found or time.monotonic() - found[name][0] > age:
+        found[name] = (time.monotonic(), _read(database, name))
+    return found[name][1]
 
 
 def broken(database: Database, limit: Limit, texts: Sequence[str]) -> set[str]:

@@ -18,7 +18,7 @@ from toolkit.storage.tables import OWN_TABLES, service
 TODO: Final = "TODO"
 """Marks the places of a draft that a person has to fill in; a mapping that holds it is refused."""
 
-GENERATION: Final = 3
+GENERATION: Final = 4
 """A number that grows when the same file gives other views, so that an upgrade makes them again."""
 
 NEEDED: Final = {table.name: table for table in service.sorted_tables}
@@ -160,6 +160,13 @@ class ServiceMap(_Part):
         """The tables that may be written through the views."""
         relations = [] if self.read_only else self.relations.values()
         return list(dict.fromkeys(each.from_ for each in relations if each.from_ and not each.is_query))
+
+    @property
+    def has_one_row_for_both(self) -> bool:
+        """Tell whether a client's row is also that of its address, under one id."""
+        client, address = self.clients, self.addresses
+        ids = [*(address.columns.get(each) for each in ("id", "client_id")), client.columns.get("id")]
+        return bool(client.from_) and client.from_ == address.from_ and all(each == ids[0] for each in ids)
 
     @property
     def relations(self) -> dict[str, Relation]:

@@ -5,6 +5,8 @@ writes asks for it before it reads or writes anything.
 """
 
 import json
+import math
+import time
 from dataclasses import replace
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -32,9 +34,16 @@ GIVEN: Final = "given.value"
 """Stands for the contract's value in the SQL of ``WRITTEN``."""
 
 _NUMBERED: Final = "numbered"
+_ONE_ROW: Final = "one row"
+_BOTH: Final = {"clients": "addresses", "addresses": "clients"}
+"""The relations that may stand in one row, each with the other."""
+
 _UUID_LENGTH: Final = 36
 
-_known: WeakKeyDictionary[Database, dict[str, str]] = WeakKeyDictionary()
+FRESH: Final = 5.0
+"""Seconds for which a long-running process relies on what it read of the service's tables."""
+
+_known: WeakKeyDictionary[Database, tuple[float, dict[str, str]]] = WeakKeyDictionary()
 
 
 def require_writable(database: Database, *works: str) -> None:
@@ -43,7 +52,7 @@ def require_writable(database: Database, *works: str) -> None:
     Raises:
         WriteRefused: naming the column that stands in the way.
     """
-    known = _obstacles(database)
+    known = _obstacles(database, FRESH)
     for work in works:
         if reason := known.get(work):
             raise WriteRefused(reason)
@@ -54,13 +63,14 @@ def can_write(database: Database, work: str) -> bool:
     return work not in _obstacles(database)
 
 
-def _obstacles(database: Database) -> dict[str, str]:
+def _obstacles(database: Database, age: float = math.inf) -> dict[str, str]:
     if database.embedded and not database.mapped:
         return {}
-    if database not in _known:
+    if database not in _known or time.monotonic() - _known[database][0] > age:
         with database.transaction() as connection:
-            _known[database] = kept(connection) if database.mapped else _found(connection)
-    return _known[database]
+            found = kept(connection) if database.mapped else _found(connection)
+        _known[database] = (time.monotonic(), found)
+    return _known[database][1]
 
 
 _NEXT: Final = """
@@ -78,10 +88,17 @@ def numbered(database: Database) -> set[str]:
     return {name for name in NEEDED if f"{name}.{_NUMBERED}" in known}
 
 
+def have_one_row(database: Database) -> bool:
+    """Tell whether a client and its address are one row, with one id."""
+    return database.mapped and f"addresses.{_ONE_ROW}" in _obstacles(database)
+
+
 def make_writable(connection: Connection, mapping: ServiceMap) -> None:
     """Make the triggers of all views, and keep what stands in the way of writing as their comments."""
     catalog = read_catalog(connection)
     tables = resolver(connection, catalog)
+    if mapping.has_one_row_for_both:
+        _execute(connection, _WAITING)
     for name in mapping.relations:
         found = obstacles(mapping, name, tables)
         for work in (INSERT, UPDATE):
@@ -102,9 +119,24 @@ def make_writable(connection: Connection, mapping: ServiceMap) -> None:
             _execute(
                 connection, _NEXT.format(schema=SERVICE, name=name, sequence=literal(literal(sequence))[1:-1])
             )
+        if mapping.has_one_row_for_both and name in _BOTH:
+            found[_ONE_ROW] = _BOTH[name]
         if INSERT not in found:
             found[WRITTEN] = json.dumps(_targets(mapping, name, tables))
         _execute(connection, f"COMMENT ON VIEW {SERVICE}.{name} IS {literal(json.dumps(found))}")
+
+
+_WAITING: Final = f"""
+    DROP TABLE IF EXISTS {SERVICE}.waiting_clients;
+    CREATE TABLE {SERVICE}.waiting_clients (LIKE {SERVICE}.clients, PRIMARY KEY (id));
+    CREATE OR REPLACE FUNCTION {SERVICE}.waits() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+        IF EXISTS (SELECT FROM {SERVICE}.waiting_clients WHERE id = NEW.id) THEN
+            RAISE EXCEPTION 'clients cannot be written: the row also holds the address, and none was given.';
+        END IF; RETURN NULL; END $$;
+    CREATE CONSTRAINT TRIGGER waits AFTER INSERT ON {SERVICE}.waiting_clients
+        DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION {SERVICE}.waits()
+"""  # the name of our schema
+"""Where one row holds both, a client waits here until its address comes, in the same transaction."""
 
 
 def obstacles(mapping: ServiceMap, name: str, tables: Tables) -> dict[str, str]:
@@ -123,11 +155,16 @@ def obstacles(mapping: ServiceMap, name: str, tables: Tables) -> dict[str, str]:
         other for other, each in mapping.relations.items() if other != name and each.from_ == relation.from_
     ]
     given, refused = _given(mapping, name, table, tables)
+    inserted = {**given, **relation.insert}
+    if mapping.has_one_row_for_both and name in _BOTH:
+        theirs, also = _given(mapping, _BOTH[name], table, tables)
+        inserted |= {**theirs, **mapping.relations[_BOTH[name]].insert}
+        refused, sharing = {**also, **refused}, []
     found = {}
     lacking = [
         column.name
         for column in table.columns.values()
-        if column.required and not column.filled and column.name not in {**given, **relation.insert}
+        if column.required and not column.filled and column.name not in inserted
     ]
     key = table.columns.get(relation.columns["id"].column or "")
     if key is not None and key.family in {"integer", "number"} and key.sequence is None and name != "sales":
@@ -217,11 +254,21 @@ def _body(mapping: ServiceMap, name: str, work: str, tables: Tables, found: dict
         return f"BEGIN RAISE EXCEPTION USING MESSAGE = {literal(found.get(work, ''))}; END"
     given, refused = _given(mapping, name, table, tables)
     if work == INSERT:
+        if mapping.has_one_row_for_both and name == "clients":
+            return f"BEGIN INSERT INTO {SERVICE}.waiting_clients SELECT NEW.*; RETURN NEW; END"
         values = {column: _or_default(value, table.columns[column]) for column, (_, value) in given.items()}
         values |= relation.insert
+        before = "BEGIN"
+        if mapping.has_one_row_for_both and name == "addresses":
+            client = _given(mapping, "clients", table, tables)[0]
+            theirs = {column: _or_default(value, table.columns[column]) for column, (_, value) in client.items()}
+            theirs |= mapping.clients.insert
+            values |= {column: value.replace("NEW.", "client.") for column, value in theirs.items()}
+            waiting = f"DELETE FROM {SERVICE}.waiting_clients WHERE id = NEW.client_id RETURNING * INTO client"  # noqa: S608
+            before = f"DECLARE client {SERVICE}.waiting_clients; BEGIN {waiting};"
         columns, items = ", ".join(map(quoted, values)), ", ".join(values.values())
         statement = f"INSERT INTO {relation.from_} ({columns}) OVERRIDING SYSTEM VALUE VALUES ({items})"  # noqa: S608
-        return f"BEGIN {statement}; RETURN NEW; END"
+        return f"{before} {statement}; RETURN NEW; END"
     fixed = [column for column in refused if column != "id"]
     checks = " ".join(
         f"IF NEW.{column} IS DISTINCT FROM OLD.{column} THEN RAISE EXCEPTION USING MESSAGE = "

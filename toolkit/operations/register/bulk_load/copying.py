@@ -1,13 +1,16 @@
 """Write clients and their addresses by COPY in a thread of its own, while checking goes on."""
 
 import queue
+import re
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
 from typing import Final, Self
 
 import numpy as np
+import numpy.typing as npt
 import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +18,7 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from toolkit.operations.register.bulk_load.shapes import column_of
+from toolkit.operations.spreadsheets import Chunk
 from toolkit.operations.spreadsheets.text_bytes import Bytes, values
 from toolkit.storage.tables import addresses, clients
 
@@ -24,22 +28,38 @@ _AHEAD: Final = 1
 """Batches that wait for the database; each is some fifteen megabytes."""
 
 
-NewIds = Callable[[str, int], Bytes]
-"""Returns ids, each of 16 bytes, for a number of new rows of a relation."""
+Positions = npt.NDArray[np.int64]
+Source = tuple[Chunk, Positions]
+"""Rows of a chunk of the file."""
+
+NewIds = Callable[[int], tuple[Bytes, Bytes]]
+"""Returns ids, each of 16 bytes, for a number of new clients and for their addresses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows as the database wants them: both tables as text for COPY, ids included."""
+    """Rows as the database wants them: both tables as text for COPY, ids included; ``source`` is their place."""
 
     clients: Bytes
     addresses: Bytes
+    source: Source
+
+    def part(self, begin: int, end: int) -> Self:
+        """Return the rows from one place to another."""
+        chunk, rows = self.source
+        people, places = _lines(self.clients, begin, end), _lines(self.addresses, begin, end)
+        return replace(self, clients=people, addresses=places, source=(chunk, rows[begin:end]))
 
 
-def rows_of(settled: Mapping[str, pa.StringArray], created_at: datetime, ids: NewIds) -> Rows:
+def _lines(text: Bytes, begin: int, end: int) -> Bytes:
+    ends = np.concatenate([[0], np.flatnonzero(text == ord("\n")) + 1])
+    return text[ends[begin] : ends[end]]
+
+
+def rows_of(settled: Mapping[str, pa.StringArray], created_at: datetime, ids: NewIds, source: Source) -> Rows:
     """Give each row its two ids, and write it down for COPY."""
     count = len(settled["cpf"])
-    client_ids = ids("clients", count)
+    client_ids, address_ids = ids(count)
     columns = {
         **settled,
         "id": id_column(client_ids),
@@ -47,8 +67,8 @@ def rows_of(settled: Mapping[str, pa.StringArray], created_at: datetime, ids: Ne
         "created_at": pa.repeat(pa.scalar(created_at.isoformat(" "), pa.string()), count),
     }
     client_rows = _as_text(columns, _CLIENT_COLUMNS)
-    columns["id"] = id_column(ids("addresses", count))
-    return Rows(client_rows, _as_text(columns, _ADDRESS_COLUMNS))
+    columns["id"] = id_column(address_ids)
+    return Rows(client_rows, _as_text(columns, _ADDRESS_COLUMNS), source)
 
 
 _HEX: Final = np.frombuffer("".join(f"{byte:02x}" for byte in range(256)).encode(), np.uint8).reshape(256, 2)
@@ -77,6 +97,18 @@ def _as_text(columns: Mapping[str, pa.StringArray], names: tuple[str, ...]) -> B
     return rows
 
 
+_REFUSALS: Final = (psycopg.IntegrityError, psycopg.DataError, psycopg.errors.RaiseException)
+_LINE: Final = re.compile(r"^COPY \w+, line ([0-9]+)", re.MULTILINE)
+
+
+def _reason(error: psycopg.Error) -> str:
+    """Return why the service refused a row; a value that it names in its details is not shown."""
+    rule = error.diag.constraint_name or error.sqlstate
+    if isinstance(error, psycopg.errors.UniqueViolation):
+        return f"Repeats what may stand only once in the service ({rule})"
+    return f"Breaks a rule of the service ({rule})"
+
+
 class Copying:
     """Copies batches of rows in the order given, inside the transaction of ``connection``.
 
@@ -88,6 +120,8 @@ class Copying:
         self._connection = connection
         self._waiting: queue.Queue[Rows | None] = queue.Queue(_AHEAD)
         self._failure: BaseException | None = None
+        self.refused: list[tuple[Chunk, str]] = []
+        """Rows that the service's own rules refused, each with the reason; complete after ``drain``."""
         self._thread = threading.Thread(target=self._run, name="copying", daemon=True)
 
     def __enter__(self) -> Self:
@@ -126,12 +160,31 @@ class Copying:
         while (rows := self._waiting.get()) is not None:
             try:
                 if self._failure is None:
-                    self._copy(clients, _CLIENT_COLUMNS, rows.clients)
-                    self._copy(addresses, _ADDRESS_COLUMNS, rows.addresses)
+                    self._copy_what_is_taken(rows)
             except BaseException as error:  # raised again where the load waits for it
                 self._failure = error
             finally:
                 self._waiting.task_done()
+
+    def _copy_what_is_taken(self, rows: Rows) -> None:
+        """Copy the rows; where one is refused, copy those before it, try it alone, and go on behind it."""
+        waiting = [rows]
+        while waiting:
+            part = waiting.pop()
+            try:
+                with self._connection.transaction():
+                    self._copy(clients, _CLIENT_COLUMNS, part.clients)
+                    self._copy(addresses, _ADDRESS_COLUMNS, part.addresses)
+            except _REFUSALS as error:
+                chunk, places = part.source
+                count = len(places)
+                if count == 1:
+                    self.refused.append((chunk.take(places), _reason(error)))
+                    continue
+                line = _LINE.search(error.diag.context or "")
+                at = min(int(line[1]), count) - 1 if line else count // 2
+                cuts = sorted({0, at, at + 1, count} if line else {0, at, count})
+                waiting += reversed([part.part(one, two) for one, two in pairwise(cuts)])
 
     def _copy(self, table: sa.Table, columns: tuple[str, ...], rows: Bytes) -> None:
         statement = sql.SQL(

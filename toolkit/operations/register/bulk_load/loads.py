@@ -23,7 +23,7 @@ from toolkit.operations.register.limits import misfits
 from toolkit.operations.spreadsheets import Chunk
 from toolkit.operations.spreadsheets.text_bytes import Mask
 from toolkit.storage.database import Database, raw
-from toolkit.storage.service_map.keys import next_ids
+from toolkit.storage.service_map.keys import next_client_ids
 
 _THERE: Final = "Registered already"
 
@@ -84,7 +84,7 @@ class Load:
                     reading,
                     self._on_duplicate,
                     self._moment,
-                    ids=partial(next_ids, database),
+                    ids=partial(next_client_ids, database),
                     seen=self._counted,
                 )
                 self._pass(registration, partial(misfits, database))
@@ -147,18 +147,25 @@ class Load:
 
     def _settle(self, registered: Accepted) -> None:
         self._tally.accepted += registered.new
-        chunk, client_ids = registered.duplicates, registered.client_ids
+        chunk, client_ids, refusal = registered.chunk, registered.client_ids, registered.refusal
         if chunk is None:
+            return
+        if refusal:
+            self._reject_alike(chunk, f"{ROW}: {refusal}", [f"{ROW}: {refusal}"])
             return
         if self._on_duplicate is OnDuplicate.SKIP:
             self._tally.skipped += len(chunk)
             self._outputs.skip(chunk.lines.tolist(), client_ids)
             return
         reason = f"{ROW}: {_THERE}"
+        self._reject_alike(chunk, reason, [f"{reason}, clientId {key}" if key else reason for key in client_ids])
+
+    def _reject_alike(self, chunk: Chunk, reason: str, told: Sequence[str]) -> None:
+        """Reject rows that one reason counts, each with what its own line tells."""
         self._tally.reasons[reason] += len(chunk)
         for row in range(min(len(chunk), 3)):
             self._add_example(reason, ROW, chunk, row)
-        self._reject(chunk, [f"{reason}, clientId {key}" if key else reason for key in client_ids], {})
+        self._reject(chunk, told, {})
 
     def _reject(self, chunk: Chunk, reasons: Sequence[str], wrong: Mapping[int, Mask]) -> None:
         self._tally.rejected += len(chunk)

@@ -10,13 +10,12 @@ from typing import Final
 from uuid import UUID
 
 import numpy as np
-import numpy.typing as npt
 import psycopg
 import pyarrow as pa
 import sqlalchemy as sa
 
 from toolkit.operations.register.bulk_load.batches import Turn
-from toolkit.operations.register.bulk_load.copying import Copying, NewIds, rows_of
+from toolkit.operations.register.bulk_load.copying import Copying, NewIds, Positions, rows_of
 from toolkit.operations.register.bulk_load.duplicates import (
     KEY,
     Hashes,
@@ -37,7 +36,6 @@ _LATER: Final = 20_000
 """Rows that may wait to be looked up one by one before the copying is interrupted for it."""
 
 Settled = Mapping[str, pa.StringArray]
-Positions = npt.NDArray[np.int64]
 Driver = psycopg.Connection[tuple[object, ...]]
 
 
@@ -45,12 +43,14 @@ Driver = psycopg.Connection[tuple[object, ...]]
 class Accepted:
     """Settled rows: how many are new, and those of clients who were there, with their ids.
 
-    An id is ``None`` where the client stands earlier in the file and a dry run gave it none.
+    An id is ``None`` where the client stands earlier in the file and a dry run gave it none. A row with a
+    ``refusal`` was counted as new before the service's own rules refused it.
     """
 
     new: int
-    duplicates: Chunk | None = None
+    chunk: Chunk | None = None
     client_ids: tuple[UUID | None, ...] = ()
+    refusal: str = ""
 
 
 class ChunkRegistration:
@@ -93,7 +93,7 @@ class ChunkRegistration:
         """Take over the accepted rows of a chunk; rows that have to wait are told of later."""
         accepted = np.flatnonzero(verdict.accepted)
         if self._all_are_new:
-            yield self._register(verdict.values, accepted)
+            yield self._register(chunk, verdict.values, accepted)
             return
         keys = _taken({column: verdict.values[column] for column in KEY}, accepted)
         there, ids = self._in_database(keys)
@@ -106,7 +106,7 @@ class ChunkRegistration:
             rows = accepted[repeated]
             self._later.append((chunk.take(rows), _taken(verdict.values, rows)))
             self._waiting += len(rows)
-        yield self._register(verdict.values, accepted[~there & ~repeated])
+        yield self._register(chunk, verdict.values, accepted[~there & ~repeated])
         if self._waiting > _LATER:
             yield from self._look_up()
 
@@ -120,10 +120,12 @@ class ChunkRegistration:
         yield from self._look_up()
         if self._copying is not None:
             self._copying.drain()
+            yield from (Accepted(-1, chunk, refusal=reason) for chunk, reason in self._copying.refused)
 
-    def _register(self, settled: Settled, rows: Positions) -> Accepted:
+    def _register(self, chunk: Chunk, settled: Settled, rows: Positions) -> Accepted:
         if len(rows) and self._copying is not None:
-            self._copying.write(rows_of(_taken(settled, rows), self._created_at, self._ids))
+            taken = _taken(settled, rows)
+            self._copying.write(rows_of(taken, self._created_at, self._ids, (chunk, rows)))
         return Accepted(len(rows))
 
     def _in_database(self, keys: Settled) -> tuple[Mask, list[UUID | None]]:
@@ -153,7 +155,7 @@ class ChunkRegistration:
                 known.setdefault(key, None)
             new = np.setdiff1d(np.arange(len(chunk)), there)  # only shared the hash of another
             if new.size:
-                yield self._register(settled, new)
+                yield self._register(chunk, settled, new)
             if there:
                 yield Accepted(0, chunk.take(np.array(there)), tuple(ids))
 

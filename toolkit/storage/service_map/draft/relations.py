@@ -140,9 +140,10 @@ class Drafting:
         )
         if name == "evidences" and (match.table.kind != QUERY or match.table.parts):
             drafted.beside = tuple(self._other_files(match.table))
-        sharing = [other.table for relation, other in self._matches.items() if relation != name]
-        if match.table not in sharing and match.table.kind != QUERY:
-            rest = [match.table.columns[column] for column in drafted.unused]
+        sharing = {relation: other for relation, other in self._matches.items() if other.table is match.table}
+        if (len(sharing) == 1 or (name == "clients" and "addresses" in sharing)) and match.table.kind != QUERY:
+            taken = {field.column.name for other in sharing.values() for field in other.fields.values()}
+            rest = [match.table.columns[column] for column in drafted.unused if column not in taken]
             drafted.insert, drafted.update = values_for_new_rows(rest, self._zones)
             if owner is not None and len(owner.values) == 1:
                 drafted.insert[owner.kind.name] = literal(owner.values[0])
