@@ -135,12 +135,9 @@ class Coded:
     def _reached(self, table: CatalogTable) -> Iterator[tuple[Reference, CatalogTable, dict[str, str]]]:
         """Yield the tables at most two references away, with the lookup of a column of theirs."""
         first = list(references_of(table, self._samples))
-        for reference in first:
-            yield (
-                reference,
-                self._samples.catalog[reference.table],
-                _lookup("", self._samples.catalog[reference.table], reference),
-            )
+        for reference in (*first, *self._by_values(table)):
+            other = self._samples.catalog[reference.table]
+            yield reference, other, _lookup("", other, reference)
         for reference in first:
             middle = self._samples.catalog[reference.table]
             for second in references_of(middle, self._samples):
@@ -154,11 +151,18 @@ class Coded:
                     f"JOIN {other.name} AS other ON other.{quoted(second.key)} = middle.{quoted(second.column)}) "
                     "AS reached"
                 )
-                yield (
-                    reference,
-                    other,
-                    {"column": "", "table": rows, "key": reference.key, "by": reference.column},
-                )
+                yield reference, other, _lookup("", other, reference) | {"table": rows}
+
+    def _by_values(self, table: CatalogTable) -> Iterator[Reference]:
+        """Yield the tables of distributors and tariffs that a column names by a text, not by a key."""
+        for column in table.columns.values():
+            said, values = set(tokens(column.name)), set(self._samples.values(Field(table, column)))
+            for other in self._samples.catalog.values() if values and column.family == "text" else ():
+                if other is not table and said & _WANTED["utility_group"] & set(tokens(other.plain_name)):
+                    for key in other.columns.values():
+                        field = Field(other, key)
+                        if values <= set(self._samples.values(field)) and not self._samples.repeats(field):
+                            yield Reference(column.name, other.name, key.name)
 
     def _flag(self, found: Field) -> Choice:
         said, spelled = set(tokens(found.name)), set(words(found.name))

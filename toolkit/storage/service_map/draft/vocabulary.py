@@ -10,68 +10,71 @@ _SAME: Final = {
     "address": "address addresses endereco enderecos addr adress",
     "installation": "installation installations instalacao instalacoes unit unidade uc premise",
     "sale": "sale sales venda vendas order orders pedido pedidos contract contracts contrato contratos proposal "
-    "proposta propostas deal adesao adesoes",
+    "venta ventas proposta propostas deal adesao adesoes",
     "evidence": "evidence evidences evidencia evidencias proof prova provas comprovante comprovantes",
     "file": "file files arquivo arquivos arq attachment attachments anexo anexos upload uploads midia media "
-    "recording recordings gravacao gravacoes filename",
+    "archivo archivos grabacion grabaciones recording recordings gravacao gravacoes filename",
     "document": "document documents documento documentos doc docs",
-    "name": "name names nome nm nomes",
+    "name": "name names nome nm nomes nombre nombres",
     "first": "first primeiro given prenome firstname forename",
-    "last": "last sobrenome surname family ultimo lastname",
-    "birth": "birth birthdate birthday nascimento nasc dob aniversario",
-    "email": "email mail correio",
-    "phone": "phone telefone fone celular cell cellphone mobile tel whatsapp",
+    "last": "last sobrenome surname family ultimo lastname apellido apellidos",
+    "birth": "birth birthdate birthday nascimento nasc dob aniversario nacimiento",
+    "email": "email mail correio correo",
+    "phone": "phone telefone fone celular cell cellphone mobile tel whatsapp telefono",
     "cpf": "cpf taxid cpfcnpj",
     "rg": "rg identidade identity",
     "external": "external externo externa ext tracking integracao",
-    "dealership": "dealership distribuidora distributor concessionaria utility dealer dist",
+    "dealership": "dealership distribuidora distributor concessionaria utility dealer dist distribuidor",
     "enrollment": "enrollment enrolment matricula residence",
-    "neighborhood": "neighborhood neighbourhood bairro district suburb",
-    "street": "street logradouro rua avenida thoroughfare endereco",
+    "neighborhood": "neighborhood neighbourhood bairro district suburb colonia",
+    "street": "street logradouro rua avenida thoroughfare endereco calle",
     "number": "number numero num nr no nro",
-    "city": "city cidade municipio town localidade",
+    "city": "city cidade municipio town localidade ciudad",
     "zip": "zip cep postal postcode zipcode postalcode",
     "group": "group grupo grp grupos groups",
-    "responsible": "responsible responsavel resp",
-    "payer": "payer pagador pays paga pagante bill billing",
-    "financial": "financial financially financeiro financeira fin finance",
+    "responsible": "responsible responsavel resp responsable",
+    "payer": "payer pagador pays paga pagante bill billing pagadora",
+    "financial": "financial financially financeiro financeira fin finance financiero financiera",
     "partner": "partner partners parceiro parceiros reseller revenda revendedor channel canal seller vendedor "
-    "agent agente representante broker loja corretor",
+    "socio revendedora agent agente representante broker loja corretor",
     "created": "created create criado criada criacao cadastro cadastrado inclusao incluido inserted insert "
-    "registro registered added abertura opened emissao issued",
+    "creado creada creacion registrado alta registro registered added abertura opened emissao issued",
     "completed": "completed complete concluido concluida conclusao finished finish finalizado finalizada "
-    "finalizacao closed encerrado encerramento fechamento fechado done efetivado efetivacao",
-    "updated": "updated update modified atualizado atualizacao alterado alteracao modificado changed",
-    "deleted": "deleted delete excluido excluida exclusao removed removido removida apagado deletado "
-    "removal archived discarded descartado descartada trashed",
-    "cancelled": "cancelled canceled cancelado cancelada cancelamento cancel void voided anulado anulada annulled "
-    "estornado estornada estorno distratado distratada distrato rescindido rescindida revogado revogada revoked "
-    "rejeitado rejeitada rejected recusado recusada refused reprovado reprovada lost perdido perdida superseded "
-    "replaced substituido substituida",
-    "active": "active ativo ativa enabled",
-    "sent": "sent recorded gravado gravada envio enviado enviada send submitted recebido recebimento received",
+    "finalizacion completado completada completa cerrado cerrada finalizacao closed encerrado encerramento "
+    "fechamento fechado done efetivado efetivacao",
+    "updated": "updated update modified atualizado atualizacao alterado alteracao modificado changed actualizado "
+    "actualizada",
+    "deleted": "deleted delete excluido excluida exclusao removed removido removida apagado deletado eliminado "
+    "eliminada borrado borrada removal archived discarded descartado descartada trashed",
+    "cancelled": "cancelled canceled cancelado cancelada cancelamento cancel void voided anulado anulada "
+    "annulled anulacion cancelacion rechazado rechazada estornado estornada estorno distratado distratada "
+    "distrato rescindido rescindida revogado revogada revoked rejeitado rejeitada rejected recusado recusada "
+    "refused reprovado reprovada lost perdido perdida superseded replaced substituido substituida",
+    "active": "active ativo ativa enabled activo activa habilitado",
+    "sent": "sent recorded gravado gravada envio enviado enviada send submitted recebido recebimento received "
+    "subido subida recibido",
     "requested": "requested solicitado solicitacao solicitada request asked pedido",
     "uploaded": "uploaded carregado upload",
-    "expires": "expires expiry expiration expira expiracao validade valid vencimento expire",
+    "expires": "expires expiry expiration expira expiracao validade valid vencimento expire vence vencimiento",
     "user": "user usuario author operador login",
     "by": "by por",
-    "key": "key chave keys",
-    "path": "path caminho location uri url link storage s3 blob",
-    "folder": "folder pasta dir directory diretorio prefix prefixo bucketpath",
+    "key": "key chave keys llave clave",
+    "path": "path caminho location uri url link storage s3 blob ruta ubicacion",
+    "folder": "folder pasta dir directory diretorio prefix prefixo bucketpath carpeta",
     "original": "original originalname",
     "format": "format formato",
     "mime": "mime mimetype contenttype",
     "content": "content conteudo",
-    "type": "type tipo tp kind category categoria classe class especie",
-    "status": "status st situacao state estado sit situation stage etapa fase",
+    "type": "type tipo tp kind category categoria classe class especie clase",
+    "status": "status st situacao state estado sit situation stage etapa fase estados",
     "history": "history historico hist historial log logs event events evento eventos transition transitions "
     "andamento movimentacao movimento tramitacao timeline",
     "code": "code codigo cod cd sigla protocol protocolo reference referencia ref public publico",
     "id": "id ident identifier identificador pk",
     "uuid": "uuid guid",
-    "date": "date data dt dat dia day dh dthr",
+    "date": "date data dt dat dia day dh dthr fecha fec",
     "time": "time hora hr hour horario tm",
-    "at": "at em on ts timestamp datahora",
+    "at": "at em en on ts timestamp datahora",
     "flag": "flag fl flg in ind is eh has tem",
     "same": "same mesmo propria proprio own self",
     "other": "other outro outra separate separado third terceiro different diferente terceira",
@@ -196,5 +199,5 @@ GROUPS: Final = re.compile(
     re.IGNORECASE,
 )
 
-YES: Final = {"s", "sim", "y", "yes", "t", "true", "1", "v", "verdadeiro"}
+YES: Final = {"s", "sim", "si", "sí", "y", "yes", "t", "true", "1", "v", "verdadeiro"}
 NO: Final = {"n", "nao", "não", "no", "f", "false", "0", "falso"}

@@ -1,0 +1,10 @@
+-- As a team that writes Spanish has it, where a flag says SI.
+CREATE SCHEMA ventas; 
+CREATE TABLE ventas.clientes (id_cliente serial PRIMARY KEY, cpf varchar(14) NOT NULL, nombre varchar(60) NOT NULL, apellido varchar(60) NOT NULL, correo varchar(100), fecha_nacimiento date, telefono varchar(15), barrio varchar(60), calle varchar(60), nro_calle varchar(10), ciudad varchar(60), codigo_postal varchar(9), nro_instalacion varchar(11), creado_en timestamptz NOT NULL);
+CREATE TABLE ventas.ventas (id_venta serial PRIMARY KEY, codigo varchar(20) NOT NULL UNIQUE, id_cliente int NOT NULL REFERENCES ventas.clientes, grupo char(1) NOT NULL, titular_es_pagador char(2) NOT NULL, revendedor varchar(60), estado varchar(20) NOT NULL, creada_en timestamptz NOT NULL, finalizada_en timestamptz);
+CREATE TABLE ventas.evidencias (id_evidencia serial PRIMARY KEY, id_venta int NOT NULL REFERENCES ventas.ventas, tipo varchar(60) NOT NULL, nombre_archivo varchar(100) NOT NULL, ruta varchar(200) NOT NULL, subido_en timestamptz NOT NULL, eliminado_en timestamptz);
+INSERT INTO ventas.clientes VALUES (1,'529.982.247-25','Ana','Souza',NULL,'1979-03-04',NULL,'Centro','Rua A','1','Recife','50000-000','5000001','2026-10-01 12:00Z');
+INSERT INTO ventas.ventas SELECT 100+n,'S-'||n,1,g,CASE WHEN p THEN 'SI' ELSE 'NO' END,'Energia Certa',CASE WHEN d THEN 'finalizada' ELSE 'abierta' END,'2026-10-02 02:30Z',CASE WHEN d THEN timestamptz '2026-10-03 15:00Z' END FROM st;
+INSERT INTO ventas.ventas VALUES (199,'S-9',1,'A','SI','Energia Certa','anulada','2026-10-02 02:30Z',NULL);
+INSERT INTO ventas.evidencias SELECT i,100+n,CASE t WHEN 'POV' THEN 'voz del titular' WHEN 'AUT' THEN 'voz del responsable financiero' WHEN 'KYC' THEN 'biometría' WHEN 'DOC_CONTRATANTE' THEN 'documento del titular' ELSE 'documento del titular y del responsable financiero' END,lower(t)||x,'ventas/'||n||'/'||i||x,'2026-10-02 03:00Z',CASE WHEN del THEN timestamptz '2026-10-05 10:00Z' END FROM ev;
+-- KEYS: SELECT ruta FROM ventas.evidencias
