@@ -27,7 +27,9 @@ from pypdf.generic import ArrayObject
 
 from tests.reported import AS_OF, Told, result_of, source
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
+from toolkit.domain.waivers import Waiver, WaiverRequest
 from toolkit.errors import InvalidInput, ReportError
+from toolkit.language import language
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.judge.audit.details import FAULTS, WITHDRAWN
 from toolkit.reports import (
@@ -285,11 +287,22 @@ def test_hostile_text_in_any_field_is_text_everywhere(tmp_path: Path) -> None:
         result_of(
             [Told(text, partner=text, group=text, client_id=text, cpf=text) for text in nasty],
             given_source=replace(source(), database=nasty[0], toolkit=nasty[7], snapshot=nasty[8], seal=nasty[9]),
+            file_findings=[
+                IntegrityFinding(IntegrityProblem.KEY_OUTSIDE_LAYOUT, (f"{text}/x",), (), (text,), text)
+                for text in nasty
+            ],
         ),
         read_faults=lambda: rows(FAULTS),
         read_withdrawals=lambda: rows(WITHDRAWN),
     )
+    day = AS_OF.date()
+    asked = [WaiverRequest(text, text, None, text, text, text, day, day + timedelta(days=3)) for text in nasty]
+    waivers = tuple(Waiver(UUID(int=1), each, AS_OF, None, nasty[0], nasty[7]) for each in asked)
+    made = replace(made, life=replace(made.life, waivers=waivers, ending=waivers))
     out = written(made, tmp_path, *FORMATS)
+    assert not [cell for row in csv_rows(out) for cell in row.values() if cell[:1] and cell[0] in "=+-@\t\r"]
+    for waiver in json.loads((out / "missing-evidence.json").read_text(encoding="utf-8"))["waivers"]:
+        assert waiver["reason"] == waiver["owner"] == waiver["approvedBy"] == waiver["saleId"] in nasty
     for name in ("missing-evidence.html", "index.html"):
         page = (out / name).read_text(encoding="utf-8")
         assert "<script>alert" not in page
@@ -298,6 +311,10 @@ def test_hostile_text_in_any_field_is_text_everywhere(tmp_path: Path) -> None:
         found = [cell for row in sheet.iter_rows() for cell in row]
         assert "f" not in {cell.data_type for cell in found}
         assert not [cell for cell in found if cell.hyperlink]
+        if sheet.title == "Waivers":
+            assert [[cell.value for cell in row[:2]] for row in sheet.iter_rows(min_row=2)] == [
+                [t, t] for t in nasty
+            ]
     text = "".join(page.extract_text() for page in PdfReader(out / "missing-evidence.pdf").pages)
     assert "<script>alert(1)</script>" in "".join(text.split()).replace("\u200b", "")
     for name in ("missing-evidence.json", "missing-evidence.oscal.json"):
@@ -362,6 +379,37 @@ def test_a_pdf_tells_all_that_is_filed_and_names_the_json_on_each_page(
         "Where the numbers come from",
     ):
         assert text in told
+
+
+def test_a_pdf_has_what_pdf_a_and_pdf_ua_demand(result: AuditResult, tmp_path: Path) -> None:
+    """No validator is in the package index, and Typst refuses what it knows to break the standards."""
+    out = tmp_path / "pt"
+    write_report(result, out, ["pdf"], language=language("pt-BR"))
+    document = PdfReader(out / "missing-evidence.pdf")
+    root = document.root_object
+    assert root["/Lang"] == "pt-BR"
+    assert root["/ViewerPreferences"]["/DisplayDocTitle"]
+    assert document.metadata
+    assert document.metadata.title
+    assert root["/OutputIntents"][0]["/S"] == "/GTS_PDFA1"
+    assert root["/OutputIntents"][0]["/DestOutputProfile"]["/N"] == 3
+    assert not {"/JavaScript", "/EmbeddedFiles"} & set(root.get("/Names", {}))
+    assert not {"/OpenAction", "/AA", "/AcroForm"} & set(root)
+    assert not document.is_encrypted
+    for page in document.pages:
+        assert page["/Tabs"] == "/S"
+        for font in page["/Resources"]["/Font"].values():
+            font = font.get_object()
+            descriptor = font["/DescendantFonts"][0].get_object()["/FontDescriptor"]
+            assert {"/FontFile", "/FontFile2", "/FontFile3"} & set(descriptor)
+            assert "/ToUnicode" in font
+    found = Counter(structure(root["/StructTreeRoot"]))
+    assert found["/H1"] == 1
+    assert found["/H2"] > 3
+    assert found["/Table"] > 3
+    assert found["/TH"] >= 2 * found["/Table"]
+    assert found["/TR"] > found["/Table"]
+    assert not {"/Figure", "/Formula"} & set(found)
 
 
 def test_a_pdf_takes_any_text_and_shows_a_box_for_what_its_fonts_lack(tmp_path: Path) -> None:

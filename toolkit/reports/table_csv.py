@@ -16,7 +16,8 @@ from toolkit.operations.spreadsheets.formulas import harmless
 from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, Rows
 from toolkit.reports.times import iso_column
 
-_FREE_TEXTS: Final = {"saleId", "utilityGroup", "partner"}
+_FREE_TEXTS: Final = {"saleId", "utilityGroup", "partner", "clientId", "cpf"}
+"""The columns that hold what the service's tables hold."""
 
 
 def write(report: Report, path: Path) -> None:
