@@ -46,7 +46,7 @@ class TableScans:
             SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class ON pg_class.oid = indrelid
             WHERE relnamespace = 'audit'::regnamespace AND NOT indisunique ORDER BY 1
         """
-        return [name for (name,) in self._read(query) if not self.used[name]]
+        return [name for name, _ in self._read(query) if not self.used[name]]
 
     def _rows(self) -> dict[str, int]:
         query = "SELECT relid::regclass::text, seq_tup_read FROM pg_stat_user_tables"
@@ -55,13 +55,13 @@ class TableScans:
     def _scans(self) -> dict[str, int]:
         return dict(self._read("SELECT indexrelid::regclass::text, idx_scan FROM pg_stat_user_indexes"))
 
-    def _read(self, query: str) -> list[sa.Row[tuple[str, int]]]:
+    def _read(self, query: str) -> list[tuple[str, int]]:
         self._database.dispose()  # a server process tells its counts when it ends
         alone = sa.text("SELECT count(*) = 1 FROM pg_stat_activity WHERE datname = current_database()")
         engine = sa.create_engine(self._database.engine.url, poolclass=sa.NullPool)
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             wait_until(lambda: connection.scalar(alone))
-            return list(connection.execute(sa.text(query)))
+            return [(row[0], row[-1]) for row in connection.execute(sa.text(query))]
 
 
 def _more(now: Mapping[str, int], before: Mapping[str, int]) -> dict[str, int]:

@@ -24,7 +24,6 @@ finding_observations = Table(
     *optional(Text, "sale_id", "partner", "utility_group"),
     Column("seen_at", moment, nullable=False),
     Column("gone_at", moment),
-    Index(None, "finding_id"),
     Index(None, "sale_id"),
     Index("finding_observations_current_idx", "finding_id", unique=True, postgresql_where=text("gone_at IS NULL")),
 )

@@ -85,7 +85,6 @@ content_checks = Table(
     Column("stored_type", Text),
     Index(None, "observation_id"),
     Index(None, "checked_at", postgresql_using="brin", postgresql_with={"autosummarize": "on"}),
-    Index(None, "sha256", postgresql_where=text("sha256 IS NOT NULL")),
 )
 """Checks of the bytes of an observed object: ``kind`` is a ``FileKind``; ``problem`` says why it is unusable.
 

@@ -63,6 +63,5 @@ evidence_openings = Table(
     Column("evidence_id", Uuid, nullable=False),
     *required(Text, "reason", "opened_by"),
     *required(moment, "opened_at", "expires_at"),
-    Index(None, "evidence_id"),
 )
 """Links to evidence files that were handed out, each with who asked for it and why."""
