@@ -162,9 +162,9 @@ def test_a_file_written_long_after_its_credentials_ran_out(
     assert finding.detail.startswith("late by 2:0")
 
 
-def test_a_file_replaced_after_it_was_verified(database: Database, put: Any, look: Any) -> None:
+def test_a_file_replaced_after_it_was_verified(database: Database, put: Any, look: Any, clock: Any) -> None:
     add_sale(database)
-    key = add_record(database, expires_at=LATER)[1]
+    key = add_record(database, evidence_type=EvidenceType.KYC, expires_at=LATER)[1]
     put(key, pdf(1))
     assert look() == []
     put(key, pdf(1))
@@ -175,6 +175,11 @@ def test_a_file_replaced_after_it_was_verified(database: Database, put: Any, loo
     assert finding.detail == "replaced at 2026-03-02 12:00 UTC"
     put(key, pdf(1))
     assert [finding.problem for finding in look()] == [IntegrityProblem.OVERWRITTEN]  # the first one again
+
+    result = run_audit(database, clock=clock, with_file_findings=True)
+    assert result.compliant == 1
+    [told] = [each for each in notices(result) if "replaced" in each and "findings" not in each]
+    assert told.startswith("1 compliant sale has a file that was replaced after it had been seen")
 
 
 def test_a_file_replaced_before_anybody_verified_it(

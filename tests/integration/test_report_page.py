@@ -82,6 +82,13 @@ def choice(page: Any, name: str) -> Any:
     return page.locator(f"select[name={name}]")
 
 
+def test_no_name_is_shown_in_another_order(browser: Any, tmp_path: Path) -> None:
+    page = opened_report(browser, tmp_path, [Told("S\u202e01", "POV", partner="Luz\u2067x")])
+    assert shown(page) == ["S\\u202e01"]
+    assert "Luz\\u2067x" in page.locator("#sales .grid").inner_text()
+    page.close()
+
+
 def test_headings_sort_both_ways(page: Any) -> None:
     age = page.get_by_role("button", name="Age, days")
     age.click()

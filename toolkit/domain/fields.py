@@ -19,8 +19,11 @@ TRIMMED: Final = (
 )
 """Characters cut from both ends of a text: Unicode white space, zero-width space, byte order mark."""
 
-UNSTORABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-"""Control characters and unpaired surrogates: never valid inside a text."""
+UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+"""NUL and unpaired surrogates, which no database stores."""
+
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Never valid inside a text."""
 
 _DIRECTION: Final = r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 """Characters that show a text in another order or on two lines: two different texts look the same."""
@@ -62,7 +65,7 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise invalid("not_text", "Must be a string")
     trimmed = value.strip(TRIMMED)
-    if UNSTORABLE.search(trimmed):
+    if _CONTROL.search(trimmed):
         raise invalid("control_character", "Must not contain control characters")
     if MISLEADING.search(trimmed):
         raise invalid("direction_character", "Must not contain text-direction characters")

@@ -111,6 +111,16 @@ def notices(result: AuditResult, language: Language = ENGLISH, timezone: ZoneInf
             )
         )
     found += _coverage_notices(result, language)
+    if result.compliant_on_replaced:
+        found.append(
+            count(
+                "%(number)s compliant sale has a file that was replaced after it had been seen: what lies there "
+                "now was judged, not the first one.",
+                "%(number)s compliant sales have files that were replaced after they had been seen: what lies "
+                "there now was judged, not the first ones.",
+                result.compliant_on_replaced,
+            )
+        )
     if result.file_findings:
         kinds = Counter(finding.problem for finding in result.file_findings)
         listed = ", ".join(

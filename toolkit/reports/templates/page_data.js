@@ -141,6 +141,12 @@ function fold(text) {
 
 function element(tag, properties, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
-  made.append(...children);
+  made.append(...children.map((child) => (typeof child === "string" ? unturned(child) : child)));
   return made;
+}
+
+/* Characters that show a text in another order, written out: S\u202e01 would look like S10. */
+function unturned(text) {
+  const code = (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return text.replace(/[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, code);
 }

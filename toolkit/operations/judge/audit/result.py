@@ -15,7 +15,7 @@ from toolkit.domain.contents import Coverage
 from toolkit.domain.evidence import EvidenceType, UtilityGroup
 from toolkit.domain.finding_life import FindingStatus, file_finding_ids
 from toolkit.domain.findings import Problem, Reason, Status
-from toolkit.domain.integrity import IntegrityFinding
+from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
 from toolkit.domain.report_cells import items
 from toolkit.domain.rules import GROUP_RULES
 from toolkit.errors import InvalidInput, NothingEvaluated
@@ -168,6 +168,17 @@ class AuditResult:
     def compliant_verified(self) -> int:
         """Compliant sales of which every counted file was verified; the others are so on first bytes only."""
         return sum(row.sales for row in self._census() if row.status == Status.COMPLIANT and row.fully_verified)
+
+    @cached_property
+    def compliant_on_replaced(self) -> int:
+        """Compliant sales with a file that was replaced after it had been seen, where findings were asked for."""
+        replaced = {
+            sale_id
+            for finding in self.file_findings
+            if finding.problem is IntegrityProblem.OVERWRITTEN
+            for sale_id in finding.sale_ids
+        }
+        return len(replaced.difference(self.rows["saleId"])) if replaced else 0
 
     @cached_property
     def by_group(self) -> pd.DataFrame:
