@@ -248,7 +248,9 @@ def test_a_sale_id_that_is_not_utf8_is_a_404(partner: httpx.Client) -> None:
     assert partner.put("/sales/%FF%FE/evidences", json=UPLOAD).status_code == 404
 
 
-@pytest.mark.parametrize("sale_id", ["2026/03 Ação & 100%", "a/evidences", "😀", "..", "a\x1bb", "V\u202e10", "x" * 100], ids=ascii)
+@pytest.mark.parametrize(
+    "sale_id", ["2026/03 Ação & 100%", "a/evidences", "😀", "..", "a\x1bb", "V\u202e10", "x" * 100], ids=ascii
+)
 def test_a_known_sale_is_found_by_any_id(partner: httpx.Client, service: Service, sale_id: str) -> None:
     service.sale(sale_id)
 
