@@ -12,7 +12,7 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import median
 
@@ -92,7 +92,8 @@ def _used() -> float:
 
 
 def _hostile(folder: Path, scale: float) -> None:
-    made = {name: (rows, ()) for name, rows in FAR_APART.items()} | {
+    made: dict[str, tuple[Iterable[str | bytes], Iterable[bytes]]] = {
+        **{name: (rows, ()) for name, rows in FAR_APART.items()},
         "padding": ([FIRST, *[BLANKS] * int(4_000 * scale)], ()),
         "shared strings": ([FIRST], [b"<si><t>x</t></si>" * 50_000] * int(2_000 * scale)),
         "many cells": ((f"<row>{cell() * 16}</row>" for _ in range(int(1_000_000 * scale))), ()),
