@@ -57,7 +57,7 @@ def book(path: Path, rows: Iterable[str | bytes], strings: Iterable[bytes] = ())
 
 
 FAR = '<row r="1048576">' + cell('r="XFD1048576"') + "</row>"
-FAR_APART = {
+FAR_APART: dict[str, list[str | bytes]] = {
     "the last corner": [FIRST, FAR],
     "a row that no sheet has": [FIRST, '<row r="4294967295">' + cell('r="B4294967295"') + "</row>"],
     "cells without a place": [FIRST, '<row r="1048576">' + "<c/>" * 16_000 + cell() + "</row>"],
