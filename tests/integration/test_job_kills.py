@@ -19,7 +19,8 @@ from tests.job_runner import SLOT, STEPS, ZONE, check_done_once, effects, hold, 
 from tests.waiting import PATIENCE, wait_until
 from toolkit.domain.jobs.outcomes import FailureCode, RunStatus
 from toolkit.entrypoints.jobs.folders import JobFolder
-from toolkit.entrypoints.jobs.holding import Holding, stopped_by_signals
+from toolkit.entrypoints.jobs.holding import Holding, Stops
+from toolkit.entrypoints.stop_signals import stop_signals_handled
 from toolkit.errors import DatabaseUnavailable
 from toolkit.operations.jobs.history import recent_runs
 from toolkit.storage import embedded, schema
@@ -135,7 +136,7 @@ def test_a_run_is_stopped_when_its_time_is_up_or_it_cannot_be_held(
     renew: Callable[[], bool], timeout: float, code: FailureCode
 ) -> None:
     holding = Holding(renew, lease=timedelta(seconds=1), timeout=timedelta(seconds=timeout))
-    with stopped_by_signals(), pytest.raises(SystemExit), holding.held():
+    with stop_signals_handled(Stops()), pytest.raises(SystemExit), holding.held():
         time.sleep(PATIENCE)
     assert holding.cause is code
 

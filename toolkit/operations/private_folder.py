@@ -60,7 +60,7 @@ def _locked_folder(parent: Path) -> tuple[Path, FileLock]:
 
 
 def sync(file: Path) -> None:
-    """Flush the contents of a file to the disk."""
+    """Flush the contents of a file, or the names in a folder, to the disk."""
     descriptor = os.open(file, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -27,6 +27,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from toolkit.errors import JobFailed
+from toolkit.operations.private_folder import sync
 
 Files = Sequence[Mapping[str, Any]]
 """Names relative to the folder of the run, with sizes and SHA-256."""
@@ -88,7 +89,7 @@ class JobFolder:
             if final.exists():  # of a history that is not this database's
                 final.rename(_free_name(final))
             staged.rename(final)
-            _sync(self.path)
+            sync(self.path)
             self._link(final)
         shutil.rmtree(self.staged(slot), ignore_errors=True)
 
@@ -199,11 +200,3 @@ def _free_name(path: Path) -> Path:
     while (free := path.with_name(f"{path.name}.earlier-{number}")).exists():
         number += 1
     return free
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -110,18 +110,3 @@ class Stops:
             self._shielded = False
         if self._waiting is not None:
             raise SystemExit(128 + self._waiting)
-
-
-@contextmanager
-def stopped_by_signals() -> Iterator[Stops]:
-    """Let SIGTERM and Ctrl-C end the block by an exception; only in the main thread, where Python handles them."""
-    stops = Stops()
-    if threading.current_thread() is not threading.main_thread():
-        yield stops
-        return
-    previous = {number: signal.signal(number, stops) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield stops
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

@@ -14,22 +14,16 @@ from toolkit.operations.jobs.history import bucket_read_at, figures_of
 from toolkit.storage.database import Database
 
 _MEANINGS: Final = {
-    "toolkit_job_last_success_timestamp_seconds": ("gauge", "When the job was done last."),
-    "toolkit_job_last_failure_timestamp_seconds": ("gauge", "When the job failed last."),
-    "toolkit_job_duration_seconds": ("gauge", "Seconds that the last run that was done took."),
-    "toolkit_job_failed_runs": ("gauge", "Slots whose run failed and was not done later."),
-    "toolkit_job_missed_slots": ("gauge", "Slots that nobody started within their window."),
-    "toolkit_job_open_findings": ("gauge", "Sales that were not compliant in the last run that was done."),
-    "toolkit_job_next_slot_timestamp_seconds": ("gauge", "When the job is due next."),
-    "toolkit_bucket_read_timestamp_seconds": (
-        "gauge",
-        "When the bucket was read last; time() minus it is the age.",
-    ),
-    "toolkit_bucket_read_age_seconds": (
-        "gauge",
-        "The age of the picture of the bucket when this file was written.",
-    ),
-    "toolkit_jobs_written_timestamp_seconds": ("gauge", "When this file was written."),
+    "toolkit_job_last_success_timestamp_seconds": "When the job was done last.",
+    "toolkit_job_last_failure_timestamp_seconds": "When the job failed last.",
+    "toolkit_job_duration_seconds": "Seconds that the last run that was done took.",
+    "toolkit_job_failed_runs": "Slots whose run failed and was not done later.",
+    "toolkit_job_missed_slots": "Slots that nobody started within their window.",
+    "toolkit_job_open_findings": "Sales that were not compliant in the last run that was done.",
+    "toolkit_job_next_slot_timestamp_seconds": "When the job is due next.",
+    "toolkit_bucket_read_timestamp_seconds": "When the bucket was read last; time() minus it is the age.",
+    "toolkit_bucket_read_age_seconds": "The age of the picture of the bucket when this file was written.",
+    "toolkit_jobs_written_timestamp_seconds": "When this file was written.",
 }
 
 
@@ -40,9 +34,9 @@ def write_metrics(path: Path, database: Database, jobs: Iterable[Job], clock: Cl
         label = f'{{job="{job}"}}' if job else ""
         samples[name].append(f"{name}{label} {value:.3f}")
     lines = []
-    for name, (kind, meaning) in _MEANINGS.items():
+    for name, meaning in _MEANINGS.items():
         if samples[name]:
-            lines += [f"# HELP {name} {meaning}", f"# TYPE {name} {kind}", *samples[name]]
+            lines += [f"# HELP {name} {meaning}", f"# TYPE {name} gauge", *samples[name]]
     path.parent.mkdir(parents=True, exist_ok=True)
     # The collector reads names that end with .prom only, so it never meets the draft.
     descriptor, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

@@ -21,10 +21,11 @@ from toolkit.domain.versions import rules_fingerprint, toolkit_version
 from toolkit.entrypoints.jobs.database_access import DatabaseAccess
 from toolkit.entrypoints.jobs.failures import failure_of
 from toolkit.entrypoints.jobs.folders import JobFolder, Staging, holds_all
-from toolkit.entrypoints.jobs.holding import Holding, Stops, stopped_by_signals
+from toolkit.entrypoints.jobs.holding import Holding, Stops
 from toolkit.entrypoints.jobs.job_log import JobLog
 from toolkit.entrypoints.jobs.steps import Commands, Limits, PreparedStep
 from toolkit.entrypoints.jobs.telling import Tell, open_sales
+from toolkit.entrypoints.stop_signals import stop_signals_handled
 from toolkit.errors import LeaseLost, ToolkitError
 from toolkit.operations import Clock
 from toolkit.operations.jobs.history import RunRow
@@ -111,7 +112,8 @@ class JobRun:
 
     def start(self, *, late: bool = False, wait: float = 0) -> Ended:
         """Take the run and do it; while another process holds it, wait up to ``wait`` seconds for its end."""
-        with stopped_by_signals() as stops:
+        stops = Stops()
+        with stop_signals_handled(stops):
             try:
                 claim = self._claim(late, wait)
             except SystemExit as error:  # nobody needs to be told: the run, if there is one, is another start's

@@ -6,10 +6,9 @@ papermill does the work; what it leaves open is closed here.
 import math
 import os
 import signal
-import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -26,6 +25,7 @@ from traitlets.config import Config
 
 from toolkit.entrypoints.notebook_runs.failures import described_failure
 from toolkit.entrypoints.notebook_runs.parameters import Value
+from toolkit.entrypoints.stop_signals import stop_signals_handled
 from toolkit.errors import CellTimedOut, KernelDied, KernelOutOfMemory, NotebookFailed, NotebookTimedOut
 
 _KERNEL_START: Final = 60
@@ -131,7 +131,7 @@ def execute(
     """
     kills = _killed_for_memory()
     try:
-        with _stopped_by_signals(watch):
+        with stop_signals_handled(watch.stop):
             executed: nbformat.NotebookNode = papermill.execute_notebook(
                 _literally(notebook),
                 _literally(partial),
@@ -202,17 +202,3 @@ def _refuse_early_end(executed: nbformat.NotebookNode) -> None:
     for cell in executed.cells:
         if any(output.output_type == "error" for output in cell.get("outputs", ())):
             raise NotebookFailed(f"left at In [{cell.execution_count}], before its end.")
-
-
-@contextmanager
-def _stopped_by_signals(watch: Watch) -> Iterator[None]:
-    """Let SIGTERM and Ctrl-C stop the run; only in the main thread, where Python handles them."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = {number: signal.signal(number, watch.stop) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
