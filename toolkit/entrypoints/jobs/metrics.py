@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from toolkit.domain.jobs.definitions import Job
+from toolkit.domain.jobs.outcomes import RunStatus
 from toolkit.entrypoints.jobs.telling import open_sales
 from toolkit.operations import Clock
-from toolkit.operations.jobs.history import bucket_read_at, figures_of
+from toolkit.operations.jobs.history import bucket_read_at, ends_of, last_done
 from toolkit.storage.database import Database
 
 _MEANINGS: Final = {
@@ -54,14 +55,15 @@ def write_metrics(path: Path, database: Database, jobs: Iterable[Job], clock: Cl
 
 def _samples(database: Database, jobs: Iterable[Job], now: datetime) -> Iterator[tuple[str, str, float]]:
     for job in jobs:
-        figures = figures_of(database, job.name)
+        done, ends = last_done(database, job.name), ends_of(database, job.name)
+        failed, missed = ends.get(RunStatus.FAILED), ends.get(RunStatus.MISSED)
         found = {
-            "last_success_timestamp_seconds": _seconds(figures.last_success),
-            "last_failure_timestamp_seconds": _seconds(figures.last_failure),
-            "duration_seconds": figures.duration,
-            "failed_runs": figures.failed,
-            "missed_slots": figures.missed,
-            "open_findings": open_sales(figures.counts).get("open"),
+            "last_success_timestamp_seconds": _seconds(done and done.ended_at),
+            "last_failure_timestamp_seconds": _seconds(failed and failed.ended),
+            "duration_seconds": done and (done.ended_at - done.started_at).total_seconds(),
+            "failed_runs": failed.number if failed else 0,
+            "missed_slots": missed.number if missed else 0,
+            "open_findings": open_sales(done.counts if done else {}).get("open"),
             "next_slot_timestamp_seconds": _seconds(job.schedule.following(now)),
         }
         for name, value in found.items():

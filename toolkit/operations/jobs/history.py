@@ -1,7 +1,6 @@
 """Read runs, steps and notices, for people, for metrics and for the next start."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -91,33 +90,11 @@ def due_for_deletion(database: Database, job: Job, clock: Clock) -> Sequence[Run
     return _rows(database, due.order_by(runs.slot))
 
 
-@dataclass(frozen=True, slots=True)
-class JobFigures:
-    """The figures of one job; ``None`` where it never happened."""
-
-    last_success: datetime | None
-    last_failure: datetime | None
-    duration: float | None
-    missed: int
-    failed: int
-    counts: dict[str, dict[str, int]]
-
-
-def figures_of(database: Database, job: str) -> JobFigures:
-    """Return the figures of a job: its last success and failure, and how many slots were missed and failed."""
+def ends_of(database: Database, job: str) -> dict[str, RunRow]:
+    """Return, by status, the ``number`` of a job's runs and the time at which the last of them ``ended``."""
     runs = job_runs.c
     ends = sa.select(runs.status, sa.func.max(runs.ended_at).label("ended"), sa.func.count().label("number"))
-    found = {row.status: row for row in _rows(database, ends.where(runs.job == job).group_by(runs.status))}
-    done = last_done(database, job)
-    failed = found.get(RunStatus.FAILED)
-    return JobFigures(
-        last_success=done.ended_at if done is not None else None,
-        last_failure=failed.ended if failed is not None else None,
-        duration=(done.ended_at - done.started_at).total_seconds() if done is not None else None,
-        missed=found[RunStatus.MISSED].number if RunStatus.MISSED in found else 0,
-        failed=failed.number if failed is not None else 0,
-        counts=dict(done.counts) if done is not None else {},
-    )
+    return {row.status: row for row in _rows(database, ends.where(runs.job == job).group_by(runs.status))}
 
 
 def critical_findings(database: Database, since: datetime | None) -> tuple[int, int]:
