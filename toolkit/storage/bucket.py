@@ -38,11 +38,8 @@ class Area:
     def within(self, prefix: str) -> list[str]:
         """Return the prefixes to list for the keys with ``prefix``."""
         wanted = self.prefixes or ("",)
-        return sorted({max(each, prefix, key=len) for each in wanted if _nested(each, prefix)})
-
-
-def _nested(one: str, other: str) -> bool:
-    return one.startswith(other) or other.startswith(one)
+        nested = (each for each in wanted if each.startswith(prefix) or prefix.startswith(each))
+        return sorted({max(each, prefix, key=len) for each in nested})
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,8 +118,9 @@ class S3Store:
 
     def text(self, name: str) -> str:
         """Return a small object as text."""
-        with self._server.translated():
-            return str(self._get(name).decode())
+        with self._server.translated(), self._missing_told(name):
+            answer = self._client.get_object(Bucket=self._bucket, Key=self._prefix + name)
+            return str(answer["Body"].read().decode())
 
     def put(self, name: str, draft: Path) -> None:
         """Upload the draft and remove it."""
@@ -142,10 +143,6 @@ class S3Store:
         """Delete the object."""
         with self._server.translated():
             self._client.delete_object(Bucket=self._bucket, Key=self._prefix + name)
-
-    def _get(self, name: str) -> Any:
-        with self._missing_told(name):
-            return self._client.get_object(Bucket=self._bucket, Key=self._prefix + name)["Body"].read()
 
     @contextmanager
     def _missing_told(self, name: str) -> Iterator[None]:

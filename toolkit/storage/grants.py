@@ -60,7 +60,8 @@ def _owner(database: str, sources: Sequence[str] | None, written: Sequence[str])
         yield f"INSERT, UPDATE ON {', '.join(written)}"
         for schema in dict.fromkeys(map(_schema_of, written)):
             yield f"USAGE ON ALL SEQUENCES IN SCHEMA {schema}"
-    yield f"SELECT ON {', '.join(sources if sources is not None else _own_tables())}"
+    own = [f"{tables.OWN_TABLES}.{table.name}" for table in tables.service.sorted_tables]
+    yield f"SELECT ON {', '.join(own if sources is None else sources)}"
 
 
 def _user(database: str, purpose: As, sources: Sequence[str] | None) -> Iterator[str]:
@@ -96,7 +97,3 @@ def _schema_of(source: str) -> str:
     """Return the schema of a table by its SQL name; one that names none is in ``public``."""
     quoted = re.match(r'("(?:[^"]|"")*"|[^".]+)\.', source)
     return quoted[1] if quoted else tables.OWN_TABLES
-
-
-def _own_tables() -> list[str]:
-    return [f"{tables.OWN_TABLES}.{table.name}" for table in tables.service.sorted_tables]

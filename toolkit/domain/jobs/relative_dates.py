@@ -26,16 +26,12 @@ RELATIVE_DATES: Final[dict[str, Callable[[date], date]]] = {
     "tomorrow": lambda day: day + _DAY,
     "week-start": lambda day: day - _DAY * day.weekday(),
     "month-start": lambda day: day.replace(day=1),
-    "month-end": lambda day: _month_end(day),
+    "month-end": lambda day: (day.replace(day=28) + 4 * _DAY).replace(day=1) - _DAY,
     "last-month-start": lambda day: _last_month(day).replace(day=1),
     "last-month-end": _last_month,
     "year-start": lambda day: day.replace(month=1, day=1),
 }
 """Each name, and the date that it stands for on the day of a slot; weeks begin on Monday."""
-
-
-def _month_end(day: date) -> date:
-    return (day.replace(day=28) + 4 * _DAY).replace(day=1) - _DAY
 
 
 def named_values(slot: datetime, zone: ZoneInfo) -> dict[str, str]:

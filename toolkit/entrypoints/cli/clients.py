@@ -18,7 +18,6 @@ from toolkit.operations.register.bulk_load import (
     LoadResult,
     OnDuplicate,
     Repair,
-    Understood,
     load_clients,
 )
 from toolkit.operations.register.client_quality import LIKENESS_TEXTS, QUALITY_TEXTS, Likeness, client_quality
@@ -145,7 +144,7 @@ def load(
         options=LoadOptions(on_duplicate=OnDuplicate(on_duplicate), **options),
         clock=ctx.application.clock,
         progress=ctx.progress,
-        announce=_announce,
+        announce=lambda understood: note(str(understood)),
     )
     if as_json:
         print_json(result.document())
@@ -156,10 +155,6 @@ def load(
     for reason in result.unreadable:
         note(f"not loaded: {sentence(reason)}")
     return NEEDS_ATTENTION if result.rejected or result.unreadable else DONE
-
-
-def _announce(understood: Understood) -> None:
-    note(str(understood))
 
 
 def _print_file(file: FileLoaded, zone: ZoneInfo, *, dry_run: bool) -> None:

@@ -16,7 +16,6 @@ from toolkit.operations.request import (
     LeftOut,
     ManifestResult,
     Order,
-    RejectedRow,
     UploadLimits,
     request_manifest,
     request_missing,
@@ -121,16 +120,15 @@ def _show(result: ManifestResult, left_out: Sequence[LeftOut], source: Path, out
             f"{len(result.skipped)} already uploaded\nCredentials: {out}"
         )
     lines = [
-        *((row.line, _reasons(row)) for row in result.rejected),
+        *(
+            (row.line, "; ".join(f"{each.field}: {each.message}" for each in row.invalid))
+            for row in result.rejected
+        ),
         *((row.line, f"{_('already uploaded as')} {row.id}") for row in result.skipped),
         *((sale.line, f"{sale.sale_id} {_('left out')}. {_(LEFT_OUT_TEXTS[sale.reason])}") for sale in left_out),
     ]
     for line, told in first_of(lines):
         note(f"{source.name}, line {line}: {told}")
-
-
-def _reasons(row: RejectedRow) -> str:
-    return "; ".join(f"{item.field}: {item.message}" for item in row.invalid)
 
 
 def _as_json(result: ManifestResult, left_out: Sequence[LeftOut], out: Path) -> dict[str, object]:

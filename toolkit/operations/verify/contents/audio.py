@@ -43,16 +43,12 @@ def inspect_audio(path: Path, media_type: str) -> tuple[ContentProblem | None, f
         if media_type in _DECODED and not containers.has_telephone_codec(path, media_type):
             seconds, silent = _decoded(path)
         else:
-            seconds = _SECONDS_OF.get(media_type, _untold)(path)
+            seconds = _SECONDS_OF[media_type](path) if media_type in _SECONDS_OF else None
     except Broken:
         return ContentProblem.DAMAGED, None
     if seconds is not None and seconds < SHORTEST_SECONDS:
         return ContentProblem.TOO_SHORT, seconds
     return (ContentProblem.SILENT if silent else None), seconds
-
-
-def _untold(_: Path) -> None:
-    return None
 
 
 def _decoded(path: Path) -> tuple[float, bool]:
