@@ -233,6 +233,38 @@ def test_a_check_says_which_tables_may_hide_rows(empty_database: Database, tmp_p
     )
 
 
+@pytest.mark.parametrize(
+    ("view", "hidden"),
+    [
+        (
+            "CREATE VIEW north.shown AS SELECT * FROM south.sales; ALTER VIEW north.shown OWNER TO plain_reader",
+            True,
+        ),
+        (
+            "CREATE VIEW north.inside WITH (security_invoker = true) AS SELECT * FROM south.sales; "
+            "CREATE VIEW north.shown AS SELECT * FROM north.inside; ALTER VIEW north.shown OWNER TO plain_reader",
+            True,
+        ),
+        ("CREATE VIEW north.shown AS SELECT * FROM south.sales", False),
+    ],
+)
+def test_a_check_sees_policies_behind_the_views_of_the_service(
+    empty_database: Database, tmp_path: Path, view: str, hidden: bool
+) -> None:
+    with empty_database.transaction() as connection:
+        raw(connection).execute(
+            f"{TENANTS}; {view}; GRANT SELECT ON ALL TABLES IN SCHEMA north TO plain_reader".encode()
+        )
+    (tmp_path / "map.toml").write_text(re.sub(r'from = "\(.*', 'from = "north.shown"', MAP))
+    mapping = load_map(tmp_path / "map.toml")
+    with mapped(empty_database) as database:
+        with database.transaction() as connection:
+            make_views(connection, mapping)
+        found = [each.text for each in prove(database, mapping).deviations if "row level security" in each.text]
+    expected = "sales.from: south.sales has row level security, which holds for role plain_reader"
+    assert [text.startswith(expected) for text in found] == [True] * hidden
+
+
 def test_a_check_counts_rows_that_a_filter_leaves_out_by_mistake(empty_database: Database, tmp_path: Path) -> None:
     with empty_database.transaction() as connection:
         raw(connection).execute(TENANTS.encode())

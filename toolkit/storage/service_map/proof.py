@@ -123,20 +123,35 @@ _TOLD: Final = (
 _FEW: Final = 12
 
 _POLICIES: Final = """
-    SELECT DISTINCT named.relname AS relation, hidden.oid::regclass::text AS hidden,
-           quote_ident(reader.rolname) AS role
-    FROM pg_class AS named
-    JOIN pg_namespace AS space ON space.oid = named.relnamespace
-    LEFT JOIN pg_rewrite ON ev_class = named.oid
-    LEFT JOIN pg_depend AS used ON used.classid = 'pg_rewrite'::regclass AND used.objid = pg_rewrite.oid
-         AND used.refclassid = 'pg_class'::regclass
-    JOIN pg_class AS hidden ON hidden.oid = coalesce(used.refobjid, named.oid)
-    JOIN pg_roles AS reader
-         ON reader.rolname = CASE named.relkind WHEN 'v' THEN pg_get_userbyid(named.relowner) ELSE current_user END
-    WHERE nspname = :schema AND named.relname = ANY(:names) AND hidden.relrowsecurity
-      AND NOT reader.rolsuper AND NOT reader.rolbypassrls
+    WITH RECURSIVE reached AS (
+        SELECT named.relname AS relation, named.oid AS place, relkind AS kind,
+               CASE relkind WHEN 'v' THEN pg_get_userbyid(relowner) ELSE current_user END AS reader
+        FROM pg_class AS named JOIN pg_namespace AS space ON space.oid = relnamespace
+        WHERE nspname = :schema AND named.relname = ANY(:names)
+        UNION
+        SELECT relation, behind.oid, relkind,
+               CASE WHEN relkind IN ('v', 'm') AND NOT coalesce(
+                   (SELECT option_value::boolean FROM pg_options_to_table(reloptions)
+                    WHERE option_name = 'security_invoker'), false)
+               THEN pg_get_userbyid(relowner) ELSE reader END
+        FROM reached
+        JOIN pg_rewrite ON ev_class = place
+        JOIN pg_depend AS used ON used.classid = 'pg_rewrite'::regclass AND used.objid = pg_rewrite.oid
+             AND used.refclassid = 'pg_class'::regclass AND used.refobjid <> place
+        JOIN pg_class AS behind ON behind.oid = used.refobjid
+        WHERE kind IN ('v', 'm')
+    )
+    SELECT DISTINCT relation, hidden.oid::regclass::text AS hidden, quote_ident(reader.rolname) AS role
+    FROM reached
+    JOIN pg_class AS hidden ON hidden.oid = place
+    JOIN pg_roles AS reader ON reader.rolname = reached.reader
+    WHERE hidden.relrowsecurity AND NOT reader.rolsuper AND NOT reader.rolbypassrls
       AND (hidden.relforcerowsecurity OR NOT pg_has_role(reader.oid, hidden.relowner, 'USAGE'))
     ORDER BY 1, 2
+"""
+"""Tables behind the views, those of the service included, each with the role whose policies hold for it.
+
+What a view names is read with its owner's rights, or with those of its own reader (``security_invoker``).
 """
 
 
