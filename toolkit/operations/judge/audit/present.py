@@ -1,32 +1,43 @@
 """The findings that an audit sees, one row each, made of its judged sales and its findings about files."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
+import numpy as np
 import pandas as pd
 
 from toolkit.domain.codes import SaleWarning, missing_code
 from toolkit.domain.finding_life import file_finding_ids, finding_id
 from toolkit.domain.integrity import IntegrityFinding
-from toolkit.domain.report_cells import SEPARATOR
+from toolkit.domain.report_cells import items
 
 COLUMNS: Final = ("id", "code", "sale_id", "partner", "utility_group", "reason")
 
-_OF_SALE: Final = {"saleId": "sale_id", "utilityGroup": "utility_group"}
+_OF_SALE: Final = {"saleId": "sale_id", "partner": "partner", "utilityGroup": "utility_group"}
+
+_LISTS: Final = ("problems", "missing", "reasons")
 
 
 def present_findings(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the problems, missing pieces and warnings of sales, given in the columns of ``AuditResult.rows``."""
-    sales = rows.rename(columns=_OF_SALE)
-    problems = _exploded(sales, "problems").rename(columns={"problems": "code"})
-    pieces = _exploded(sales, "missing", "reasons").rename(columns={"reasons": "reason"})
-    pieces["code"] = [missing_code(each) for each in pieces["missing"]]
-    clientless = sales[sales["clientId"].isna()].assign(code=str(SaleWarning.WITHOUT_CLIENT))
-    found = pd.concat([problems, pieces, clientless], ignore_index=True)
-    found["id"] = [
-        str(finding_id(code, sale_id)) for code, sale_id in zip(found["code"], found["sale_id"], strict=True)
-    ]
+    told, combinations = pd.factorize(
+        pd.MultiIndex.from_frame(rows[list(_LISTS)].assign(known=rows["clientId"].notna()))
+    )
+    codes = [list(_codes(*combination)) for combination in combinations]
+    each = np.repeat(np.arange(len(rows)), [len(codes[number]) for number in told])
+    found = rows[list(_OF_SALE)].rename(columns=_OF_SALE).iloc[each].reset_index(drop=True)
+    pairs = [pair for number in told for pair in codes[number]]
+    found[["code", "reason"]] = pd.DataFrame(pairs, columns=["code", "reason"], dtype=object)
+    found["id"] = [str(finding_id(*pair)) for pair in zip(found["code"], found["sale_id"], strict=True)]
     return found.reindex(columns=list(COLUMNS))
+
+
+def _codes(problems: str, missing: str, reasons: str, has_client: bool) -> Iterator[tuple[str, str | None]]:
+    """Yield the codes of a sale of which this is told, each with the reason of a missing piece."""
+    yield from ((problem, None) for problem in items(problems))
+    yield from zip(map(missing_code, items(missing)), items(reasons), strict=True)
+    if not has_client:
+        yield str(SaleWarning.WITHOUT_CLIENT), None
 
 
 def present_file_findings(findings: Iterable[IntegrityFinding], sales: pd.DataFrame) -> pd.DataFrame:
@@ -42,10 +53,3 @@ def present_file_findings(findings: Iterable[IntegrityFinding], sales: pd.DataFr
     found = pd.DataFrame(rows, columns=["id", "code", "sale_id"], dtype=object)
     found = found.drop_duplicates("id").merge(sales, on="sale_id", how="left")
     return found.reindex(columns=list(COLUMNS))
-
-
-def _exploded(sales: pd.DataFrame, *lists: str) -> pd.DataFrame:
-    """Return one row an item of these lists, which are aligned."""
-    some = sales.loc[sales[lists[0]] != "", ["sale_id", "partner", "utility_group", *lists]]
-    split = some.assign(**{name: some[name].str.split(SEPARATOR, regex=False) for name in lists})
-    return split.explode(list(lists), ignore_index=True)

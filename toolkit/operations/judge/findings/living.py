@@ -117,7 +117,8 @@ def _present(present: pd.DataFrame, lives: pd.DataFrame, moment: datetime) -> pd
 def _resolved(
     present: pd.DataFrame, lives: pd.DataFrame, audits: Sequence[datetime], moment: datetime
 ) -> pd.DataFrame:
-    gone = lives[~lives["id"].isin(present["id"])].reset_index(drop=True)
+    still = lives["id"].astype(object).isin(present["id"].astype(object))  # Arrow's texts take ten times as long
+    gone = lives[~still].reset_index(drop=True)
     gone = gone.reindex(columns=["id", "code", "sale_id", "partner", "utility_group", *_MOMENTS])
     first, opened, closed = (pd.to_datetime(gone[name], utc=True) for name in _MOMENTS)
     ended = closed.fillna(pd.Timestamp(moment))
