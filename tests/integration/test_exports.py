@@ -92,5 +92,9 @@ def test_assessment_results_are_valid_by_the_schema_of_nist_and_the_same_when_as
     for each in outcome["findings"]:
         assert {related["observation-uuid"] for related in each.get("related-observations", [])} <= known
 
+    (withdrawn,) = [each for each in outcome["observations"] if each["types"] == ["withdrawal"]]
+    assert withdrawn["description"] == "sent twice"
+    assert {"ana", "bia"} <= {each["value"] for each in withdrawn["props"]}
+
     again = run_audit(database, clock=clock, as_of=audited.as_of)
     assert written(again, tmp_path / "again", "oscal.json") == document

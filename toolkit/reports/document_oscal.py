@@ -1,7 +1,8 @@
 """``missing-evidence.oscal.json``: the audit as OSCAL assessment results (NIST, version 1.2).
 
-Each code of a finding is an objective, not satisfied where it was found; each finding is an observation. The ids
-are UUIDs of version 5 over what they stand for, so the same audit gives the same document.
+Each code of a finding is an objective, not satisfied where it was found; each finding is an observation, and so is
+each withdrawn evidence record. The ids are UUIDs of version 5 over what they stand for, so the same audit gives
+the same document.
 """
 
 import json
@@ -60,8 +61,10 @@ def assessment_results(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any
         },
         "findings": [_objective(code, active, audit) for code in _judged()],
     }
-    if len(active):
-        outcome["observations"] = [_observation(row, moment, timezone) for row in tuples(active)]
+    observations = [_observation(row, moment, timezone) for row in tuples(active)]
+    observations += [_withdrawal(row, timezone) for row in tuples(result.withdrawals)]
+    if observations:
+        outcome["observations"] = observations
     return {
         "assessment-results": {
             "uuid": str(audit),
@@ -124,14 +127,35 @@ def _observation(row: Any, moment: str, timezone: ZoneInfo) -> dict[str, Any]:
         "uuid": row.id,
         "title": row.code,
         "description": CODES[row.code].meaning,
-        "props": [
-            _property(name, value) for name, value in told.items() if isinstance(value, str) and value.strip()
-        ],
+        "props": _properties(told),
         "methods": ["TEST"],
         "types": ["finding"],
         "collected": moment,
         "remarks": row.remedy,
     }
+
+
+def _withdrawal(row: Any, timezone: ZoneInfo) -> dict[str, Any]:
+    told = {
+        "sale": row.saleId,
+        "evidence": str(row.evidenceId),
+        "type": row.evidenceType,
+        "withdrawn-by": row.withdrawnBy,
+        "approved-by": row.approvedBy,
+    }
+    return {
+        "uuid": str(uuid5(NAMESPACE, f"withdrawal {row.evidenceId}")),
+        "title": "Withdrawn evidence record",
+        "description": " ".join(row.reason.split()),
+        "props": _properties(told),
+        "methods": ["EXAMINE"],
+        "types": ["withdrawal"],
+        "collected": iso_exact(row.withdrawnAt, timezone),
+    }
+
+
+def _properties(told: dict[str, Any]) -> list[dict[str, str]]:
+    return [_property(name, value) for name, value in told.items() if isinstance(value, str) and value.strip()]
 
 
 def _property(name: str, value: object) -> dict[str, str]:
