@@ -17,7 +17,7 @@ from toolkit.domain.codes import CODES, Owner, Severity, Subject
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.domain.findings import Status
 from toolkit.domain.jobs import outcomes
-from toolkit.entrypoints.cli import CLICK_TEXTS, explain, sale_case
+from toolkit.entrypoints.cli import explain, sale_case
 from toolkit.entrypoints.jobs.notices import texts
 from toolkit.operations.register.bulk_load import REPAIR_TEXTS, WARNINGS
 from toolkit.operations.register.client_quality import LIKENESS_TEXTS, QUALITY_TEXTS
@@ -51,6 +51,35 @@ _RAISING = (
 
 _CODE = re.compile(r"[a-z]+[A-Z]\w*")
 """The name of a column of the contract."""
+
+_CLICK_TEXTS = (
+    "Usage: {1}",
+    "Try '{1}' for help.",
+    "Error: {1}",
+    "Error: Missing argument {1}.",
+    "Error: Missing option {1}.",
+    "Error: Missing command.",
+    "Invalid value: {1}",
+    "Invalid value for {1}: {2}",
+    "No such option {1}.",
+    "No such option {1}. Did you mean {2}?",
+    "No such command {1}.",
+    "No such command {1}. Did you mean {2}?",
+    "Option {1} requires an argument.",
+    "Option {1} does not take a value.",
+    "Got unexpected extra argument ({1})",
+    "Got unexpected extra arguments ({1})",
+    "{1} is not one of {2}.",
+    "{1} is not a valid integer.",
+    "{1} is not a valid number.",
+    "{1} is not in the range {2}.",
+    "File {1} does not exist.",
+    "Path {1} does not exist.",
+    "Directory {1} does not exist.",
+    "File {1} is a directory.",
+    "Directory {1} is a file.",
+)
+"""What click says of a wrong usage, ``{1}`` and ``{2}`` for its values."""
 
 Template = str
 
@@ -191,6 +220,6 @@ def _of_loops() -> Iterator[str]:
         "{1}: text, {2}, separated by {3}, headings on line {4}: {5}",
         "{1}: text, {2}, separated by {3}, headings on line {4}: {5}; not used: {6}",
     )
-    yield from (*CLICK_TEXTS, *outcomes.RunStatus)
+    yield from (*_CLICK_TEXTS, *outcomes.RunStatus)
     yield from (fields.REQUIRED, fields._WANTED_INSTALLATION)
     yield from (*sale_case._PAYERS.values(), *explain._TITLES.values())

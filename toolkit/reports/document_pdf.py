@@ -182,6 +182,7 @@ def _section(section: Section, report: Report) -> dict[str, Any]:
         "about": about,
         "columns": list(section.columns),
         "widths": list(section.columns.values()),
+        "numbers": [all(isinstance(cell, int | float | None) for cell in cells) for cells in section.cells],
         "rows": [[_breaking(cell_text(cell, report)) for cell in row] for row in section.rows],
     }
 

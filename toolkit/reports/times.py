@@ -10,8 +10,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.language import ENGLISH
-
 
 def iso(moment: datetime, timezone: ZoneInfo) -> str:
     """``2026-11-20T18:00:00-03:00``."""
@@ -31,8 +29,3 @@ def iso_column(moments: pd.Series[Any], timezone: ZoneInfo) -> list[str | None]:
     texts = pc.strftime(seconds.cast(pa.timestamp("s", timezone.key)), format="%Y-%m-%dT%H:%M:%S%z")
     found: list[str | None] = pc.replace_substring_regex(texts, r"(\d\d)$", r":\1").to_pylist()
     return found
-
-
-def readable(moment: datetime, timezone: ZoneInfo) -> str:
-    """``20 Nov 2026, 18:00 (UTC-03:00)``, as the commands and notebooks write it."""
-    return ENGLISH.moment(moment, timezone)

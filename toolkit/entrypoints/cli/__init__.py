@@ -49,35 +49,6 @@ _COMMANDS: Final = {
 }
 """Each command, the module of this package that holds it, and its line in ``--help``."""
 
-CLICK_TEXTS: Final = (
-    "Usage: {1}",
-    "Try '{1}' for help.",
-    "Error: {1}",
-    "Error: Missing argument {1}.",
-    "Error: Missing option {1}.",
-    "Error: Missing command.",
-    "Invalid value: {1}",
-    "Invalid value for {1}: {2}",
-    "No such option {1}.",
-    "No such option {1}. Did you mean {2}?",
-    "No such command {1}.",
-    "No such command {1}. Did you mean {2}?",
-    "Option {1} requires an argument.",
-    "Option {1} does not take a value.",
-    "Got unexpected extra argument ({1})",
-    "Got unexpected extra arguments ({1})",
-    "{1} is not one of {2}.",
-    "{1} is not a valid integer.",
-    "{1} is not a valid number.",
-    "{1} is not in the range {2}.",
-    "File {1} does not exist.",
-    "Path {1} does not exist.",
-    "Directory {1} does not exist.",
-    "File {1} is a directory.",
-    "Directory {1} is a file.",
-)
-"""The sentences of click on a wrong usage, ``{1}`` and ``{2}`` for their values, as translators see them."""
-
 _SERVING: Final = ("serve", "token")
 """The commands that need the extra ``serve``."""
 

@@ -17,9 +17,9 @@ from toolkit.entrypoints.jobs.jobs_file import job_named
 from toolkit.entrypoints.jobs.running import Ended, JobRun, Outcome
 from toolkit.entrypoints.jobs.steps import prepare
 from toolkit.entrypoints.jobs.telling import open_sales
+from toolkit.entrypoints.spoken import readable
 from toolkit.entrypoints.timestamps import EXAMPLES, parse_timestamp
 from toolkit.errors import InvalidInput, SettingsError, ToolkitError
-from toolkit.reports.times import readable
 
 
 @click.command(short_help="Run a job for a slot, unless that is done.")

@@ -10,8 +10,8 @@ from toolkit.entrypoints import tokens
 from toolkit.entrypoints.account import signed_in_account
 from toolkit.entrypoints.cli.context import DONE, Context, pass_context
 from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
+from toolkit.entrypoints.spoken import readable
 from toolkit.operations.access.revocations import Revocation, add_revocation, revocations
-from toolkit.reports.times import readable
 from toolkit.settings import LONGEST_LIFE
 
 _HOUR = 3600

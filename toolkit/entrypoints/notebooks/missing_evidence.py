@@ -1,7 +1,7 @@
 """Notebook 03: judge all sales, write the report, and show what is missing and why."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +27,7 @@ from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports import DEFAULT_FORMATS, chosen, write_report
 from toolkit.reports.notices import headline, notices
 from toolkit.reports.palette import COLOURS
+from toolkit.reports.report import tuples
 
 _STATUS_COLOURS: Final = {"compliant": Colour.GOOD, "incomplete": Colour.DOUBTFUL, "conflict": Colour.BAD}
 
@@ -99,7 +100,7 @@ def _parts(result: AuditResult, written: Sequence[Path], timezone: ZoneInfo, spo
             Grid("The reasons", ["reason", "meaning"], [(each, _(CODES[each].meaning)) for each in Reason])
         )
     problems = [
-        (row.problem, row.sales, _(CODES[row.problem].meaning)) for row in _tuples(result.problems) if row.sales
+        (row.problem, row.sales, _(CODES[row.problem].meaning)) for row in tuples(result.problems) if row.sales
     ]
     if problems:
         parts.append(Grid("Other problems", ["problem", "sales", "meaning"], problems))
@@ -114,7 +115,7 @@ def _open_sales(result: AuditResult) -> Grid:
     columns = ["saleId", "group", "days", "status", "missing", "problems"]
     rows = [
         (row.saleId, row.utilityGroup, row.ageDays, _(row.status), _pieces(row), row.problems.replace("|", ", "))
-        for row in _tuples(result.rows.head(Grid.SHOWN))
+        for row in tuples(result.rows.head(Grid.SHOWN))
     ]
     return Grid("Sales to act on, the gravest and oldest first", columns, rows, total=result.open)
 
@@ -141,7 +142,3 @@ def _pieces(row: Any) -> str:
 def _counts(table: pd.DataFrame, name: str) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = table.set_index(name).to_dict("index")  # type: ignore[assignment]
     return found
-
-
-def _tuples(table: pd.DataFrame) -> Iterator[Any]:
-    return table.itertuples(index=False)
