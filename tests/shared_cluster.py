@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -139,7 +140,7 @@ def _run(account: Account, *command: str | Path) -> None:
     subprocess.run([str(part) for part in command], check=True, capture_output=True, **_as(account))
 
 
-def _as(account: Account) -> dict[str, object]:
+def _as(account: Account) -> dict[str, Any]:
     if account.ids is None:
         return {"cwd": "/"}
     return {"cwd": "/", "user": account.ids[0], "group": account.ids[1], "extra_groups": []}

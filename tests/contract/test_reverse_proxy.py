@@ -17,6 +17,7 @@ from tests.contract.bodies import CLIENT
 from tests.contract.conftest import issue
 from tests.contract.server import serving
 from tests.contract.sockets import request
+from tests.shared_cluster import free_port
 from tests.waiting import PATIENCE, wait_until
 
 NAME = "sales.example.com"
@@ -26,12 +27,6 @@ Proxy = tuple[int, ssl.SSLContext]
 pytestmark = pytest.mark.skipif(
     shutil.which("nginx") is None or shutil.which("openssl") is None, reason="needs nginx and openssl"
 )
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port: int = listening.getsockname()[1]
-        return port
 
 
 def certificate(folder: Path) -> None:

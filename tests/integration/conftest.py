@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from tests import gateway
 from tests.gateway import Gateway
 from tests.integration.homes import processes_of
 from toolkit.storage import embedded
+from toolkit.storage.bucket import Bucket
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +26,12 @@ def object_gateway(pytestconfig: pytest.Config) -> Gateway:
     if reason is not None:
         pytest.skip(reason)
     return gateway.find(os.getppid() if hasattr(pytestconfig, "workerinput") else os.getpid())
+
+
+@pytest.fixture
+def put(bucket: Bucket, s3: Any) -> Any:
+    """Writes an object of this key and these bytes into the bucket."""
+    return lambda key, body: s3.put_object(Bucket=bucket.name, Key=key, Body=body)
 
 
 @pytest.fixture

@@ -34,11 +34,6 @@ OTHER_KEY = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000002/voice.mp3
 
 
 @pytest.fixture
-def put(bucket: Bucket, s3: Any) -> Any:
-    return lambda key, body: s3.put_object(Bucket=bucket.name, Key=key, Body=body)
-
-
-@pytest.fixture
 def sync(database: Database, bucket: Bucket, clock: Any) -> Any:
     return lambda **options: sync_bucket(database, bucket, clock=clock, **options)
 

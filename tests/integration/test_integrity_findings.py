@@ -37,11 +37,6 @@ from toolkit.storage.tables import sales
 
 
 @pytest.fixture
-def put(bucket: Bucket, s3: Any) -> Any:
-    return lambda key, body: s3.put_object(Bucket=bucket.name, Key=key, Body=body)
-
-
-@pytest.fixture
 def look(database: Database, bucket: Bucket, clock: Any) -> Any:
     def sync_verify_and_find() -> list[IntegrityFinding]:
         sync_bucket(database, bucket, clock=clock)

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import urllib.error
 import urllib.request
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.shared_cluster import free_port
 from tests.waiting import PATIENCE, wait_until
 from toolkit.entrypoints.notebooks.display import Files
 from toolkit.entrypoints.notebooks.notebook_errors import given_path
@@ -29,9 +29,7 @@ def work(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def asked(work: Path) -> Iterator[Callable[[str], Any]]:
     """Ask the JupyterLab that `make lab` starts."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     options = f"--no-browser --port={port} --ServerApp.port_retries=0 --IdentityProvider.token=t"
     command = ("make", "--old-file=.venv/.ready", "lab", f"WORK={work}", f"LAB={options}")
     server = subprocess.Popen(command, cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL)

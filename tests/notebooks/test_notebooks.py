@@ -13,6 +13,7 @@ import papermill
 import pytest
 import sqlalchemy as sa
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
 from tests.integration.audited import Story
@@ -73,55 +74,71 @@ def test_every_parameter_has_a_comment_and_reaches_the_call(name):
     assert set(parameters) <= used
 
 
+@pytest.fixture(scope="module")
+def shell():
+    """Return the shell that a kernel executes cells with."""
+    yield InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
+    InteractiveShell.clear_instance()
+
+
 def outputs(executed: nbformat.NotebookNode) -> str:
     """Everything that a reader can see."""
     return "\n".join(json.dumps(cell.get("outputs", []), ensure_ascii=False) for cell in executed.cells)
 
 
-def test_each_runs_by_papermill_from_anywhere(embedded_environment, database, monkeypatch, tmp_path):
+@pytest.fixture
+def office(embedded_environment, database, monkeypatch, tmp_path) -> Path:
+    """A folder from which notebooks reach a service with one sale."""
     Story(database).sale("S-1")
     for variable, value in embedded_environment.items():
         monkeypatch.setenv(variable, value)
     monkeypatch.chdir(tmp_path)
-    ran = {}
-    for name in NAMES:
-        out = tmp_path / f"{name}.out.ipynb"
-        ran[name] = papermill.execute_notebook(NOTEBOOKS / f"{name}.ipynb", out, progress_bar=False)
-    [clients], [credentials], [report], [history] = (results_of(executed) for executed in ran.values())
-    assert (clients["dryRun"], clients["accepted"], clients["rejected"]) == (True, 180, 11)
-    assert "made up" in outputs(ran[NAMES[0]])
-    assert (credentials["rows"], credentials["needsAttention"]) == (0, False)
-    assert "Nothing was requested" in outputs(ran[NAMES[1]])
-    assert (report["sales"], report["needsAttention"]) == (1, True)
-    assert "1 of 1 sale lacks evidence" in outputs(ran[NAMES[2]])
-    assert (tmp_path / "reports").is_dir()
-    assert history["runs"] == 0
-    assert "Nothing ran yet" in outputs(ran[NAMES[3]])
+    return tmp_path
 
 
-def test_the_notebooks_for_questions_run_by_papermill(embedded_environment, database, monkeypatch, tmp_path):
-    Story(database).sale("S-1")
-    for variable, value in embedded_environment.items():
-        monkeypatch.setenv(variable, value)
-    monkeypatch.chdir(tmp_path)
-    assert main(["--quiet", "audit"], embedded_environment) == 3
-    given = {"05_one_sale": {"sale_id": "S-1"}}
-    ran = {
-        name: papermill.execute_notebook(
-            NOTEBOOKS / f"{name}.ipynb", tmp_path / f"{name}.ipynb", given.get(name, {}), progress_bar=False
-        )
-        for name in QUESTIONS
-    }
-    [sale], [changes], [partners], [verified], [sales], [quality] = (
-        results_of(executed) for executed in ran.values()
+def test_a_notebook_runs_by_papermill_from_anywhere(office):
+    given = {"sale_id": "S-1"}
+    ran = papermill.execute_notebook(
+        NOTEBOOKS / "05_one_sale.ipynb", office / "out.ipynb", given, progress_bar=False
     )
+    [sale] = results_of(ran)
     assert (sale["status"], sale["needsAttention"]) == ("incomplete", True)
     for told in ("MISSING_POV", "DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO", "Time line"):
-        assert told in outputs(ran["05_one_sale"])
-    assert changes["resolved"] == 0
-    assert partners["partners"] == 1
+        assert told in outputs(ran)
+
+
+def test_each_notebook_runs_on_a_service_with_one_sale(office, shell):
+    def ran(name: str) -> tuple[dict[str, Any], str]:
+        """The cells as a kernel executes them, in this process."""
+        shell.reset()
+        with capture_output() as captured:
+            for cell in notebook(name).cells:
+                if cell.cell_type == "code":
+                    shell.run_cell(cell.source, store_history=True).raise_error()
+        made = [nbformat.v4.new_output("display_data", each.data) for each in captured.outputs]
+        executed = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(outputs=made)])
+        [found] = results_of(executed)
+        return found, outputs(executed)
+
+    clients, told = ran("01_bulk_load_clients")
+    assert (clients["dryRun"], clients["accepted"], clients["rejected"]) == (True, 180, 11)
+    assert "made up" in told
+    credentials, told = ran("02_request_credentials")
+    assert (credentials["rows"], credentials["needsAttention"]) == (0, False)
+    assert "Nothing was requested" in told
+    report, told = ran("03_missing_evidence_report")
+    assert (report["sales"], report["needsAttention"]) == (1, True)
+    assert "1 of 1 sale lacks evidence" in told
+    assert (office / "reports").is_dir()
+    history, told = ran("04_job_history")
+    assert history["runs"] == 0
+    assert "Nothing ran yet" in told
+    assert ran("06_compare_moments")[0]["resolved"] == 0
+    assert ran("07_partners")[0]["partners"] == 1
+    verified, _ = ran("08_verify_contents")
     assert (verified["verified"], verified["needsAttention"]) == (0, False)
-    assert sales["rows"] == 0
+    assert ran("09_load_sales")[0]["rows"] == 0
+    quality, _ = ran("10_client_quality")
     assert (quality["clients"], quality["alike"]) == (0, {})
 
 
@@ -173,13 +190,6 @@ def test_plain_papermill_refuses_a_parameter_that_the_notebook_does_not_have(tmp
         papermill.execute_notebook(
             NOTEBOOKS / f"{NAMES[2]}.ipynb", tmp_path / "out.ipynb", {"formts": "csv"}, progress_bar=False
         )
-
-
-@pytest.fixture(scope="module")
-def shell():
-    """Return the shell that a kernel executes cells with."""
-    yield InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
-    InteractiveShell.clear_instance()
 
 
 @pytest.mark.parametrize("name", [*NAMES, *QUESTIONS])

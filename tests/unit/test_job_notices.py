@@ -6,7 +6,6 @@ import hashlib
 import hmac
 import ipaddress
 import json
-import socket
 import ssl
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -24,6 +23,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from tests.shared_cluster import free_port
 from toolkit.domain.jobs.outcomes import FailureCode
 from toolkit.entrypoints.jobs.notices.email import send_email
 from toolkit.entrypoints.jobs.notices.notice_settings import NoticeSettings
@@ -89,12 +89,6 @@ class Mailbox:
 @pytest.fixture
 def mailbox() -> Mailbox:
     return Mailbox()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-    return port
 
 
 def served(mailbox: Mailbox, certificate: Path, *, security: str) -> Controller:
