@@ -7,7 +7,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from tests.conftest import SettableClock
 from tests.deliveries import row_of, write_inventory, write_journal
@@ -150,6 +152,30 @@ def test_the_current_version_of_a_versioned_inventory_counts(
     write_inventory(tmp_path / "inventory", bucket.name, [older, newest, marker], clock.now)
     take()
     assert rows(database, "SELECT key, size, version_id FROM audit.object_observations") == [(KEY, len(PDF), "v2")]
+
+
+def test_the_live_inventory_table_tells_the_newest_version_of_each_key_an_hour_before_its_last_change(
+    put: Any, take: Any, database: Database, bucket: Bucket, clock: Any, tmp_path: Path
+) -> None:
+    put(KEY)
+    put("notes/gone.txt")
+    kept, gone = (item for page in bucket.seen() for item in page)
+    hour = timedelta(hours=1)
+    rows_of_table = [
+        row_of(kept, version_id="v1", sequence_number="07", size=1, last_modified_date=kept.last_modified - hour),
+        row_of(kept, version_id="v2", sequence_number="02"),
+        row_of(gone, version_id="v3", sequence_number="03", last_modified_date=gone.last_modified - hour),
+        {"key": gone.key, "version_id": "v4", "sequence_number": "04", "is_delete_marker": True}
+        | {"last_modified_date": gone.last_modified},
+    ]
+    (tmp_path / "inventory").mkdir()
+    told = pa.Table.from_pylist(
+        [{"bucket": bucket.name, "is_delete_marker": False} | row for row in rows_of_table]
+    )
+    parquet.write_table(told, tmp_path / "inventory" / "part.parquet")
+    taken = take()
+    assert rows(database, "SELECT key, size, version_id FROM audit.object_observations") == [(KEY, len(PDF), "v2")]
+    assert taken.moment == kept.last_modified - hour
 
 
 def test_a_key_that_an_inventory_lists_twice_is_taken_over_once(
