@@ -16,7 +16,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
-from tests.integration.audited import Story
+from tests.integration.audited import FIRST, Story
 from tests.unit.test_samples import UNTOLD_PROBLEMS
 from tests.unpacked import everything_in
 from toolkit.entrypoints.cli import main
@@ -140,6 +140,27 @@ def test_each_notebook_runs_on_a_service_with_one_sale(office, shell):
     assert ran("09_load_sales")[0]["rows"] == 0
     quality, _ = ran("10_client_quality")
     assert (quality["clients"], quality["alike"]) == (0, {})
+
+
+@pytest.mark.parametrize("given", [{}, {"engine": "duckdb"}])
+def test_the_report_of_a_snapshot_is_that_of_the_database(
+    given, embedded_environment, database, monkeypatch, tmp_path
+):
+    Story(database).sale("S-1", client_id=Story(database).client(), seen_at=FIRST)
+    for variable, value in embedded_environment.items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.chdir(tmp_path)
+    assert main(["--quiet", "audit"], embedded_environment) == 3
+    assert main(["snapshot", "export", "exported"], embedded_environment) == 0
+    asked = {"as_of": "2026-03-05T12:00:00Z", "formats": "csv,json"}
+    missing_evidence_report(**asked, out="here")
+    missing_evidence_report(**asked, out="there", snapshot="exported", **given)
+    here, there = (json.loads(Path(out, "missing-evidence.json").read_text()) for out in ("here", "there"))
+    assert there.pop("source")["snapshot"].startswith("exported")
+    assert here.pop("source")["snapshot"] is None
+    assert here == there
+    tables_of = [Path(out, "missing-evidence.csv").read_bytes() for out in ("here", "there")]
+    assert tables_of[0] == tables_of[1]
 
 
 def test_a_mistake_is_told_in_one_line(embedded_environment, tmp_path, capsys):
