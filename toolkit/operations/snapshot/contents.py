@@ -4,10 +4,10 @@ Every row carries the stamp of the observation clock, which never goes back. So 
 the export before and up to its own moment, and the observations that ended in between.
 """
 
+import hmac
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import sha256
 from typing import Final
 
 import pyarrow as pa
@@ -20,8 +20,8 @@ from toolkit.storage import tables
 from toolkit.storage.picture import PICTURE_SINCE
 
 _MOMENT: Final = pa.timestamp("us", "UTC")
-_BLOCK: Final = 64
-"""Bytes in a block of SHA-256."""
+_HALF: Final = 16
+"""Bytes of an HMAC that a pseudonym keeps, of 32."""
 
 REPEATED: Final = frozenset(
     {"utility_group", "partner", "evidence_type", "type", "requested_for", "kind", "problem", "media_type"}
@@ -61,14 +61,27 @@ class Content:
         """Tell whether rows end, by ``gone_at``."""
         return self.table in tables.CLOSED_ONCE
 
-    def rows(self, after: datetime | None, moment: datetime, secret: bytes) -> str:
+    def rows(self, after: datetime | None, moment: datetime) -> str:
         """Return a query for the rows stamped after ``after`` and up to ``moment``, as they were at ``moment``."""
-        columns = ", ".join(self._column(field.name, moment, secret) for field in self.schema)
+        columns = ", ".join(self._column(field.name, moment) for field in self.schema)
         since = "" if after is None else f" AND {self.stamp} > {_literal(after)}"
         rows = self.table.fullname
         if "requested_for" in self.schema.names:
             rows += " LEFT JOIN audit.evidence_requests AS asked USING (evidence_id)"
         return f"SELECT {columns} FROM {rows} WHERE {self.stamp} <= {_literal(moment)}{since}"  # noqa: S608
+
+    def without_keys(self, batch: pa.RecordBatch, secret: bytes) -> pa.RecordBatch:
+        """Replace keys of objects by halves of their HMACs; that of a key outside the layout starts with ``?``."""
+        if self.pseudonym is None:
+            return batch
+        place = batch.schema.get_field_index(self.pseudonym)
+        keys = batch.column(place)
+        within = pc.match_substring_regex(keys, f"^{LAYOUT.pattern}$").to_pylist()
+        told = [
+            None if key is None else f"{'' if ours else '?'}{hmac.digest(secret, key, 'sha256')[:_HALF].hex()}"
+            for key, ours in zip(keys.cast(pa.binary()).to_pylist(), within, strict=True)
+        ]
+        return batch.set_column(place, self.pseudonym, pa.array(told, pa.string()))
 
     def closings(self, after: datetime, moment: datetime) -> str:
         """Return a query for the rows of earlier exports that ended after ``after`` and up to ``moment``."""
@@ -77,13 +90,11 @@ class Content:
             f"AND gone_at <= {_literal(moment)} AND {self.stamp} <= {_literal(after)}"
         )
 
-    def _column(self, name: str, moment: datetime, secret: bytes) -> str:
+    def _column(self, name: str, moment: datetime) -> str:
         if name == "gone_at":
             return f"CASE WHEN gone_at <= {_literal(moment)} THEN gone_at END AS gone_at"
         if name == "picture_since":
             return f"{PICTURE_SINCE} AS picture_since"
-        if name == self.pseudonym:
-            return f"{_pseudonym(name, secret)} AS {name}"
         if name == "active_parts":
             return f"array_to_string(active_parts, '{PARTS}') AS active_parts"
         if name == "requested_for":
@@ -91,128 +102,86 @@ class Content:
         return name
 
 
+_TYPES: Final = {
+    sa.BigInteger: pa.int64(),
+    sa.Boolean: pa.bool_(),
+    sa.Double: pa.float64(),
+    sa.DateTime: _MOMENT,
+    sa.Date: pa.date32(),
+}
+"""The types of columns; all others are texts."""
+
+
 def _content(
     table: sa.Table,
     stamp: str,
-    columns: dict[str, pa.DataType],
-    *,
+    *columns: str,
     pseudonym: str | None = None,
     personal: tuple[str, ...] = (),
+    made: dict[str, pa.DataType] | None = None,
 ) -> Content:
-    return Content(table, stamp, pa.schema(columns), pseudonym, personal)
+    """Return a table of these columns, and of those ``made`` at the export."""
+    types = {
+        name: next((_TYPES[kind] for kind in type(table.c[name].type).__mro__ if kind in _TYPES), pa.string())
+        for name in columns
+    }
+    return Content(table, stamp, pa.schema(types | (made or {})), pseudonym, personal)
 
 
-_SEEN: Final = {"id": pa.int64(), "seen_at": _MOMENT, "gone_at": _MOMENT}
+_SEEN: Final = ("id", "seen_at", "gone_at")
+_OF_SALE: Final = ("sale_id", "partner", "utility_group")
 
 CONTENTS: Final = (
     _content(
         tables.sale_observations,
         "seen_at",
-        {
-            **_SEEN,
-            "sale_id": pa.string(),
-            "client_id": pa.string(),
-            "utility_group": pa.string(),
-            "is_client_financial_responsible": pa.bool_(),
-            "partner": pa.string(),
-            "created_at": _MOMENT,
-            "completed_at": _MOMENT,
-        },
+        *(*_SEEN, *_OF_SALE, "client_id", "is_client_financial_responsible", "created_at", "completed_at"),
     ),
     _content(
         tables.evidence_observations,
         "seen_at",
-        {
-            **_SEEN,
-            "evidence_id": pa.string(),
-            "sale_id": pa.string(),
-            "evidence_type": pa.string(),
-            "type": pa.string(),
-            "requested_for": pa.string(),
-            "object_key": pa.string(),
-            "requested_at": _MOMENT,
-            "expires_at": _MOMENT,
-        },
+        *(*_SEEN, "evidence_id", "sale_id", "evidence_type", "type", "object_key", "requested_at", "expires_at"),
         pseudonym="object_key",
+        made={"requested_for": pa.string()},
     ),
     _content(
         tables.object_observations,
         "seen_at",
-        {**_SEEN, "key": pa.string(), "size": pa.int64(), "etag": pa.string(), "last_modified": _MOMENT},
+        *(*_SEEN, "key", "size", "etag", "last_modified"),
         pseudonym="key",
     ),
     _content(
         tables.content_checks,
         "checked_at",
-        {
-            "id": pa.int64(),
-            "observation_id": pa.int64(),
-            "kind": pa.string(),
-            "problem": pa.string(),
-            "sha256": pa.string(),
-            "normal_form": pa.string(),
-            "media_type": pa.string(),
-            "stored_type": pa.string(),
-            "active_parts": pa.string(),
-            "pages": pa.int64(),
-            "seconds": pa.float64(),
-            "checked_at": _MOMENT,
-        },
+        *("id", "observation_id", "kind", "problem", "sha256", "normal_form", "media_type", "stored_type"),
+        *("pages", "seconds", "checked_at", "active_parts"),
     ),
-    _content(
-        tables.verification_failures,
-        "failed_at",
-        {"id": pa.int64(), "observation_id": pa.int64(), "failed_at": _MOMENT},
-    ),
+    _content(tables.verification_failures, "failed_at", "id", "observation_id", "failed_at"),
     _content(
         tables.withdrawals,
         "withdrawn_at",
-        {"evidence_id": pa.string(), "withdrawn_at": _MOMENT},
+        *("evidence_id", "withdrawn_at"),
         personal=("reason", "withdrawn_by", "approved_by"),
     ),
-    _content(
-        tables.finding_observations,
-        "seen_at",
-        {
-            **_SEEN,
-            "finding_id": pa.string(),
-            "code": pa.string(),
-            "sale_id": pa.string(),
-            "partner": pa.string(),
-            "utility_group": pa.string(),
-        },
-    ),
-    _content(tables.audit_runs, "as_of", {"as_of": _MOMENT, "with_files": pa.bool_()}),
+    _content(tables.finding_observations, "seen_at", *_SEEN, "finding_id", "code", *_OF_SALE),
+    _content(tables.audit_runs, "as_of", "as_of", "with_files"),
     _content(
         tables.waivers,
         "added_at",
-        {
-            "id": pa.string(),
-            "sale_id": pa.string(),
-            "partner": pa.string(),
-            "code": pa.string(),
-            "start_day": pa.date32(),
-            "end_day": pa.date32(),
-            "added_at": _MOMENT,
-        },
+        *("id", "sale_id", "partner", "code", "start_day", "end_day", "added_at"),
         personal=("reason", "owner", "approved_by"),
     ),
     _content(
         tables.waiver_revocations,
         "revoked_at",
-        {"waiver_id": pa.string(), "revoked_at": _MOMENT},
+        *("waiver_id", "revoked_at"),
         personal=("reason", "revoked_by"),
     ),
     _content(
         tables.bucket_syncs,
         "finished_at",
-        {
-            "id": pa.int64(),
-            "finished_at": _MOMENT,
-            "bucket": pa.string(),
-            "source": pa.string(),
-            "picture_since": _MOMENT,
-        },
+        *("id", "finished_at", "bucket", "source"),
+        made={"picture_since": _MOMENT},
     ),
 )
 """The tables that an audit and its report read."""
@@ -228,19 +197,6 @@ def month_of(content: Content, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.
         year, month = divmod(run["values"], 12)
         yield f"{year:04}-{month + 1:02}", batch.slice(0, run["counts"])
         batch = batch.slice(run["counts"])
-
-
-def _pseudonym(column: str, secret: bytes) -> str:
-    """Return half of a key's HMAC as an SQL expression; that of a key outside the layout starts with ``?``."""
-    return f"CASE WHEN {column} !~ '^{LAYOUT.pattern}$' THEN '?' ELSE '' END || left({_hmac(column, secret)}, 32)"
-
-
-def _hmac(column: str, secret: bytes) -> str:
-    """Return HMAC-SHA-256 (RFC 2104) of a text as an SQL expression; PostgreSQL has the hash but no HMAC."""
-    key = (secret if len(secret) <= _BLOCK else sha256(secret).digest()).ljust(_BLOCK, b"\0")
-    inner, outer = (bytes(byte ^ pad for byte in key).hex() for pad in (0x36, 0x5C))
-    text = f"convert_to({column}, 'UTF8')"
-    return f"encode(sha256('\\x{outer}'::bytea || sha256('\\x{inner}'::bytea || {text})), 'hex')"
 
 
 def _literal(moment: datetime) -> str:

@@ -135,10 +135,10 @@ class _Export:
         return files
 
     def _rows(self, database: Database, store: FileStore, content: Content, secret: bytes) -> Iterator[File]:
-        query = content.rows(self.after, self.moment, secret)
+        query = content.rows(self.after, self.moment)
         with _Parts(self, store, content, "rows", content.schema) as parts, database.snapshot() as connection:
             for batch in stream_arrow(connection, query, content.schema):
-                for month, of_month in month_of(content, batch):
+                for month, of_month in month_of(content, content.without_keys(batch, secret)):
                     parts.add(month, of_month)
         yield from parts.files
 
