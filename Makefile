@@ -13,7 +13,7 @@ NAME ?=
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format lab bench fuzz audit-deps licences picture migration lock clean
+.PHONY: help setup run test check format lab bench growth fuzz audit-deps licences picture migration lock clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -63,6 +63,9 @@ $(VENV)/.bench-ready: $(VENV)/.ready tests/benchmarks/requirements.lock
 
 bench: $(VENV)/.bench-ready ## Speed and memory, against a floor and a peer in the same run (SCALE=0.1 NAMES=http)
 	$(RUN)/python -m tests.benchmarks --scale $(SCALE) $(NAMES)
+
+growth: $(VENV)/.bench-ready ## Renew the picture of how audits of snapshots grow: 1, 2, 5, 10 million sales (SCALE=0.1)
+	$(RUN)/python -m tests.benchmarks.growth --scale $(SCALE)
 
 fuzz: setup ## Hostile input by chance, the same for each SEED (SECONDS=60 SEED=1 NAMES=http)
 	$(RUN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(NAMES)

@@ -31,6 +31,7 @@ from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
 from toolkit.operations.judge.findings.waivers import add_waiver
 from toolkit.operations.snapshot import export_snapshot, open_snapshot, prune_snapshot, snapshots, verify_snapshot
 from toolkit.reports import write_report
+from toolkit.reports.notices import notices
 from toolkit.storage.database import Database
 from toolkit.storage.file_store import FileStore, FolderStore
 
@@ -146,6 +147,26 @@ def test_a_snapshot_is_judged_as_the_database_is_at_every_moment(
         live = run_audit(story.database, clock=clock, as_of=moment, with_file_findings=True)
         assert written(judged(story, store, engine, moment), tmp_path / "a") == written(live, tmp_path / "b")
     assert judged(story, store, engine).as_of == day(15)
+
+
+def test_a_report_without_the_database_lacks_only_what_is_about_people_and_says_so(
+    story: Story, store: FileStore, tmp_path: Path
+) -> None:
+    first_week(story)
+    second_week(story)
+    export(story, store, tmp_path, day(15))
+    with duckdb_engine() as engine:
+        alone, asked = (judged(story, store, engine, alone=each) for each in (True, False))
+    about_people = ["reason", "withdrawnBy", "approvedBy"]
+    for result in (alone, asked):
+        assert ("could not be asked" in " ".join(notices(result))) is (result is alone)
+        assert bool(result.rows["cpf"].isna().all()) is (result is alone)
+        assert bool(result.withdrawals[about_people].isna().all(axis=None)) is (result is alone)
+    pd.testing.assert_frame_equal(alone.rows.drop(columns="cpf"), asked.rows.drop(columns="cpf"))
+    rest = [each.withdrawals.drop(columns=about_people) for each in (alone, asked)]
+    pd.testing.assert_frame_equal(*rest)
+    # Those about files are the noted ones: the object that came after the audit is not among them.
+    assert set(alone.life.findings["id"]) < set(asked.life.findings["id"])
 
 
 def test_an_export_adds_what_was_observed_since(story: Story, store: FileStore, tmp_path: Path) -> None:
