@@ -87,8 +87,8 @@ def take_over(
             before = picture_since(connection)
         if began is None and before is not None and before >= moment:
             raise InvalidInput(
-                f"{delivery.address} tells of {_shown(moment)}, and every key was looked at since "
-                f"{_shown(before)}. Nothing was taken over."
+                f"{delivery.address} tells of {moment.isoformat(timespec='seconds')}, and every key was looked at "
+                f"since {before.isoformat(timespec='seconds')}. Nothing was taken over."
             )
         observe_service(database, clock, tolerance)
         with database.transaction() as connection:
@@ -209,10 +209,6 @@ def _note(
             "source": delivery.address,
         },
     )
-
-
-def _shown(moment: datetime) -> str:
-    return moment.isoformat(timespec="seconds")
 
 
 _BUCKETS: Final = "SELECT DISTINCT bucket FROM delivered"

@@ -1,7 +1,7 @@
 """Find clients who are registered already: same CPF, installation number and number on the dealership."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 from uuid import UUID
 
 import numpy as np
@@ -122,12 +122,9 @@ def registered(
         """,
         [",".join(pc.unique(settled["cpf"]).to_pylist())],
     )
-    return {(str(cpf), str(installation), str(number)): _uuid(key) for cpf, installation, number, key in found}
-
-
-def _uuid(value: object) -> UUID:
-    assert isinstance(value, UUID)
-    return value
+    return {
+        (str(cpf), str(installation), str(number)): cast("UUID", key) for cpf, installation, number, key in found
+    }
 
 
 def keys_of(settled: Mapping[str, pa.StringArray]) -> Sequence[Key]:
