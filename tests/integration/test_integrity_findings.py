@@ -29,10 +29,11 @@ from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.request import UploadLimits, request_upload
 from toolkit.operations.verify.contents import verification, verify_contents
 from toolkit.operations.verify.contents.inspection import Inspected, inspect_file
-from toolkit.operations.verify.integrity import integrity_findings, integrity_findings_at
+from toolkit.operations.verify.integrity import integrity_findings_at
 from toolkit.reports.notices import notices
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
+from toolkit.storage.observation_clock import final_moment
 from toolkit.storage.tables import sales
 
 
@@ -44,6 +45,12 @@ def look(database: Database, bucket: Bucket, clock: Any) -> Any:
         return integrity_findings(database, clock)
 
     return sync_verify_and_find
+
+
+def integrity_findings(database: Database, clock: Any) -> list[IntegrityFinding]:
+    moment = final_moment(database, clock)
+    with database.snapshot() as connection:
+        return integrity_findings_at(connection, moment)
 
 
 class InThisProcess:

@@ -40,10 +40,6 @@ class Probes:
         if database == bucket == _OK:
             return answer(200, Ready(status="ready", database=database, bucket=bucket))
         request.state.reason = ", ".join(sorted({type(error).__name__ for error in errors.values() if error}))
-        return _not_ready(database, bucket)
-
-
-def _not_ready(database: str, bucket: str) -> Response:
-    problem = PROBLEMS[503]
-    body = NotReady(message=problem.message, code=503, database=database, bucket=bucket)
-    return answer(503, body, problem.headers)
+        problem = PROBLEMS[503]
+        body = NotReady(message=problem.message, code=503, database=database, bucket=bucket)
+        return answer(503, body, problem.headers)

@@ -13,9 +13,6 @@ import sqlalchemy as sa
 from sqlalchemy import Row
 
 from toolkit.domain.integrity import LAYOUT, IntegrityFinding, IntegrityProblem, same_type
-from toolkit.operations import Clock
-from toolkit.storage.database import Database
-from toolkit.storage.observation_clock import final_moment
 from toolkit.storage.reader import Reader
 
 EXAMPLES: Final = 5
@@ -27,16 +24,6 @@ LATE_BY: Final = timedelta(minutes=15)
 
 NEUTRAL_TYPES: Final = ("binary/octet-stream", "application/octet-stream")
 """Media types with which servers store what was posted without any: a browser shows none of them."""
-
-
-def integrity_findings(database: Database, clock: Clock) -> list[IntegrityFinding]:
-    """Return every finding about the objects that are in the bucket now, gravest first.
-
-    Only what ``toolkit bucket sync`` and ``toolkit evidence verify`` saw is looked at.
-    """
-    moment = final_moment(database, clock)
-    with database.snapshot() as connection:
-        return integrity_findings_at(connection, moment)
 
 
 def records_of_unknown_partners(connection: Reader, moment: datetime) -> int:
@@ -51,8 +38,9 @@ def records_of_unknown_partners(connection: Reader, moment: datetime) -> int:
 def integrity_findings_at(
     connection: Reader, moment: datetime, *, layout: str = LAYOUT.pattern, examples: int = EXAMPLES
 ) -> list[IntegrityFinding]:
-    """Return the same as of a moment, as this connection sees the database; it need not write anything.
+    """Return every finding about the objects that were in the bucket at a moment, gravest first.
 
+    Only what ``toolkit bucket sync`` and ``toolkit evidence verify`` saw is looked at, and nothing is written.
     ``layout`` matches the keys of the objects of records, where other names stand for them; ``examples`` objects
     outside of it are named.
     """

@@ -172,13 +172,8 @@ class AuditResult:
     @cached_property
     def compliant_on_replaced(self) -> int:
         """Compliant sales with a file that was replaced after it had been seen, where findings were asked for."""
-        replaced = {
-            sale_id
-            for finding in self.file_findings
-            if finding.problem is IntegrityProblem.OVERWRITTEN
-            for sale_id in finding.sale_ids
-        }
-        return len(replaced.difference(self.rows["saleId"])) if replaced else 0
+        replaced = [each.sale_ids for each in self.file_findings if each.problem is IntegrityProblem.OVERWRITTEN]
+        return len(set().union(*replaced).difference(self.rows["saleId"])) if replaced else 0
 
     @cached_property
     def by_group(self) -> pd.DataFrame:
