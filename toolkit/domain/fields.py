@@ -25,10 +25,8 @@ UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 """Never valid inside a text."""
 
-_DIRECTION: Final = r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
-"""Characters that show a text in another order or on two lines: two different texts look the same."""
-
-NOT_IN_TEXT: Final = rf"\u0000-\u001f\u007f-\u009f{_DIRECTION}"
+NOT_IN_TEXT: Final = r"\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+"""Control characters, and those that show a text in another order or on two lines, so that two look the same."""
 MISLEADING: Final = re.compile(rf"[{NOT_IN_TEXT}\ud800-\udfff]")
 NOT_MISLEADING: Final = "must not contain control or text-direction characters"
 

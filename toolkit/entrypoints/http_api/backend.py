@@ -91,7 +91,7 @@ class Backend:
         except BucketUnavailable:
             # Started again, the embedded one listens at another port. It is found again, but not started from
             # here: whoever stopped it meant it.
-            if bucket.embedded and self._embedded_bucket_runs():
+            if bucket.embedded and embedded.statuses(self.settings.home)[1].pid is not None:
                 self._bucket.forget()
             raise
         with suppress(DatabaseError):  # which the look at the database tells
@@ -100,10 +100,6 @@ class Backend:
     def _check_belonging(self) -> None:
         with self._database.get().transaction() as connection:
             check_bucket(connection, self._bucket.get())
-
-    def _embedded_bucket_runs(self) -> bool:
-        _, objects = embedded.statuses(self.settings.home)
-        return objects.pid is not None
 
 
 class _Opened(Generic[T]):

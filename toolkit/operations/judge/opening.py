@@ -50,10 +50,8 @@ def open_evidence(
         BucketError: the bucket could not be asked.
     """
     reason, opened_by = reason.strip(TRIMMED), opened_by.strip(TRIMMED)
-    if not reason or not person(opened_by):
-        raise InvalidInput("To open a file, say who opens it and why.")
-    if any(MISLEADING.search(text) for text in (reason, opened_by)):
-        raise InvalidInput(f"The reason and the name {NOT_MISLEADING}.")
+    if not reason or not person(opened_by) or MISLEADING.search(reason + opened_by):
+        raise InvalidInput(f"To open a file, say who opens it and why; the texts {NOT_MISLEADING}.")
     if not 1 <= seconds <= LONGEST_SECONDS:
         raise InvalidInput(f"A link lives for 1 to {LONGEST_SECONDS} seconds.")
     with database.transaction() as connection:

@@ -21,7 +21,6 @@ EXAMPLES: Final = 5
 LATE_BY: Final = timedelta(minutes=15)
 """The time after the end of its credentials in which a file may be written by an upload that began before."""
 
-
 NEUTRAL_TYPES: Final = ("binary/octet-stream", "application/octet-stream")
 """Media types with which servers store what was posted without any: a browser shows none of them."""
 

@@ -63,10 +63,8 @@ def revoke_waiver(database: Database, waiver_id: UUID, *, reason: str, revoked_b
         WaiverRefused: there is no such waiver, it was revoked before, or a text is missing.
     """
     reason, revoked_by = reason.strip(TRIMMED), revoked_by.strip(TRIMMED)
-    if not reason or not person(revoked_by):
-        raise WaiverRefused("A revocation needs a reason and who revokes.")
-    if any(MISLEADING.search(text) for text in (reason, revoked_by)):
-        raise WaiverRefused(f"The reason and the name of a revocation {NOT_MISLEADING}.")
+    if not reason or not person(revoked_by) or MISLEADING.search(reason + revoked_by):
+        raise WaiverRefused(f"A revocation needs a reason and who revokes; the texts {NOT_MISLEADING}.")
     with database.transaction() as connection:
         revoked_at = stamp(connection, clock)  # whoever revokes it at the same moment waits here
         if connection.scalar(sa.select(waivers.c.id).where(waivers.c.id == waiver_id)) is None:
