@@ -16,14 +16,10 @@ def json_rows(table: pd.DataFrame, told: Mapping[str, Callable[[Any], Any]]) -> 
     for start in range(0, len(table), ROWS_AT_ONCE):
         part = known(table.iloc[start : start + ROWS_AT_ONCE])
         template = ", ".join(f"{_encode(name).replace('%', '%%')}: %s" for name in part.columns)
-        columns = [_encoded(part[name].tolist(), told.get(str(name), _same)) for name in part.columns]
+        columns = [_encoded(part[name].tolist(), told.get(str(name))) for name in part.columns]
         yield from (f"{{{template}}}" % row for row in zip(*columns, strict=True))
 
 
-def _encoded(values: list[Any], told: Callable[[Any], Any]) -> list[str]:
-    texts = {each: _encode(None if each is None else told(each)) for each in set(values)}
+def _encoded(values: list[Any], told: Callable[[Any], Any] | None) -> list[str]:
+    texts = {each: _encode(each if each is None or told is None else told(each)) for each in set(values)}
     return [texts[each] for each in values]
-
-
-def _same(value: Any) -> Any:
-    return value

@@ -37,8 +37,7 @@ def write(report: Report, path: Path) -> None:
 def _cells(column: pd.Series[Any], report: Report) -> list[Any]:
     if column.name in MOMENTS:
         return [text or "" for text in iso_column(column, report.timezone)]
-    if column.name in _FREE_TEXTS:
-        return [harmless(text) for text in column.fillna("")]
     if column.name == "isClientFinancialResponsible":
         return column.astype(object).map({True: "true", False: "false"}).fillna("").tolist()
-    return column.astype(object).where(column.notna(), "").tolist()
+    cells: list[Any] = column.astype(object).where(column.notna(), "").tolist()
+    return [harmless(cell) for cell in cells] if column.name in _FREE_TEXTS else cells

@@ -1,6 +1,5 @@
 """Collect everything about one sale: rule, records with files, missing pieces, findings and time line."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -175,18 +174,11 @@ def _present(sale: Any, verdict: Verdict, lives: pd.DataFrame) -> pd.DataFrame:
         codes.append((str(SaleWarning.WITHOUT_CLIENT), None))
     about = (sale.id, sale.partner, sale.utility_group)
     rows = [(str(finding_id(code, sale.id)), code, *about, reason) for code, reason in codes]
-    rows += [
-        (life.id, life.code, *about, None)
-        for life in _tuples(lives[lives["closed_at"].isna()])
-        if CODES[life.code].subject is Subject.FILE
-    ]
+    noted = lives.loc[lives["closed_at"].isna(), ["id", "code"]].itertuples(index=False, name=None)
+    rows += [(each, code, *about, None) for each, code in noted if CODES[code].subject is Subject.FILE]
     return pd.DataFrame(
         rows, columns=["id", "code", "sale_id", "partner", "utility_group", "reason"], dtype=object
     )
-
-
-def _tuples(table: pd.DataFrame) -> Iterator[Any]:
-    return table.itertuples(index=False)
 
 
 def _events(connection: Connection, records: list[EvidenceRecord]) -> list[tuple[Event, UUID]]:
