@@ -21,7 +21,6 @@ _BACKLOG: Final = 1024
 _FINISH_SECONDS: Final = BODY_SECONDS + OPERATION_SECONDS
 """Seconds that requests have to end which began before the signal."""
 
-
 _HOST: Final = re.compile(r"[0-9A-Za-z.:%_-]{1,253}")
 
 

@@ -70,11 +70,9 @@ def withdraw(
 
 
 def _check_people(reason: str, withdrawn_by: str, approved_by: str) -> None:
-    if not reason:
-        raise WithdrawalRefused("A withdrawal needs a reason.")
-    if not person(withdrawn_by) or not person(approved_by):
-        raise WithdrawalRefused("A withdrawal needs who asked for it and who approved it.")
-    if any(MISLEADING.search(text) for text in (reason, withdrawn_by, approved_by)):
+    if not reason or not person(withdrawn_by) or not person(approved_by):
+        raise WithdrawalRefused("A withdrawal needs a reason, who asked for it and who approved it.")
+    if MISLEADING.search(reason + withdrawn_by + approved_by):
         raise WithdrawalRefused(f"The reason and the names of a withdrawal {NOT_MISLEADING}.")
     if same_person(withdrawn_by, approved_by):
         raise WithdrawalRefused(
