@@ -126,7 +126,8 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
     for variable in ("DATABASE_URL", "TOOLKIT_HOME"):
         monkeypatch.setenv(variable, environ[variable])
     shown = str(job_history())
-    assert "running 0, publishing 0, done 1" in shown
+    assert "1 última execução: nightly" in shown
+    assert "em execução 0, publicando 0, concluída 1" in shown
     assert "Vendas em aberto após cada execução: " in shown
     [failed] = out.glob("broken/failed/*/quote.failed.ipynb")
     assert (
