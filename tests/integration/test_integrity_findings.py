@@ -17,7 +17,7 @@ from pypdf.annotations import Link
 from pypdf.generic import DictionaryObject, NameObject, TextStringObject
 
 from tests.contract.bodies import UPLOAD
-from tests.integration.evidence_bytes import pdf, tone
+from tests.integration.evidence_bytes import amr, pdf, tone
 from tests.integration.uploaded_sales import add_record, add_sale, rows
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem, same_type
@@ -341,6 +341,17 @@ def test_a_document_with_a_script_a_link_and_the_type_of_a_page_is_found_and_cou
         "STORED_TYPE_DIFFERS": "declared application/pdf, stored as text/html",
         "EXTERNAL_LINK": "",
     }
+    assert rows(database, "SELECT problem FROM audit.content_checks WHERE sha256 IS NOT NULL") == [(None,)]
+
+
+def test_a_recording_that_may_be_silent_is_found_and_counts(database: Database, put: Any, look: Any) -> None:
+    sale = add_sale(database)
+    _, key = add_record(
+        database, sale, EvidenceType.POV, file_name="a.amr", media_type="audio/amr", expires_at=LATER
+    )
+    put(key, amr())
+    (found,) = look()
+    assert (found.problem, found.sale_ids, found.detail) == ("SILENCE_UNKNOWN", (sale,), "audio/amr")
     assert rows(database, "SELECT problem FROM audit.content_checks WHERE sha256 IS NOT NULL") == [(None,)]
 
 

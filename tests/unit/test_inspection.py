@@ -87,6 +87,25 @@ def test_pages_and_seconds_are_told(tmp_path: Path) -> None:
         assert inspect_file(path).seconds == pytest.approx(2.0, abs=0.1)
 
 
+@pytest.mark.parametrize(
+    ("content", "unclear"),
+    [
+        pytest.param(tone(), False, id="MP3"),
+        pytest.param(amr(), True, id="AMR"),
+        pytest.param(mp4(), True, id="M4A"),
+        pytest.param(adts(), True, id="AAC"),
+        pytest.param(telephone_wav(), True, id="WAV of a telephone recorder"),
+    ],
+)
+def test_a_recording_that_cannot_be_decoded_is_not_called_clear(
+    content: bytes, unclear: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    found = inspect_file(path)
+    assert (found.problem, found.active_parts) == (None, (ActivePart.UNCLEAR,) if unclear else ())
+
+
 @pytest.mark.parametrize("fate", [signal.SIGSEGV, signal.SIGSTOP], ids=["crash", "standstill"])
 def test_the_inspector_outlives_a_file_that_its_process_does_not(fate: signal.Signals, tmp_path: Path) -> None:
     path = tmp_path / "file"

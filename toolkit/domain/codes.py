@@ -248,6 +248,14 @@ _ALL: Final[tuple[Code, ...]] = (
         "Follow no link in it; where it is usual, accept it by a waiver. The file goes on counting.",
     ),
     Code(
+        IntegrityProblem.SILENCE_UNKNOWN, Subject.FILE, Severity.WARNING, Owner.COMPLIANCE, 20,
+        "recording that may be silent",
+        "The recording is whole, but of a format that cannot be decoded here: it may be silent.",
+        _NONE,
+        "Listen to it: toolkit evidence link EVIDENCE_ID. The file goes on counting; MP3, WAV, Ogg and FLAC are "
+        "decoded.",
+    ),
+    Code(
         IntegrityProblem.OBJECT_WITHOUT_RECORD, Subject.FILE, Severity.WARNING, Owner.OPERATIONS, 10,
         "belongs to no record",
         "The file belongs to no evidence record.",

@@ -24,7 +24,7 @@ class ActivePart(StrEnum):
     LINK = "LINK"
     """It leads to an address or to another file when somebody follows it."""
     UNCLEAR = "UNCLEAR"
-    """Not all of the document could be looked at."""
+    """Not all of the document could be looked at, or the recording not be decoded."""
 
 
 SHORTEST_SECONDS: Final = 1.0

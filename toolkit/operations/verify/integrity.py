@@ -155,7 +155,7 @@ _FINDERS: Final = {
     IntegrityProblem.ACTIVE_CONTENT: f"""
         SELECT {_OF_FILE}, lower(array_to_string(array_remove(active_parts, 'LINK'), ', '))
         FROM stored
-        WHERE cardinality(array_remove(active_parts, 'LINK')) > 0
+        WHERE split_part(media_type, '/', 1) <> 'audio' AND cardinality(array_remove(active_parts, 'LINK')) > 0
     """,
     IntegrityProblem.STORED_TYPE_DIFFERS: f"""
         SELECT {_OF_FILE}, declared || E'\\n' || stored_type
@@ -182,6 +182,11 @@ _FINDERS: Final = {
     """,
     IntegrityProblem.EXTERNAL_LINK: f"""
         SELECT {_OF_FILE}, '' FROM stored WHERE 'LINK' = ANY(active_parts)
+    """,
+    IntegrityProblem.SILENCE_UNKNOWN: f"""
+        SELECT {_OF_FILE}, media_type
+        FROM stored
+        WHERE split_part(media_type, '/', 1) = 'audio' AND 'UNCLEAR' = ANY(active_parts)
     """,
     IntegrityProblem.OBJECT_WITHOUT_RECORD: """
         SELECT ARRAY[key], NULL::uuid[], NULL::text[], '' FROM without_record WHERE key ~ :layout

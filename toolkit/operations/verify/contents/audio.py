@@ -40,7 +40,7 @@ def inspect_audio(path: Path, media_type: str) -> tuple[ContentProblem | None, f
     silent = False
     try:
         containers.check_complete(path, media_type)
-        if media_type in _DECODED and not containers.has_telephone_codec(path, media_type):
+        if is_decoded(path, media_type):
             seconds, silent = _decoded(path)
         else:
             seconds = _SECONDS_OF[media_type](path) if media_type in _SECONDS_OF else None
@@ -49,6 +49,11 @@ def inspect_audio(path: Path, media_type: str) -> tuple[ContentProblem | None, f
     if seconds is not None and seconds < SHORTEST_SECONDS:
         return ContentProblem.TOO_SHORT, seconds
     return (ContentProblem.SILENT if silent else None), seconds
+
+
+def is_decoded(path: Path, media_type: str) -> bool:
+    """Tell whether a recording that is whole is decoded, so that its silence is known."""
+    return media_type in _DECODED and not containers.has_telephone_codec(path, media_type)
 
 
 def _decoded(path: Path) -> tuple[float, bool]:

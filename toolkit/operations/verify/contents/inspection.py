@@ -19,7 +19,7 @@ from toolkit.domain.contents import ActivePart, ContentProblem
 from toolkit.domain.evidence import FileKind, kind_of_media_type
 from toolkit.domain.signatures import SIGNATURE_BYTES, UNKNOWN, media_type_of_bytes
 from toolkit.operations.verify.contents.active_parts import active_parts
-from toolkit.operations.verify.contents.audio import inspect_audio
+from toolkit.operations.verify.contents.audio import inspect_audio, is_decoded
 from toolkit.operations.verify.contents.containers import NotAudio
 from toolkit.operations.verify.contents.normal_form import normal_form
 from toolkit.operations.verify.contents.pdf import inspect_pdf
@@ -62,8 +62,11 @@ def inspect_file(path: Path) -> Inspected:
             problem, seconds = inspect_audio(path, media_type)
         except NotAudio:
             return Inspected(UNKNOWN)
-        form = normal_form(path, media_type) if problem is None else None
-        return Inspected(media_type, problem, seconds=seconds, normal_form=form)
+        if problem is not None:
+            return Inspected(media_type, problem, seconds=seconds)
+        unclear = () if is_decoded(path, media_type) else (ActivePart.UNCLEAR,)
+        form = normal_form(path, media_type)
+        return Inspected(media_type, seconds=seconds, normal_form=form, active_parts=unclear)
     return Inspected(media_type)
 
 
