@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,11 @@ _HINT: Final = "set TOOLKIT_HOME to a folder on this machine that you may write 
 
 
 def prepare(home: Path) -> None:
-    """Make the home where there is none. Root's may be crossed, not listed, by the account of the server."""
+    """Make the home where there is none. Root's may be crossed, not listed, by the account of the server.
+
+    Raises:
+        EmbeddedServiceError: it cannot be made, or is a folder for files of everybody, such as /tmp.
+    """
     as_root = os.geteuid() == 0
     with explained(home):
         for folder in reversed([folder for folder in (home, *home.parents) if not folder.exists()]):
@@ -29,8 +34,13 @@ def prepare(home: Path) -> None:
             folder.chmod(0o755 if as_root else 0o700)
         if not home.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, "", str(home))
-        if as_root and not home.stat().st_mode & 0o001:
-            home.chmod(home.stat().st_mode | 0o011)
+        mode = home.stat().st_mode
+        if mode & stat.S_IWOTH and mode & stat.S_ISVTX:
+            raise EmbeddedServiceError(f"{home} is for files of everybody. Please {_HINT}.")
+        # Who may write there could exchange the folders of the services.
+        wanted = (mode | (0o011 if as_root and not mode & 0o001 else 0)) & ~stat.S_IWOTH
+        if wanted != mode:
+            home.chmod(stat.S_IMODE(wanted))
 
 
 def private_folder(folder: Path, owner: Account) -> None:
