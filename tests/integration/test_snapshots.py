@@ -46,6 +46,12 @@ def store(tmp_path: Path) -> FileStore:
     return FolderStore(tmp_path / "snapshot", "snapshot")
 
 
+@pytest.fixture(autouse=True)
+def main_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a file of the main module, as in a worker of xdist, PySpark believes to run its own doctests."""
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", "pytest", raising=False)
+
+
 @pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.xdist_group("spark"))])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     if request.param == "duckdb":
@@ -55,8 +61,6 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
         return
     if importlib.util.find_spec("pysail") is None:
         pytest.skip("Sail is not installed")
-    # Without a file of the main module, as in a worker of xdist, PySpark believes to run its own doctests.
-    request.getfixturevalue("monkeypatch").setattr(sys.modules["__main__"], "__file__", "pytest", raising=False)
     with spark_engine(request.getfixturevalue("sail")) as opened:
         yield opened
 
