@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
+from toolkit.domain.clock import wall_clock
 from toolkit.domain.log_keys import LogKeys
 from toolkit.domain.waivers import WaiverRequest
 from toolkit.operations import Clock
@@ -138,7 +139,8 @@ class Telling:
                 self.completed += done.completed_at is not None and not done.already
 
     def _waive(self, day: int, clock: Clock) -> None:
-        known = {each.request: each for each in all_waivers(self.database, clock())}
+        # A telling that broke off may have been gone on with after something happened at the time of the wall.
+        known = {each.request: each for each in all_waivers(self.database, wall_clock())}
         for sale in self.samples.sales:
             waiver = sale.scenario.waiver
             if waiver is None:
