@@ -225,6 +225,7 @@ _DATA = """
     SELECT object_key, 1000, 'etag', requested_at, '2026-11-20',
            CASE WHEN random() < 0.005 THEN timestamptz '2026-11-20T06:00Z' END
     FROM evidences WHERE random() < 0.97;
+    ANALYZE evidences, audit.object_observations;
     INSERT INTO audit.content_checks (observation_id, kind, problem, sha256, checked_at)
     SELECT seen.id,
            CASE WHEN random() < 0.005 THEN 'other'
