@@ -22,10 +22,9 @@ _HINT: Final = "set TOOLKIT_HOME to a folder on this machine that you may write 
 
 
 def prepare(home: Path) -> None:
-    """Make the home where there is none. Root's may be crossed, not listed, by the account of the server.
+    """Make the home where there is none, and keep others from exchanging what lies in it.
 
-    Raises:
-        EmbeddedServiceError: it cannot be made, or is a folder for files of everybody, such as /tmp.
+    Root's may be crossed, not listed, by the account of the server.
     """
     as_root = os.geteuid() == 0
     with explained(home):
@@ -35,10 +34,9 @@ def prepare(home: Path) -> None:
         if not home.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, "", str(home))
         mode = home.stat().st_mode
-        if mode & stat.S_IWOTH and mode & stat.S_ISVTX:
-            raise EmbeddedServiceError(f"{home} is for files of everybody. Please {_HINT}.")
-        # Who may write there could exchange the folders of the services.
-        wanted = (mode | (0o011 if as_root and not mode & 0o001 else 0)) & ~stat.S_IWOTH
+        wanted = mode | 0o011 if as_root and not mode & 0o001 else mode
+        if not mode & stat.S_ISVTX:  # with it, nobody exchanges what belongs to somebody else
+            wanted &= ~stat.S_IWOTH
         if wanted != mode:
             home.chmod(stat.S_IMODE(wanted))
 
