@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,10 +98,12 @@ def pooler_of(cluster: Cluster) -> Iterator[int]:
 
 
 def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
+    """Return a port that nothing uses, below those that the system gives to whoever asks for any."""
+    while True:
+        with socket.socket() as sock, suppress(OSError):
+            port = 20_000 + secrets.randbelow(12_000)
+            sock.bind(("127.0.0.1", port))
+            return port
 
 
 @contextmanager
