@@ -60,7 +60,7 @@ class Installation:
 
     @property
     def starts(self) -> list[Start]:
-        """What a scheduler starts: the slots of each job, and every hour the look for missed ones."""
+        """The commands that a scheduler starts: the slots of each job, and every hour the look for missed ones."""
         missed = Start(None, _MISSED, _HOURLY, [self.program, "job", "missed"], 600)
         return [*(self._start(job) for job in self.jobs.values()), missed]
 

@@ -136,7 +136,7 @@ _WAITING: Final = f"""
     CREATE CONSTRAINT TRIGGER waits AFTER INSERT ON {SERVICE}.waiting_clients
         DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION {SERVICE}.waits()
 """  # the name of our schema
-"""Where one row holds both, a client waits here until its address comes, in the same transaction."""
+"""A client waits here until its address comes, in the same transaction, where one row holds both."""
 
 
 def obstacles(mapping: ServiceMap, name: str, tables: Tables) -> dict[str, str]:
@@ -207,14 +207,17 @@ def _sequence(mapping: ServiceMap, name: str, tables: Tables) -> str | None:
 
 
 def _given(
-    mapping: ServiceMap, name: str, table: CatalogTable, tables: Tables
+    mapping: ServiceMap, name: str, table: CatalogTable, tables: Tables, row: str = "NEW"
 ) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    """Return each table column's value with the contract's column behind it, and those that cannot be inverted."""
+    """Return each table column's value with the contract's column behind it, and those that cannot be inverted.
+
+    The values are taken of ``row``, a record of the relation.
+    """
     given: dict[str, tuple[str, str]] = {}
     refused: dict[str, str] = {}
     for column, source in mapping.relations[name].columns.items():
         try:
-            for target, value in assignments(source, f"NEW.{column}", table, mapping.timezone, tables).items():
+            for target, value in assignments(source, f"{row}.{column}", table, mapping.timezone, tables).items():
                 if target not in given or column == "type":
                     given[target] = (column, value)
         except NotInvertible as reason:
@@ -260,10 +263,11 @@ def _body(mapping: ServiceMap, name: str, work: str, tables: Tables, found: dict
         values |= relation.insert
         before = "BEGIN"
         if mapping.has_one_row_for_both and name == "addresses":
-            client = _given(mapping, "clients", table, tables)[0]
+            client = _given(mapping, "clients", table, tables, "client")[0]
             theirs = {column: _or_default(value, table.columns[column]) for column, (_, value) in client.items()}
-            theirs |= mapping.clients.insert
-            values |= {column: value.replace("NEW.", "client.") for column, value in theirs.items()}
+            values |= theirs
+            # The mapping calls the row that is written NEW, which is the address here.
+            values |= {column: sql.replace("NEW.", "client.") for column, sql in mapping.clients.insert.items()}
             waiting = f"DELETE FROM {SERVICE}.waiting_clients WHERE id = NEW.client_id RETURNING * INTO client"  # noqa: S608
             before = f"DECLARE client {SERVICE}.waiting_clients; BEGIN {waiting};"
         columns, items = ", ".join(map(quoted, values)), ", ".join(values.values())
@@ -282,11 +286,8 @@ def _body(mapping: ServiceMap, name: str, work: str, tables: Tables, found: dict
         if column != "id"
     ]
     changes += [f"{quoted(column)} = {value}" for column, value in relation.update.items()]
-    own = [
-        f"{quoted(target)} = {value.replace('NEW.', 'OLD.')}"
-        for target, (column, value) in given.items()
-        if column == "id"
-    ]
+    found_by = _given(mapping, name, table, tables, "OLD")[0]
+    own = [f"{quoted(target)} = {value}" for target, (column, value) in found_by.items() if column == "id"]
     if not changes or not own:
         return f"BEGIN RAISE EXCEPTION USING MESSAGE = {literal(f'{name} cannot be written.')}; END"
     statement = f"UPDATE {relation.from_} SET {', '.join(changes)} WHERE {' AND '.join(own)}"  # noqa: S608
