@@ -178,7 +178,7 @@ def _show(waivers: list[Waiver], ctx: Context) -> None:
 def _cells(each: Waiver, ctx: Context) -> tuple[str, ...]:
     request = each.request
     about: dict[str, Any] = {"sale": request.sale_id, "partner": request.partner, "code": request.code}
-    told = ", ".join(f"{name} {value}" for name, value in about.items() if value)
+    told = ", ".join(f"{_(name)} {value}" for name, value in about.items() if value)
     state = "revoked" if each.revoked_at else "holds" if each.holds(ctx.today()) else "later"
     if not each.revoked_at and request.end <= ctx.today():
         state = "ended"
