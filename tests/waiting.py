@@ -6,10 +6,6 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from toolkit.domain.log_keys import LogKeys
-from toolkit.operations import Clock
-from toolkit.operations.prove.custody_log import seal_events
-from toolkit.operations.prove.custody_log.sealing import NO_KEYS
 from toolkit.storage.database import Database
 
 PATIENCE: Final = 300
@@ -24,17 +20,6 @@ def wait_until(happened: Callable[[], object], *, step: float = 0.01) -> None:
         time.sleep(step)
 
 
-def seal_all(database: Database, clock: Clock, keys: LogKeys = NO_KEYS) -> None:
-    """Seal every event; for a while, transactions of other tests on the same server may hold some back."""
-
-    def all_sealed() -> bool:
-        seal_events(database, clock, keys)
-        with database.transaction() as connection:
-            return bool(connection.scalar(sa.text(_ALL_SEALED)))
-
-    wait_until(all_sealed)
-
-
 def someone_waits(database: Database) -> bool:
     """Tell whether a session of this database waits for a lock that another one holds."""
     with database.transaction() as connection:
@@ -45,8 +30,4 @@ _WAITING: Final = """
     SELECT count(*)
     FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event_type = 'Lock'
-"""
-
-_ALL_SEALED = """
-    SELECT (SELECT count(*) FROM audit.custody_events) = (SELECT coalesce(sum(events), 0) FROM audit.custody_seals)
 """

@@ -15,7 +15,6 @@ import sqlalchemy as sa
 from tests.contract.bodies import UPLOAD
 from tests.integration.evidence_bytes import pdf
 from tests.integration.uploaded_sales import add_sale, rows
-from tests.waiting import seal_all
 from toolkit.domain.custody_chain import Seal
 from toolkit.entrypoints.cli import main
 from toolkit.operations.judge.withdrawal import withdraw
@@ -50,7 +49,7 @@ def _tell(connection: sa.Connection, count: int) -> None:
 @pytest.fixture
 def seal(database: Database, clock: Any) -> Callable[[], Seal]:
     def sealed() -> Seal:
-        seal_all(database, clock)
+        seal_events(database, clock)
         newest = newest_seal(database)
         assert newest is not None
         return newest
@@ -168,6 +167,18 @@ def test_an_event_is_sealed_only_when_no_older_transaction_can_tell_another(
         assert rows(database, "SELECT sum(events) FROM audit.custody_seals") == [(1,)]
     seal()
     assert rows(database, "SELECT sum(events) FROM audit.custody_seals") == [(3,)]
+
+
+def test_a_transaction_in_another_database_of_the_cluster_holds_no_event_back(
+    database: Database, server: sa.Engine, clock: Any, tell: Any
+) -> None:
+    other = sa.create_engine(server.url, poolclass=sa.NullPool)
+    with other.begin() as elsewhere:
+        elsewhere.exec_driver_sql("SELECT pg_current_xact_id()")
+        tell(1)
+        seal = seal_events(database, clock)
+        assert seal is not None
+        assert seal.events == 1
 
 
 def edited(path: Path, change: Callable[[list[dict[str, Any]]], None]) -> Path:

@@ -14,7 +14,6 @@ import sqlalchemy as sa
 
 from tests.integration.evidence_bytes import pdf
 from tests.integration.uploaded_sales import add_sale, rows
-from tests.waiting import seal_all
 from toolkit.domain.custody_events import CustodyEvent
 from toolkit.domain.log_keys import LogKeys
 from toolkit.entrypoints.cli import main
@@ -150,7 +149,7 @@ def test_a_report_is_in_the_log_under_the_seal_that_it_carries(
     out, log = tmp_path / "out", tmp_path / "log.jsonl"
     assert main(["-q", "report", "--out", str(out), "--format", "csv"], environ) == 0
     manifest = json.loads((out / "manifest.json").read_text())
-    seal_all(database, lambda: datetime.now(UTC), KEYS)
+    seal_events(database, lambda: datetime.now(UTC), KEYS)
     assert main(["evidence", "log", "--out", str(log)], environ) == 0
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     kinds = [line["event"]["kind"] if "event" in line else line["seal"]["hash"] for line in lines]
@@ -177,7 +176,7 @@ def test_a_new_key_seals_what_follows_and_a_lost_one_is_named(
 ) -> None:
     withdraw(database, evidence, reason="twice", withdrawn_by="ana", approved_by="rui", clock=clock)
     both = LogKeys(("n" * 32, *KEYS.keys))
-    seal_all(database, clock, both)
+    seal_events(database, clock, both)
     export_log(database, tmp_path / "log.jsonl", clock, both)
     assert verify_log(tmp_path / "log.jsonl").misfit is None
     assert rows(database, "SELECT count(DISTINCT key_id) FROM audit.custody_seals") == [(2,)]
@@ -200,7 +199,7 @@ def test_after_a_restore_into_another_cluster_the_log_goes_on_in_a_new_epoch(
         ("WITHDRAWN", 2),
     ]
     before = rows(database, "SELECT count(*) FROM audit.custody_seals WHERE last_epoch = 1")
-    seal_all(database, clock, KEYS)
+    seal_events(database, clock, KEYS)
     export_log(database, tmp_path / "log.jsonl", clock, KEYS)
     assert before != [(0,)]
     assert verify_log(tmp_path / "log.jsonl").misfit is None
@@ -213,7 +212,7 @@ def test_seals_whose_times_run_backwards_are_named(
 ) -> None:
     withdraw(database, evidence, reason="twice", withdrawn_by="ana", approved_by="rui", clock=clock)
     clock.now -= timedelta(days=9000)
-    seal_all(database, clock, KEYS)
+    seal_events(database, clock, KEYS)
     export_log(database, tmp_path / "log.jsonl", clock, KEYS)
     assert "the clock ran backwards" in str(verify_log(tmp_path / "log.jsonl").misfit)
     assert ("seal", "2") in differences(database)
@@ -229,7 +228,7 @@ def test_a_log_that_was_sealed_anew_after_a_report_is_told(
     )
     unguarded(database, "custody_seals", "DELETE FROM audit.custody_seals")
     clock.now += timedelta(seconds=1)
-    seal_all(database, clock, KEYS)
+    seal_events(database, clock, KEYS)
     export_log(database, tmp_path / "log.jsonl", clock, KEYS)
     assert "it was sealed anew" in str(verify_log(tmp_path / "log.jsonl").misfit)
     assert [how for how in verify_live(database, KEYS).differences if "sealed anew since" in how.how]
@@ -246,7 +245,7 @@ def test_a_log_that_was_cut_off_at_a_seal_is_told_by_a_kept_one_and_never_taken_
 ) -> None:
     path = tmp_path / "log.jsonl"
     withdraw(database, evidence, reason="twice", withdrawn_by="ana", approved_by="rui", clock=clock)
-    seal_all(database, clock, KEYS)
+    seal_events(database, clock, KEYS)
     newest = export_log(database, path, clock, KEYS)
     assert newest is not None
     url = database.engine.url.render_as_string(hide_password=False)

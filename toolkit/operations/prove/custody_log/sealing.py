@@ -123,7 +123,17 @@ _COVERED: Final = """
     WHERE id = :event
 """
 
-_HORIZON: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
+# Transactions of other databases of the cluster, and the analysis of tables by autovacuum, record no event here.
+_HORIZON: Final = """
+    SELECT coalesce(min(running::text::bigint), pg_snapshot_xmax(pg_current_snapshot())::text::bigint)
+    FROM pg_snapshot_xip(pg_current_snapshot()) AS running
+    WHERE xid(running)::text NOT IN (
+        SELECT locks.transactionid::text
+        FROM pg_locks AS locks JOIN pg_stat_activity AS sessions USING (pid)
+        WHERE locks.locktype = 'transactionid' AND locks.mode = 'ExclusiveLock' AND locks.granted
+          AND (sessions.datname <> current_database() OR sessions.backend_type = 'autovacuum worker')
+    )
+"""
 
 _UNSEALED: Final = """
     SELECT id, epoch, transaction, kind, happened_at, detail
