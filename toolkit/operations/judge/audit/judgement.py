@@ -8,17 +8,19 @@ streamed into DuckDB, in the memory of this process, and asked there.
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
-from functools import partial
+from datetime import UTC, datetime
+from functools import lru_cache, partial
 from typing import Final
 
 import ibis
 import pandas as pd
 import sqlalchemy as sa
 from ibis import Table
+from ibis.expr import operations as ops
 from sqlalchemy import Connection
 
 from toolkit.domain.integrity import IntegrityFinding
+from toolkit.domain.versions import rules_fingerprint
 from toolkit.operations.judge.audit.census import to_act_on
 from toolkit.operations.judge.audit.engines import duckdb_engine
 from toolkit.operations.judge.audit.expression import missing_evidence
@@ -38,6 +40,9 @@ _LITTLE_MEMORY: Final = """
 """
 """At most 32 MB: with more, the planner has each parallel worker read all records, for a part of the sales."""
 
+_ANY_MOMENT: Final = datetime(1999, 12, 31, tzinfo=UTC)
+"""Stands in the compiled statement for the moment that is asked for."""
+
 _BROUGHT: Final = {"sale_id", "client_id", "utility_group", "partner", "missing", "problems"}
 
 
@@ -55,6 +60,22 @@ def judging(moment: datetime) -> Table:
     return missing_evidence(sales_at(moment), evidences_at(moment), objects_at(moment), moment)
 
 
+def judging_sql(moment: datetime) -> str:
+    """Return the same as a statement; the rules are compiled once, which takes longer than to judge few sales."""
+    compiled = in_sql(_judging(rules_fingerprint()))
+    return compiled.replace(_ANY_MOMENT.isoformat(), moment.astimezone(UTC).isoformat())
+
+
+def audited() -> Table:
+    """Return the table ``AUDITED`` of sales that were judged here."""
+    return ibis.table(_judging(rules_fingerprint()).schema(), name=AUDITED)
+
+
+@lru_cache(maxsize=1)
+def _judging(_rules: str) -> Table:
+    return judging(_ANY_MOMENT)
+
+
 def clients() -> Table:
     """Return the ids and CPFs of the clients, whatever else their table has."""
     return unbound(tables.clients, "id", "cpf")
@@ -63,16 +84,18 @@ def clients() -> Table:
 @contextmanager
 def judged_at(connection: Connection, moment: datetime) -> Iterator[Judged]:
     """Judge the sales as of a moment."""
-    judged = judging(moment)
     if not writes_nothing(connection):
-        put_audited(connection, _sql(judged))
-        yield Judged(ibis.table(judged.schema(), name=AUDITED), clients(), partial(in_postgres, connection))
+        put_audited(connection, judging_sql(moment))
+        yield Judged(audited(), clients(), partial(in_postgres, connection))
         return
     connection.execute(sa.text(_LITTLE_MEMORY))
     with duckdb_engine() as engine:
         sales, people = (
-            engine.taken(stream_arrow(connection, _listed(query), query.schema().to_pyarrow()), query.schema())
-            for query in (judged, clients())
+            engine.taken(
+                stream_arrow(connection, _listed(table.columns, statement), table.schema().to_pyarrow()),
+                table.schema(),
+            )
+            for table, statement in ((audited(), judging_sql(moment)), (clients(), in_sql(clients())))
         )
         yield Judged(sales, people, lambda query: engine.read(query).to_pandas())
 
@@ -111,14 +134,20 @@ def bring(connection: Connection, rows: pd.DataFrame) -> None:
 
 def in_postgres(connection: Connection, query: Table) -> pd.DataFrame:
     """Return the rows of a query over tables that the connection sees."""
-    found: pd.DataFrame = read_arrow(connection, _sql(query), query.schema().to_pyarrow()).to_pandas()
+    found: pd.DataFrame = read_arrow(connection, in_sql(query), query.schema().to_pyarrow()).to_pandas()
     return found
 
 
-def _listed(query: Table) -> str:
-    """Return the SQL with the columns of the query alone; Ibis asks a table of more columns for all of them."""
-    return f"SELECT {', '.join(query.columns)} FROM ({_sql(query)}) AS found"  # noqa: S608  # our own columns
+def in_sql(query: Table) -> str:
+    """Return the query as PostgreSQL reads it; one that was asked for lately is not compiled again."""
+    return _compiled(query.op())
 
 
-def _sql(query: Table) -> str:
-    return str(ibis.to_sql(query, dialect="postgres"))
+@lru_cache(maxsize=32)
+def _compiled(query: ops.Node) -> str:
+    return str(ibis.to_sql(query.to_expr(), dialect="postgres"))
+
+
+def _listed(columns: Iterable[str], statement: str) -> str:
+    """Return the statement with these columns alone; Ibis asks a table of more columns for all of them."""
+    return f"SELECT {', '.join(columns)} FROM ({statement}) AS found"  # noqa: S608  # our own columns

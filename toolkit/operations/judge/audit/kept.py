@@ -26,10 +26,12 @@ from toolkit.operations.judge.audit.census import census, summed
 from toolkit.operations.judge.audit.judgement import (
     AUDITED,
     Judged,
+    audited,
     clients,
     in_postgres,
+    in_sql,
     judged_at,
-    judging,
+    judging_sql,
     put_audited,
     tell,
 )
@@ -61,10 +63,8 @@ def judged_now(connection: Connection, moment: datetime, *, everything: bool = F
         JudgementDiffers: a sale is judged otherwise than it was kept, although nothing about it changed.
     """
     moment = moment.astimezone(UTC)
-    expression = judging(moment)
-    statement = str(ibis.to_sql(expression, dialect="postgres"))
-    fresh = ibis.table(expression.schema(), name=AUDITED)
-    said = statement.replace(moment.isoformat(), "") + str(ibis.to_sql(census(fresh), dialect="postgres"))
+    statement, fresh = judging_sql(moment), audited()
+    said = statement.replace(moment.isoformat(), "") + in_sql(census(fresh))
     fingerprint = sha256(said.encode()).hexdigest()
     kept = connection.execute(
         sa.select(judgement.c.judged_at, judgement.c.counts).where(judgement.c.fingerprint == fingerprint)
