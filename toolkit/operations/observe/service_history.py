@@ -86,36 +86,53 @@ def observe_sales(connection: Connection, clock: Clock, sale_id: str | None = No
 
 
 def _observe(connection: Connection, history: _History, now: datetime, only: str | None = None) -> Observed:
-    """Close the observations that no longer hold, and open one for each row that has none."""
+    """Close the observations that no longer hold, and open one for each row that has none.
+
+    The rows are read once: what they say may be costly to compute where they come through a mapping.
+    """
     rows, seen = history.rows, history.observations
-    row_of_seen = rows.c.id == seen.c[history.id_of_row]
-    same = sa.and_(row_of_seen, *(rows.c[name].is_not_distinct_from(seen.c[name]) for name in history.columns))
+    every = only is None
+    row = (
+        sa.select(rows.c.id, *(rows.c[name] for name in history.columns), sa.true().label("present"))
+        .where(sa.true() if every else rows.c.id == only)
+        .subquery("row")
+    )
+    last = (
+        sa.select(seen)
+        .where(seen.c.gone_at.is_(None), sa.true() if every else seen.c[history.id_of_row] == only)
+        .subquery("last")
+    )
+    different = (
+        sa.select(row, last.c.id.label("observation"))
+        .join_from(row, last, row.c.id == last.c[history.id_of_row], full=True)
+        .where(
+            sa.or_(
+                row.c.present.is_(None),
+                last.c.id.is_(None),
+                *(row.c[name].is_distinct_from(last.c[name]) for name in history.columns),
+            )
+        )
+        .cte("different")
+    )
     closed = (
         sa.update(seen)
         .values(gone_at=now)
-        .where(
-            seen.c.gone_at.is_(None),
-            sa.true() if only is None else seen.c[history.id_of_row] == only,
-            ~sa.select(rows.c.id).where(same).exists(),
-        )
-        .returning(seen.c[history.id_of_row].label("id"))
+        .where(seen.c.id.in_(sa.select(different.c.observation)))
+        .returning(seen.c.id)
         .cte("closed")
     )
-    changed, vanished = connection.execute(
-        sa.select(sa.func.count(rows.c.id), sa.func.count() - sa.func.count(rows.c.id)).select_from(
-            closed.outerjoin(rows, rows.c.id == closed.c.id)
-        )
-    ).one()
-    known = sa.select(seen.c.id).where(seen.c.gone_at.is_(None), row_of_seen).exists()
-    # Sorted, so that the rows are found before the first is inserted: else each looks through those before it.
-    unseen = (
-        sa.select(rows.c.id, *(rows.c[name] for name in history.columns), sa.literal(now))
-        .where(~known, sa.true() if only is None else rows.c.id == only)
-        .order_by(rows.c.id)
+    # One observation of a row holds at a time: the next is opened after the count of all that were closed.
+    after_closing = sa.select(sa.func.count()).select_from(closed).scalar_subquery() >= 0
+    opened = sa.insert(seen).from_select(
+        [history.id_of_row, *history.columns, "seen_at"],
+        sa.select(different.c.id, *(different.c[name] for name in history.columns), sa.literal(now))
+        .where(different.c.present, after_closing)
+        .order_by(different.c.id),
     )
-    opened = connection.execute(
-        sa.insert(seen)
-        .from_select([history.id_of_row, *history.columns, "seen_at"], unseen)
-        .execution_options(preserve_rowcount=True)
-    )
-    return Observed(opened.rowcount - changed, changed, vanished)
+    known = different.c.observation.is_not(None)
+    counts = sa.select(
+        sa.func.count().filter(different.c.present, ~known),
+        sa.func.count().filter(different.c.present, known),
+        sa.func.count().filter(different.c.present.is_(None)),
+    ).add_cte(opened.cte("opened"))
+    return Observed(*connection.execute(counts).one())
