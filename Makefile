@@ -36,7 +36,7 @@ run: setup ## The main job, end to end, on the embedded services and the sample 
 
 test: setup ## All tests
 	@# Tests start hundreds of processes: none of them shall compile what it imports, PYTHONDONTWRITEBYTECODE or not.
-	$(RUN)/python -m compileall -q -j 0 $(VENV)/lib toolkit
+	$(RUN)/python -m compileall -q -j 0 -x '/tests?/|/(mypy|mypyc|pip|setuptools)/' $(VENV)/lib toolkit
 	$(RUN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 check: setup ## Format, lint, types, imports, dependencies, notebooks stripped

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -26,6 +27,7 @@ from filelock import FileLock
 from hypothesis import Phase
 from hypothesis import settings as hypothesis_settings
 
+from toolkit.entrypoints.spoken import speak_as
 from toolkit.errors import EmbeddedServiceError
 from toolkit.settings import Settings
 from toolkit.storage import embedded, schema
@@ -39,6 +41,9 @@ _COSTLY = {"asked", "browser", "cluster", "installed", "proxy", "service", "stop
 
 _OURS = ("TOOLKIT_", "AWS_", "EVIDENCE_", "DATABASE_URL", "PG")
 
+# As toolkit.entrypoints.notebook_runs has it; here because tests import nbformat by themselves.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+gc.disable()  # until all tests are collected
 
 hypothesis_settings.register_profile(
     "suite", deadline=None, derandomize=True, phases=[phase for phase in Phase if phase is not Phase.shrink]
@@ -63,6 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
         home = Path(tempfile.mkdtemp(prefix=f"toolkit-tests-{os.getpid()}-", dir="/tmp"))
     config.stash[_HOME] = home
     os.environ["TOOLKIT_HOME"] = str(home)
+    os.environ["LC_ALL"] = "C.UTF-8"  # messages are English where a test asks for nothing else
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -75,8 +81,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Spare the garbage collector all that was imported; it took a tenth of the run."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -101,6 +107,13 @@ def _end_killed_runs() -> None:
             if home.stat().st_uid == os.geteuid() and not psutil.pid_exists(int(home.name.split("-")[2])):
                 embedded.stop(home)
                 shutil.rmtree(home)
+
+
+@pytest.fixture(autouse=True)
+def _language_of_the_machine() -> Iterator[None]:
+    """Forget the language of a command that ran in this process."""
+    yield
+    speak_as(os.environ)
 
 
 @pytest.fixture(scope="session")

@@ -183,7 +183,6 @@ def test_counts_have_their_plural_and_a_message_of_another_language_stays_as_it_
     assert [counted(each, "sale") for each in (1, 1200)] == ["1 venda", "1.200 vendas"]
     speak_as({"TOOLKIT_LANGUAGE": "xx"})
     assert sentence("a.xlsx: the file is empty.") == "a.xlsx: the file is empty."
-    speak_as({})
 
 
 def test_no_text_stays_no_text_and_reasons_are_told_behind_their_field() -> None:

@@ -30,11 +30,8 @@ def test_the_most_frequent_come_first_and_the_others_together():
 
 def test_displays_speak_the_language_of_the_environment_and_leave_data_alone():
     speak_as({"TOOLKIT_LANGUAGE": "pt-BR"})
-    try:
-        facts = Facts("Sales", [Fact("rejected", 1200)], "No row was rejected.").bundle()[0]
-        grid = Grid("Why rows were rejected", ["line", "field"], [(2, "rejected")], total=1000).bundle()[0]
-    finally:
-        speak_as({})
+    facts = Facts("Sales", [Fact("rejected", 1200)], "No row was rejected.").bundle()[0]
+    grid = Grid("Why rows were rejected", ["line", "field"], [(2, "rejected")], total=1000).bundle()[0]
     assert facts["text/plain"] == "Vendas: rejeitadas 1.200"
     assert "Nenhuma linha foi rejeitada." in facts["text/html"]
     assert grid["text/plain"] == "Por que linhas foram rejeitadas\nlinha\tcampo\n2\trejected"
