@@ -16,6 +16,7 @@ from toolkit.storage import schema
 from toolkit.storage.database import Database, raw
 from toolkit.storage.service_map import load_map
 from toolkit.storage.service_map.draft import Draft, draft_map
+from toolkit.storage.service_map.model import NEEDED, understood
 from toolkit.storage.service_map.proof import prove
 from toolkit.storage.service_map.views import make_views
 from toolkit.storage.tables import evidences, sales
@@ -66,7 +67,9 @@ def test_what_only_a_person_knows_is_marked_for_review(empty_database: Database)
         'requested_at = "created_at"',
     ):
         assert line in said
-    assert draft.to_fill_in == ()
+    asked = "what says when a sale was completed? perhaps status; or { absent = true }"
+    assert f'completed_at = {{ sql = "TODO" }}  # {asked}' in said
+    assert draft.to_fill_in == ("sales.completed_at",)
     assert {"sales.from", "sales.where", "evidences.where", "evidences.sale_id"} <= set(draft.to_review)
 
 
@@ -157,6 +160,33 @@ def test_who_pays_is_asked_where_a_name_does_not_say_it(
     )
     (said,) = (each for each in draft.text.splitlines() if each.startswith("is_client_financial_responsible"))
     assert line in said
+
+
+def test_a_date_begins_with_its_day_whatever_the_server_is_set_to(empty_database: Database) -> None:
+    with empty_database.transaction() as connection:
+        make_views(connection, understood({"timezone": "UTC"} | {key: {"absent": True} for key in NEEDED}, "none"))
+        connection.exec_driver_sql("SET LOCAL datestyle = 'ISO, MDY'")
+        read = {
+            text: connection.scalar(sa.text("SELECT audit_service.as_time(:text, 'UTC')::text"), {"text": text})
+            for text in (
+                "02/10/2026 02:30",
+                "2.1.2026",
+                "13/12/79",
+                "2026-10-02T02:30",
+                " 2026-10-02 ",
+                "00/00/0000",
+            )
+        }
+        born = connection.scalar(sa.text("SELECT audit_service.as_day('04/03/1979'::text)::text"))
+    assert [*read.values(), born] == [
+        "2026-10-02 02:30:00+00",
+        "2026-01-02 00:00:00+00",
+        "1979-12-13 00:00:00+00",
+        "2026-10-02 02:30:00+00",
+        "2026-10-02 00:00:00+00",
+        None,
+        "1979-03-04",
+    ]
 
 
 TENANTS = """
@@ -290,20 +320,33 @@ def test_a_check_counts_rows_that_a_filter_leaves_out_by_mistake(empty_database:
 DRAFTED = Path(__file__).parents[1] / "data" / "service_maps" / "drafted"
 
 
+def answered(draft: str, answers: dict[str, str]) -> str:
+    """Return the draft with other values at these places, written as ``relation.column``."""
+    lines, relation = draft.splitlines(), ""
+    for number, line in enumerate(lines):
+        relation = line.strip("[]").partition(".")[0] if line.startswith("[") else relation
+        column = line.partition(" = ")[0]
+        if answer := answers.get(f"{relation}.{column}"):
+            lines[number] = f"{column} = {answer}"
+    return "\n".join(lines)
+
+
 @pytest.mark.parametrize("kind", sorted(path.stem for path in DRAFTED.glob("*.sql")))
-def test_a_draft_that_nobody_edited_gives_the_verdicts(
+def test_a_draft_gives_the_verdicts_once_its_questions_are_answered(
     empty_database: Database, tmp_path: Path, kind: str
 ) -> None:
-    """Each file begins with what is special about it and ends with the query for the keys in the bucket."""
+    """Each file begins with what is special about it, its answers (most need none), and the keys in the bucket."""
     tables = (DRAFTED / f"{kind}.sql").read_text(encoding="utf-8")
-    notes = dict(re.findall("^-- (KEYS|NAMES): (.*)$", tables, re.MULTILINE))
+    notes = {"NAMES": "SELECT '', ''"} | dict(re.findall("^-- (KEYS|NAMES): (.*)$", tables, re.MULTILINE))
     with empty_database.transaction() as connection:
         raw(connection).execute((MAPS / "story.sql").read_bytes() + tables.encode())
         keys = set(connection.exec_driver_sql(notes["KEYS"].replace("%", "%%")).scalars())
-        named = {row[0]: row[1] for row in connection.exec_driver_sql(notes.get("NAMES", "SELECT '', ''"))}
+        named = {row[0]: row[1] for row in connection.exec_driver_sql(notes["NAMES"].replace("%", "%%"))}
         connection.exec_driver_sql("DISCARD TEMP")
     draft = draft_map(empty_database, "America/Sao_Paulo", keys.__contains__)
-    (tmp_path / "map.toml").write_text(draft.text, encoding="utf-8")
+    answers = dict(re.findall("^-- FILL: ([a-z._]+) = (.*)$", tables, re.MULTILINE))
+    assert set(draft.to_fill_in) == answers.keys()
+    (tmp_path / "map.toml").write_text(answered(draft.text, answers), encoding="utf-8")
     mapping = load_map(tmp_path / "map.toml")
     with mapped(empty_database) as database:
         with database.transaction() as connection:

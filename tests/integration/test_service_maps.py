@@ -313,7 +313,7 @@ def test_a_value_that_cannot_be_read_is_found_without_being_shown(empty_database
     with upgraded(empty_database, "documents") as database:
         with empty_database.transaction() as connection:
             connection.exec_driver_sql(
-                """UPDATE shop.person SET profile = profile || '{"birthdate": "31/12/1990"}'"""
+                """UPDATE shop.person SET profile = profile || '{"birthdate": "12/31/1990"}'"""
             )
         (found,) = prove(database, load_map(MAPS / "documents.toml")).deviations
     assert found.text == "clients.birthdate: 2 rows: some value is no date [22008]"

@@ -74,6 +74,13 @@ def test_a_mistake_is_named_with_the_file_and_the_key(
     assert str(path) in str(caught.value)
 
 
+def test_a_mistake_is_named_with_its_line_and_the_question_of_the_draft(tmp_path: Path) -> None:
+    text = SALES.replace('id = "code"', 'id = { sql = "TODO" }  # what stands for one row of it?')
+    asked = r"line 6, sales\.columns\.id\.sql is still to be filled in \(what stands for one row of it\?\)"
+    with pytest.raises(SettingsError, match=asked):
+        load_map(written(tmp_path, text))
+
+
 def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"none\.toml cannot be read: No such file"):
         load_map(tmp_path / "none.toml")

@@ -44,6 +44,15 @@ class Reference:
     key: str
 
 
+@dataclass(frozen=True)
+class WideReference:
+    """A foreign key of several columns, each with the column that it names."""
+
+    table: str
+    keys: dict[str, str]
+    """The columns of this table by those of the other one."""
+
+
 @dataclass(frozen=True, eq=False)
 class CatalogTable:
     """A table or view; ``name`` is how SQL names it, schema included."""
@@ -56,12 +65,13 @@ class CatalogTable:
     readable: bool
     columns: dict[str, Column] = field(default_factory=dict)
     references: list[Reference] = field(default_factory=list)
+    wide_references: list[WideReference] = field(default_factory=list)
     whole_key: tuple[str, ...] = ()
     """The columns of its primary key."""
     made: str = ""
     """The query that gives its rows, where it is not a table."""
     parts: tuple[str, ...] = ()
-    """The tables that the query puts one after the other."""
+    """The tables that the query puts one after the other, or the one that it reads some rows of."""
 
     def reference(self, column: str) -> Reference | None:
         """Return the foreign key that starts at this column."""
@@ -96,9 +106,11 @@ def read_catalog(connection: Connection) -> dict[str, CatalogTable]:
             rules=tuple(row.rules),
         )
     for row in connection.execute(sa.text(_REFERENCES), {"tables": list(found)}):
-        if row.referenced in found:
-            reference = Reference(row.column, found[row.referenced].name, row.key)
-            found[row.table].references.append(reference)
+        if row.referenced in found and len(row.columns) == 1:
+            found[row.table].references.append(Reference(row.columns[0], found[row.referenced].name, row.keys[0]))
+        elif row.referenced in found:
+            keys = dict(zip(row.keys, row.columns, strict=True))
+            found[row.table].wide_references.append(WideReference(found[row.referenced].name, keys))
     return {table.name: table for table in found.values()}
 
 
@@ -173,10 +185,12 @@ _COLUMNS: Final = """
 """
 
 _REFERENCES: Final = """
-    SELECT conrelid AS table, own.attname AS column, confrelid AS referenced, other.attname AS key
+    SELECT conrelid AS table, confrelid AS referenced,
+           ARRAY(SELECT attname::text FROM unnest(conkey) WITH ORDINALITY AS part(number, place)
+                 JOIN pg_attribute ON attrelid = conrelid AND attnum = number ORDER BY place) AS columns,
+           ARRAY(SELECT attname::text FROM unnest(confkey) WITH ORDINALITY AS part(number, place)
+                 JOIN pg_attribute ON attrelid = confrelid AND attnum = number ORDER BY place) AS keys
     FROM pg_constraint
-    JOIN pg_attribute AS own ON own.attrelid = conrelid AND own.attnum = conkey[1]
-    JOIN pg_attribute AS other ON other.attrelid = confrelid AND other.attnum = confkey[1]
-    WHERE contype = 'f' AND array_length(conkey, 1) = 1 AND conrelid = ANY(:tables)
+    WHERE contype = 'f' AND conrelid = ANY(:tables)
     ORDER BY conrelid, conname
 """

@@ -30,6 +30,16 @@ FUNCTIONS: Final = (
         "CASE WHEN value ~* '^[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$' THEN value::uuid "
         "WHEN value ~ '^[0-9]{1,32}$' THEN lpad(value, 32, '0')::uuid ELSE md5(value)::uuid END",
     ),
+    (
+        "day_first",
+        "value text",
+        "text",
+        r"CASE WHEN value !~ '[1-9]' THEN NULL WHEN value !~ '^\s*\d\d?[/.-]\d\d?[/.-]\d\d' THEN value "
+        r"ELSE regexp_replace(regexp_replace(regexp_replace(btrim(value), "
+        r"'^(\d\d?)[/.-](\d\d?)[/.-](\d{4})', '\3-\2-\1'), "
+        r"'^(\d\d?)/(\d\d?)/([0-6]\d)(?!\d)', '20\3-\2-\1'), "
+        r"'^(\d\d?)/(\d\d?)/([7-9]\d)(?!\d)', '19\3-\2-\1') END",
+    ),
     ("as_time", "value timestamptz, zone text", "timestamptz", "value"),
     ("as_time", "value timestamp, zone text", "timestamptz", "value AT TIME ZONE zone"),
     ("as_time", "value date, zone text", "timestamptz", "value::timestamp AT TIME ZONE zone"),
@@ -43,9 +53,12 @@ FUNCTIONS: Final = (
         "as_time",
         "value text, zone text",
         "timestamptz",
-        "CASE WHEN value ~* ':[0-9.]+ *(z|[+-][0-9]{2}(:?[0-9]{2})?)$' THEN value::timestamptz "
-        "ELSE value::timestamp AT TIME ZONE zone END",
+        f"CASE WHEN value ~* ':[0-9.]+ *(z|[+-][0-9]{{2}}(:?[0-9]{{2}})?)$' "
+        f"THEN {SERVICE}.day_first(value)::timestamptz "
+        f"ELSE {SERVICE}.day_first(value)::timestamp AT TIME ZONE zone END",
     ),
+    *(("as_day", f"value {kind}", "date", "value::date") for kind in ("date", "timestamp", "timestamptz")),
+    ("as_day", "value text", "date", f"{SERVICE}.day_first(value)::date"),
     ("as_digits", "value text, places int", "text", "regexp_replace(value, '[^0-9]', '', 'g')"),
     *(
         ("as_digits", f"value {kind}, places int", "text", "lpad(trunc(value)::bigint::text, places, '0')")
@@ -128,7 +141,7 @@ def read(source: Source, column: sa.Column[object], timezone: str, lookups: Sequ
         return f"{SERVICE}.as_key({value})"
     if kind == "timestamptz" and source.value is None:
         return f"{SERVICE}.as_time({value}, {literal(source.zone or timezone)})"
-    found = f"({value})::{kind}"
+    found = f"{SERVICE}.as_day({value})" if kind == "date" and source.value is None else f"({value})::{kind}"
     if column.name in _NEVER_NULL:
         return f"coalesce({found}, '')"
     return found
@@ -155,7 +168,7 @@ def _value(source: Source, lookups: Sequence[Source]) -> str:
     if source.date is not None and source.time is not None:
         day, hour = (f"{THIS}.{quoted(part)}" for part in (source.date, source.time))
         # A day without its hour is known all the same: a sale that was completed is not open again.
-        return f"({day}::date + coalesce({hour}::time, '00:00'))"
+        return f"({SERVICE}.as_day({day}) + coalesce(nullif(btrim({hour}::text), '')::time, '00:00'))"
     if source.folder is not None and source.name is not None:
         parts = (f"{THIS}.{quoted(part)}::text" for part in (source.folder, source.name))
         return _stripped(source, f"{SERVICE}.as_key_of_file({', '.join(parts)})")
@@ -203,7 +216,8 @@ def _lookups(relation: Relation) -> list[Source]:
 
 def _lookup(source: Source) -> str:
     columns = f"{quoted(source.key or '')} AS looked_up, {quoted(source.column or '')} AS found"
-    return f"SELECT {columns} FROM {source.table}"  # noqa: S608  # the mapping is the operator's own
+    alias = " AS other" if (source.table or "").endswith(")") else ""  # which PostgreSQL 15 demands of a query
+    return f"SELECT {columns} FROM {source.table}{alias}"  # noqa: S608  # the mapping is the operator's own
 
 
 def _used(relation: Relation, columns: Sequence[str], lookup: Source) -> bool:

@@ -10,15 +10,24 @@ from typing import Annotated, Any, Final, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import sqlalchemy as sa
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PrivateAttr,
+    ValidationError,
+    model_validator,
+)
 
 from toolkit.errors import SettingsError
+from toolkit.storage.service_map.file_lines import NO_LINES, Lines, at_line, lines_of
 from toolkit.storage.tables import OWN_TABLES, service
 
 TODO: Final = "TODO"
 """Marks the places of a draft that a person has to fill in; a mapping that holds it is refused."""
 
-GENERATION: Final = 4
+GENERATION: Final = 5
 """A number that grows when the same file gives other views, so that an upgrade makes them again."""
 
 NEEDED: Final = {table.name: table for table in service.sorted_tables}
@@ -134,6 +143,11 @@ class ServiceMap(_Part):
     addresses: Relation
     sales: Relation
     evidences: Relation
+    _lines: Lines = PrivateAttr(default=NO_LINES)
+
+    def named(self, place: str) -> str:
+        """Return a place of the mapping, such as ``sales.where``, with its line where it was read from a file."""
+        return f"{at_line(self._lines, place)}{place}"
 
     @cached_property
     def fingerprint(self) -> str:
@@ -185,15 +199,16 @@ def load_map(path: Path) -> ServiceMap:
         SettingsError: naming the file, the key and what is wrong with it, all mistakes at once.
     """
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        document = tomllib.loads(text)
     except OSError as error:
         raise SettingsError(f"TOOLKIT_SERVICE_MAP: {path} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise SettingsError(f"{path} is not valid TOML: {error}") from None
-    return understood(document, str(path))
+    return understood(document, str(path), lines_of(text))
 
 
-def understood(document: dict[str, Any], named: str) -> ServiceMap:
+def understood(document: dict[str, Any], named: str, lines: Lines = NO_LINES) -> ServiceMap:
     """Return a mapping from its document; raises as ``load_map`` does, with ``named`` for the file."""
     relations: dict[str, Any] = {}
     mistakes: list[str] = []
@@ -201,13 +216,17 @@ def understood(document: dict[str, Any], named: str) -> ServiceMap:
         given = document.get(name) or _own(table)
         relations[name] = {("from_" if key == "from" else key): value for key, value in given.items()}
         mistakes += [] if given.get("absent") is True else _unmatched(name, given)
-    mistakes += [f"{place} is still to be filled in" for place in _to_fill_in(document)]
+    for place in _to_fill_in(document):
+        asked = next((lines[key][1] for key in lines if f"{place}.".startswith(f"{key}.") and lines[key][1]), "")
+        mistakes.append(f"{place} is still to be filled in" + (f" ({asked})" if asked else ""))
     try:
         found = ServiceMap.model_validate(document | relations)
     except ValidationError as error:
         mistakes = [*(f"{_place(item['loc'])}: {_reason(item)}" for item in error.errors()), *mistakes]
     if mistakes:
-        raise SettingsError(f"{named} is not a valid mapping: " + "; ".join(mistakes))
+        placed = (at_line(lines, re.split(r"[: ]", mistake)[0]) + mistake for mistake in mistakes)
+        raise SettingsError(f"{named} is not a valid mapping: " + "; ".join(placed))
+    found._lines = lines  # of its own module
     return found
 
 

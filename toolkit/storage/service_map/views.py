@@ -48,7 +48,8 @@ def make_views(connection: Connection, mapping: ServiceMap) -> None:
             with connection.begin_nested():
                 _execute(connection, f"CREATE OR REPLACE VIEW {SERVICE}.{name} AS {select(mapping, name)}")
         except DBAPIError as error:
-            raise SettingsError("; ".join(_faults(connection, mapping, name)) or _words(error, name)) from None
+            faults = _faults(connection, mapping, name) or [_words(error, mapping.named(name))]
+            raise SettingsError("; ".join(faults)) from None
     make_writable(connection, mapping)
     _execute(connection, f"COMMENT ON SCHEMA {SERVICE} IS {literal(_OURS + mapping.fingerprint)}")
 
@@ -142,7 +143,7 @@ def _faults(connection: Connection, mapping: ServiceMap, name: str) -> list[str]
             with connection.begin_nested():
                 _execute(connection, f"SELECT FROM ({query}) AS tried LIMIT 0")
         except DBAPIError as error:
-            found.append(_words(error, f"{name}.{key}"))
+            found.append(_words(error, mapping.named(f"{name}.{key}")))
             if key == "from":
                 break
     return found
@@ -155,4 +156,5 @@ def _without_filter(mapping: ServiceMap, name: str) -> ServiceMap:
 
 def _words(error: DBAPIError, place: str) -> str:
     assert isinstance(error.orig, psycopg.Error)
-    return f"the mapping's {place}: {error.orig.diag.message_primary}"
+    said = (error.orig.diag.message_primary, error.orig.diag.message_hint)
+    return f"the mapping's {place}: {'. '.join(filter(None, said))}"

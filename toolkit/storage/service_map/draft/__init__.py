@@ -56,7 +56,8 @@ def draft_map(database: Database, zone: str, holds: Callable[[str], bool] | None
         if union := union_of_files(matches, samples):
             matches["evidences"] = union
         elif made := derived_tables(matches, samples):
-            matches = match_tables([*tables, *made], samples)
+            mixed = {name for each in made for name in each.parts}
+            matches = match_tables([*(each for each in tables if each.name not in mixed), *made], samples)
         drafting = Drafting(matches, samples, zone, holds)
         relations = drafting.relations()
     lines = [_HEAD, f"timezone = {drafting.timezone.line}", ""]
@@ -76,7 +77,7 @@ def _named(relations: list[DraftedRelation], quality: str) -> tuple[str, ...]:
         f"{relation.name}.{column}"
         for relation in relations
         for column, marked in [
-            ("from", quality == "review" and bool(relation.why)),
+            ("from", bool(relation.doubt if quality == "open" else relation.why and not relation.doubt)),
             ("where", quality == "review" and bool(relation.undecided or relation.tenants)),
             *(
                 (column, getattr(choice, quality))

@@ -8,6 +8,7 @@ from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.choices import ABSENT, Choice
 from toolkit.storage.service_map.draft.matching import GOOD, Match, fields_of, named
 from toolkit.storage.service_map.draft.people import People, payer_of
+from toolkit.storage.service_map.draft.polymorphic import kinds_and_keys
 from toolkit.storage.service_map.draft.references import references_of
 from toolkit.storage.service_map.draft.samples import Field, Samples
 from toolkit.storage.service_map.draft.vocabulary import tokens, words
@@ -38,12 +39,13 @@ class Coded:
         elsewhere = self._elsewhere(match.table, column)
         if elsewhere is not None and (here is None or not elsewhere.open):
             return elsewhere
-        return here or Choice({"sql": TODO}, f"nothing was found{self._perhaps(match)}")
+        wanted = f"one of {', '.join(codes.MEANINGS[column][1])}; nothing was found"
+        return here or Choice({"sql": TODO}, f"{wanted}{self._perhaps(match)}")
 
     def payer(self, match: Match, people: People | None) -> Choice:
         """Return the choice for ``is_client_financial_responsible``."""
         found = match.fields.get("is_client_financial_responsible")
-        if found is not None:
+        if found is not None and all(kind is not found.column for kind, _ in kinds_and_keys(match.table)):
             return self._flag(found)
         if people is not None:
             return people.of_payer()
@@ -176,7 +178,7 @@ class Coded:
         values = [value.rstrip() for value in self._samples.values(found)]
         stated = codes.stated(found.column.comment)
         numbered = bool(said & {"type", "status", "role"}) and all(value.isdigit() for value in values)
-        flags = all(codes.flag(value) is not None for value in values) and not numbered
+        flags = codes.are_flags(values) and not numbered
         meanings = {code: codes.payer(meaning) for code, meaning in stated.items()}
         known = {value: None if numbered else codes.payer(value) for value in values} | meanings
         given: dict[str, bool | str] = {

@@ -1,7 +1,7 @@
 """Translate the codes of another system into the contract's, by its own comments or by plain names."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from toolkit.domain.evidence import EvidenceType, UtilityGroup
@@ -20,6 +20,8 @@ _AUDIO: Final = {
 }  # fmt: skip
 _KYC: Final = {"kyc", "biometria", "biometrics", "biometric", "facial", "face", "selfie"}
 _PAYER: Final = {"payer", "responsible", "financial"}
+_OWN: Final = {"client", "same"}
+_SAY_NOTHING: Final = {"o", "a", "sale", "installation", "conta", "fatura", "account", "flag"}
 
 
 def stated(comment: str) -> dict[str, str]:
@@ -68,14 +70,19 @@ def flag(text: str) -> bool | None:
     return True if plain in YES else False if plain in NO else None
 
 
+def are_flags(values: Collection[str]) -> bool:
+    """Tell whether there are values, and each stands for a truth value."""
+    return bool(values) and all(flag(value) is not None for value in values)
+
+
 def payer(text: str) -> bool | None:
     """Tell whether a text says that the client pays: yes, or a word for the client."""
     plain, said = flag(text), set(tokens(text))
     if plain is not None:
         return plain
-    if said & {"other", "partner"}:
+    if said & {"other", "partner", "nao", "not"}:
         return False
-    return True if said & {"client", "same"} else None
+    return True if said & _OWN and said <= _OWN | _PAYER | _SAY_NOTHING else None
 
 
 MEANINGS: Final[dict[str, tuple[Callable[[str], str | None], Iterable[str]]]] = {

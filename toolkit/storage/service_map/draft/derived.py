@@ -68,8 +68,10 @@ def _of_one_kind(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable
                 for path in samples.members(whole, column)
             ]
             shown = [(f"row.{quoted(column.name)}", column) for column in rest]
-            yield _query(
-                value, shown + members, f"{rows} AS row", table.references, f"one kind of rows of {table.name}"
+            kinds = ", ".join(each for each in values if each != value)
+            made = f"one kind of rows of {table.name}; the others are {kinds}"
+            yield replace(
+                _query(value, shown + members, f"{rows} AS row", table.references, made), parts=(table.name,)
             )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from toolkit.storage.service_map.draft.times import Zones
 
 _CODED: Final = {"text", "enum", "integer", "number", "uuid"}
+_MAY_TELL: Final = {"status", "flag", "deleted", "cancelled", "active"}
 _ENDED: Final = {
     "clients": {"deleted"},
     "addresses": {"deleted"},
@@ -81,7 +82,7 @@ def _not_ended(name: str, found: Field, samples: Samples) -> str | None:
 def _spelled(values: Iterable[str], meaning: set[str]) -> str | None:
     """Return how a flag of two values spells this one; by the usual pairs where no row has it yet."""
     seen = [value.strip() for value in values]
-    if not all(codes.flag(value) is not None for value in seen):
+    if not codes.are_flags(seen):
         return None
     for value in seen:
         if value.lower() in meaning:
@@ -104,11 +105,10 @@ def undecided(
     for column in (table.columns[each] for each in unused):
         said, field = set(tokens(column.name)), Field(table, column)
         moment = column.family in {"timestamptz", "timestamp"} and not column.required
-        if said & {"updated", "requested", "by"} or not (
-            column.family in {"boolean", "enum"} or moment or said & {"status", "flag", *_ENDED["sales"], "active"}
-        ):
+        values = samples.values(field) if column.family in {"text", "integer", "number", "enum"} else []
+        tells = bool(said & _MAY_TELL) or (len(values) > 1 and codes.are_flags(values))
+        if said & {"updated", "requested", "by"} or not (column.family in {"boolean", "enum"} or moment or tells):
             continue
-        values = [] if moment or column.family == "boolean" else samples.values(field)
         shown = len(values) <= _CODES and all(len(value) <= _CODE_LENGTH for value in values)
         found.append(f"{column.name} ({', '.join(values)})" if values and shown else column.name)
     for past in histories_of(table, samples, others):

@@ -1,6 +1,6 @@
 """Find the key of a relation's rows, and the columns by which other rows refer to it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from toolkit.storage.service_map.catalog import CatalogTable, Column
@@ -41,8 +41,7 @@ class Identities:
         if found is None:
             if not table.whole_key:
                 return Choice({"sql": TODO}, "what stands for one row of it?")
-            parts = " || '/' || ".join(f"{THIS}.{quoted(column)}::text" for column in table.whole_key)
-            return Choice({"sql": parts}, "the parts of its key", review=name == "sales")
+            return Choice({"sql": _parts(table.whole_key)}, "the parts of its key", review=name == "sales")
         column = table.columns[found]
         why = "" if column.key or column.unique else "nothing in the database keeps it unique"
         if name == "sales" and column.family != "text":
@@ -60,6 +59,14 @@ class Identities:
         found = next((each for each in table.references if each.table == other.name), None)
         if found is not None:
             return _looked_up(wanted, other, found.key, table.columns[found.column])
+        wide = next((each for each in table.wide_references if each.table == other.name), None)
+        if wide is not None and wanted in {None, *wide.keys} and {*wide.keys} >= {*other.whole_key}:
+            return Choice(
+                wide.keys[wanted] if wanted else {"sql": _parts([wide.keys[each] for each in other.whole_key])}
+            )
+        if wide is not None and wanted is not None:
+            same = " AND ".join(f"other.{quoted(key)} = {THIS}.{quoted(own)}" for key, own in wide.keys.items())
+            return Choice({"sql": f"(SELECT other.{quoted(wanted)} FROM {other.name} AS other WHERE {same})"})  # noqa: S608
         back = next((each for each in other.references if each.table == table.name), None)
         if back is not None:
             source = {"column": wanted, "table": other.name, "key": back.column, "by": back.key}
@@ -79,7 +86,9 @@ class Identities:
         people = self.people.of_client(wanted) if optional and self.people is not None else None
         if people is not None:
             return people
-        return Choice(ABSENT) if optional else Choice({"sql": TODO}, f"which of the {target} does it belong to?")
+        told = f" Their id is {_parts(other.whole_key)}" if wanted is None and other.whole_key else ""
+        why = f"which of the {target} does it belong to?{told}"
+        return Choice(ABSENT) if optional else Choice({"sql": TODO}, why)
 
     def _id_of(self, name: str) -> str | None:
         table = self._matches[name].table
@@ -100,6 +109,9 @@ class Identities:
                     return column.name
         if key is not None:
             return key.name
+        parts = [each for each in table.whole_key if table.columns[each].family not in _PARTITIONED_BY]
+        if len(parts) > 1:
+            return None
         own = TABLE_WORDS[name][0] | TABLE_WORDS[name][1] | KEY_WORDS
         named = [column for column in columns if set(tokens(column.name)) & KEY_WORDS]
         named.sort(key=lambda column: tokens(column.name) not in (("id",), ("uuid",)))
@@ -111,6 +123,15 @@ class Identities:
             ),
             None,
         )
+
+
+_PARTITIONED_BY: Final = {"date", "timestamp", "timestamptz"}
+"""Families of columns that are part of a key only because the table is partitioned by them."""
+
+
+def _parts(columns: Iterable[str]) -> str:
+    """Return the SQL for a key of several columns as one text."""
+    return " || '/' || ".join(f"{THIS}.{quoted(column)}::text" for column in columns)
 
 
 def _looked_up(wanted: str | None, other: CatalogTable, key: str, by: Column, why: str = "") -> Choice:
@@ -134,7 +155,7 @@ def _is_public(column: Column, key: Column | None, table: CatalogTable, samples:
         return False
     if {"client", "partner", "group", "dealership", "installation", "document", "zip", "phone"} & said:
         return False
-    if table.kind in _WITHOUT_KEYS and samples.repeats(Field(table, column)):
+    if not column.unique and samples.repeats(Field(table, column)):
         return False
     return column.unique or len(samples.values(Field(table, column))) > 1
 

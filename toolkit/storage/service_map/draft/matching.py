@@ -6,7 +6,18 @@ from typing import Final
 
 from toolkit.storage.service_map.catalog import CatalogTable
 from toolkit.storage.service_map.draft import codes
-from toolkit.storage.service_map.draft.samples import CPF, ENDING, EPOCH, FILE, MEDIA, PLACE, Field, Samples, share
+from toolkit.storage.service_map.draft.samples import (
+    CPF,
+    ENDING,
+    EPOCH,
+    FILE,
+    MEDIA,
+    OPAQUE,
+    PLACE,
+    Field,
+    Samples,
+    share,
+)
 from toolkit.storage.service_map.draft.vocabulary import COLUMN_WORDS, TABLE_WORDS, tokens
 
 _TIMES: Final = ("timestamptz", "timestamp", "date", "text", "integer")
@@ -62,6 +73,7 @@ def match_tables(tables: Collection[CatalogTable], samples: Samples) -> dict[str
         (match.score, relation, match)
         for relation in TABLE_WORDS
         for table in tables
+        if not any(_stands_for(other, table, samples) for other in samples.alike(table))
         if (match := matched(relation, table, samples)).score >= 2
     ]
     found: dict[str, Match] = {}
@@ -73,6 +85,11 @@ def match_tables(tables: Collection[CatalogTable], samples: Samples) -> dict[str
         if not alone or alone | {relation} in ({"clients", "addresses"}, {"sales", "addresses"}):
             found[relation] = match
     return found
+
+
+def _stands_for(one: CatalogTable, other: CatalogTable, samples: Samples) -> bool:
+    """Tell whether the first of two tables built alike and named alike, in two schemas, is the one to look at."""
+    return one.plain_name == other.plain_name and samples.weight(one) > samples.weight(other)
 
 
 def matched(relation: str, table: CatalogTable, samples: Samples) -> Match:
@@ -172,7 +189,7 @@ def _looks(column: str, field: Field, samples: Samples) -> float | None:
     if column not in _LOOKED_AT:
         return None
     if column in _MOMENTS:
-        return _as_epoch(field, samples)
+        return _as_moment(field, samples)
     if field.family == "boolean":
         return 0.3 if column == "is_client_financial_responsible" else -1
     values = samples.values(field)
@@ -193,16 +210,19 @@ def _looks(column: str, field: Field, samples: Samples) -> float | None:
     if column in {"file_format", "type"}:
         return 0.6 if _is_media(values) else -1
     if column == "object_key":
-        return (0.3 + 0.3 * any("/" in value for value in values)) if share(values, PLACE) > 0.8 else -1
+        if share(values, PLACE) > _MOST:
+            return 0.3 + 0.3 * any("/" in value for value in values)
+        return 0.3 if "key" in tokens(field.name) and share(values, OPAQUE) > _MOST else -1
     if column == "file_name":
         return 0.4 if share(values, FILE) > 0.8 else -0.5
-    if all(codes.flag(value) is not None for value in values):
-        return 0.4
+    if codes.are_flags(values):
+        return 0.4 if "0" in values or not {"id", "uuid"} & set(tokens(field.name)) else -1
     understood = sum(codes.payer(value) is not None for value in values)
     coded = field.column.labels or all(len(value) <= _CODE for value in values)
-    return 0.2 if understood > len(values) / 2 else -0.2 if coded and len(values) <= _FEW else -1
+    return 0.2 if understood >= len(values) / 2 else -0.2 if coded and len(values) <= _FEW else -1
 
 
+_MOST: Final = 0.8
 _CODE: Final = 3
 _FEW: Final = 6
 _MOMENTS: Final = {"created_at", "completed_at", "requested_at", "expires_at"}
@@ -219,12 +239,12 @@ _LOOKED_AT: Final = {
 }
 
 
-def _as_epoch(field: Field, samples: Samples) -> float | None:
-    """Judge a number as a moment: it is one only where it counts the seconds or milliseconds since 1970."""
-    if field.family != "integer":
-        return None
-    values = samples.values(field)
-    return 0.0 if values and share(values, EPOCH) == 1 else -1
+def _as_moment(field: Field, samples: Samples) -> float | None:
+    """Judge a number, which has to count the seconds or milliseconds since 1970, and a text, which is no flag."""
+    values = samples.values(field) if field.family in {"integer", "text"} else []
+    if field.family == "integer":
+        return 0.0 if values and share(values, EPOCH) == 1 else -1
+    return -1 if codes.are_flags(values) else None
 
 
 def _is_media(values: list[str]) -> bool:

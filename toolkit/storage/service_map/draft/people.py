@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 
 from toolkit.storage.service_map.catalog import CatalogTable, Reference
+from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.choices import Choice
+from toolkit.storage.service_map.draft.polymorphic import kinds_and_keys
 from toolkit.storage.service_map.draft.references import KEY_WORDS, meanings_of, references_of
 from toolkit.storage.service_map.draft.samples import Field, Samples
 from toolkit.storage.service_map.draft.vocabulary import tokens
 from toolkit.storage.service_map.expressions import THIS, literal, quoted
+from toolkit.storage.service_map.model import TODO
 
 _PAYER = {"payer", "responsible", "financial"}
 
@@ -83,6 +86,15 @@ def payer_of(
     """Return whether the client pays, by a column of the sale that names the payer, or a table of payers."""
     references = list(references_of(sales, samples))
     to_client = None if clients is None else _to_client(references, clients)
+    for kind, key in kinds_and_keys(sales):
+        if _PAYER & set(tokens(key.name)):
+            kinds = {value: codes.payer(value) for value in samples.values(Field(sales, kind))}
+            same = f"{THIS}.{quoted(key.name)} = {THIS}.{quoted(to_client.column)}" if to_client else "true"
+            owns = ", ".join(literal(value) for value, own in kinds.items() if own)
+            if owns:
+                sql = f"coalesce({THIS}.{quoted(kind.name)}::text IN ({owns}) AND {same}, true)"
+                return Choice({"sql": sql}, "the payer is the client, or none is named", review=True)
+            return Choice({"sql": TODO}, f"which {kind.name} is the client? {', '.join(kinds)}")
     if clients is not None and to_client is not None:
         own = sales.columns[to_client.column]
         for column in sales.columns.values():

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from toolkit.domain.evidence import EvidenceType
 from toolkit.storage.service_map.catalog import CatalogTable
 from toolkit.storage.service_map.draft.choices import ABSENT, Choice, toml
 from toolkit.storage.service_map.draft.coded import Coded
@@ -20,6 +21,20 @@ from toolkit.storage.service_map.model import DEMANDED, NEEDED, TODO
 
 _TIMES: Final = {"created_at", "completed_at", "requested_at", "expires_at"}
 _FILE_PARTS: Final = {"file_name", "file_format", "type", "object_key"}
+
+
+_ASKED: Final = {
+    "id": "what stands for one row of it?",
+    "utility_group": "A, B, C or D",
+    "is_client_financial_responsible": "is the client the one who pays? true or false",
+    "created_at": "since when is there this sale?",
+    "completed_at": "when was it completed? where nothing says it: { absent = true }",
+    "sale_id": "the id of the sale that it belongs to, as id of [sales] gives it",
+    "evidence_type": f"one of {', '.join(EvidenceType)}",
+    "object_key": "the key of the file in the bucket",
+    "requested_at": "since when is there this record?",
+}
+"""What has to be filled in where no table was found."""
 
 
 @dataclass
@@ -40,6 +55,9 @@ class DraftedRelation:
     alike: tuple[str, ...] = ()
     """Tables built exactly alike, such as another tenant's or an archive; they are not read."""
 
+    doubt: str = ""
+    """The question that has to be answered before any table can be named."""
+
     beside: tuple[str, ...] = ()
     """Other tables that name sales and hold keys of files."""
 
@@ -57,7 +75,8 @@ class DraftedRelation:
         if self.table is None:
             yield "absent = true  # REVIEW: no table was found for it"
             return
-        yield f"from = {toml(self.table.name)}" + (f"  # REVIEW: {self.why}" if self.why else "")
+        review = f"  # REVIEW: {self.why}" if self.why else ""
+        yield f'from = "{TODO}"  # {self.doubt}' if self.doubt else f"from = {toml(self.table.name)}{review}"
         if self.where is not None:
             yield f"where = {self.where.line}"
         if self.undecided:
@@ -101,7 +120,15 @@ class Drafting:
     def relations(self) -> list[DraftedRelation]:
         """Return all of them, in the order of the contract."""
         self._zones.settle([self._matches[name].table for name in NEEDED if name in self._matches])
-        return [self._relation(name) for name in NEEDED]
+        relations = [self._relation(name) for name in NEEDED]
+        doubtful = {each.table.name: each.name for each in relations if each.table is not None and each.doubt}
+        for relation in relations:
+            for column, choice in relation.choices.items():
+                source = choice.source
+                if isinstance(source, Mapping) and (named := doubtful.get(source.get("table", ""))):
+                    why = f"the table or the query that from of [{named}] names"
+                    relation.choices[column] = Choice({**source, "table": TODO}, why)
+        return relations
 
     def unused_tables(self, relations: list[DraftedRelation]) -> list[str]:
         """Return the tables that no relation reads."""
@@ -113,13 +140,13 @@ class Drafting:
         if match is None:
             if name in {"clients", "addresses"}:
                 return DraftedRelation(name, None)
-            missing = Choice(TODO, f"no table looks like the {name} of the contract")
-            wanted = (*DEMANDED[name], "completed_at")
             choices = {
-                column.name: missing if column.name in wanted else Choice(ABSENT)
+                column.name: Choice(TODO, _ASKED[column.name]) if column.name in _ASKED else Choice(ABSENT)
                 for column in NEEDED[name].columns
             }
-            return DraftedRelation(name, CatalogTable(TODO, TODO, "", "", "", False), choices)
+            doubt = f"no table looks like the {name} of the contract: name it, or a query, as (SELECT ...)"
+            where = Choice(TODO, "which rows count? none that was deleted or cancelled; true for all")
+            return DraftedRelation(name, CatalogTable(TODO, TODO, "", "", "", False), choices, where, doubt=doubt)
         drafted = DraftedRelation(name, match.table)
         for column in NEEDED[name].columns:
             drafted.choices[column.name] = self._choice(name, match, column.name)
@@ -133,11 +160,10 @@ class Drafting:
         drafted.unused = [column for column in match.table.columns if column not in used]
         drafted.undecided = undecided(name, match.table, drafted.unused, self._samples, others)
         drafted.tenants = tenants(match.table, self._samples)
-        drafted.alike = tuple(
-            other.name
-            for other in self._samples.catalog.values()
-            if other.name != match.table.name and other.columns.keys() == match.table.columns.keys()
-        )
+        alike = self._samples.alike(match.table)
+        drafted.alike = tuple(other.name for other in alike)
+        if others_hold := self._samples.rows_of_their_own(match.table, alike):
+            drafted.doubt = _which(match.table, others_hold)
         if name == "evidences" and (match.table.kind != QUERY or match.table.parts):
             drafted.beside = tuple(self._other_files(match.table))
         sharing = {relation: other for relation, other in self._matches.items() if other.table is match.table}
@@ -200,6 +226,12 @@ class Drafting:
             if values and share(values, CPF) < 1:
                 return Choice({**found.members, "mask": "###########"}, "some are written with a mask: the digits")
         return Choice(found.source)
+
+
+def _which(table: CatalogTable, others: list[CatalogTable]) -> str:
+    names = [table.name, *(other.name for other in others)]
+    union = " UNION ALL ".join(f"SELECT * FROM {name}" for name in names)  # noqa: S608
+    return f"{' and '.join(names)} are built alike: name the one to read; or, where no key repeats, all: ({union})"
 
 
 def _part_of_name(found: Field | None, column: str) -> Choice:

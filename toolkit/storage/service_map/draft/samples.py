@@ -61,6 +61,7 @@ class Samples:
         self.catalog = read_catalog(connection)
         self._known: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
         self._narrowed: dict[str, str] = {}
+        self._filled: dict[str, int] = {}
 
     def narrow(self, table: CatalogTable, condition: str) -> None:
         """Read only those rows of a table from now on."""
@@ -137,6 +138,38 @@ class Samples:
         """Return the rows of a query of texts."""
         return [tuple(row) for row in self._connection.exec_driver_sql(query.replace("%", "%%"))]
 
+    def alike(self, table: CatalogTable) -> list[CatalogTable]:
+        """Return the other tables with the same columns, such as another tenant's, an archive or a copy."""
+        return [
+            other
+            for other in self.catalog.values()
+            if other.name != table.name and other.columns.keys() == table.columns.keys()
+        ]
+
+    def weight(self, table: CatalogTable) -> tuple[int, int, str]:
+        """Return how much says that a table is the one in use of its name: foreign keys and rows of its schema."""
+        keys = sum(other.schema == table.schema and len(other.references) for other in self.catalog.values())
+        if table.schema not in self._filled:
+            tables = [each for each in self.catalog.values() if each.schema == table.schema and each.readable]
+            seen = (f"SELECT true FROM (SELECT FROM {each.name} LIMIT {_ROWS}) AS seen" for each in tables)  # noqa: S608
+            counted = f"SELECT count(*)::text FROM ({' UNION ALL '.join(seen)}) AS rows"  # noqa: S608
+            self._filled[table.schema] = int(self.rows(counted)[0][0] or 0) if tables else 0
+        return keys, self._filled[table.schema], table.schema
+
+    def rows_of_their_own(self, table: CatalogTable, others: list[CatalogTable]) -> list[CatalogTable]:
+        """Return the tables built alike that hold rows which this one does not hold in the same form."""
+        query = """
+            SELECT EXISTS (SELECT FROM (SELECT * FROM {other} LIMIT {rows}) AS there
+                           WHERE NOT EXISTS (SELECT FROM {table} AS here WHERE here::text = there::text))::text
+        """
+        return [
+            other
+            for other in others
+            if table.readable
+            and other.readable
+            and self.rows(query.format(table=table.name, other=other.name, rows=_ROWS)) == [("true",)]
+        ]
+
     def repeats(self, field: Field) -> bool:
         """Tell whether a value stands in more than one of the first rows."""
         rows = f"SELECT {field.expression} AS value FROM {field.table.name} AS {THIS} LIMIT {_ROWS}"  # noqa: S608
@@ -156,5 +189,6 @@ MEDIA: Final = re.compile(r"(?:application|audio|video|image)/[\w.+-]+", re.IGNO
 ENDING: Final = re.compile(r"\.?(?:pdf|mp3|wav|ogg|opus|m4a|aac|flac|amr|wma)", re.IGNORECASE)
 FILE: Final = re.compile(r"[^/\\]+\.[A-Za-z0-9]{2,4}")
 PLACE: Final = re.compile(r"(?:.*/)?[^/\\]+\.[A-Za-z0-9]{2,4}|.*/.+", re.DOTALL)
+OPAQUE: Final = re.compile(r"[A-Za-z0-9_-]{20,}")
 FOLDER: Final = re.compile(r"[^.]*/[^.]*|.*/")
 TYPES: Final = re.compile("|".join(EvidenceType), re.IGNORECASE)

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from toolkit.storage.service_map.catalog import CatalogTable, Column
+from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.choices import ABSENT, Choice
+from toolkit.storage.service_map.draft.derived import QUERY
 from toolkit.storage.service_map.draft.history import histories_of
 from toolkit.storage.service_map.draft.references import meanings_of
 from toolkit.storage.service_map.draft.samples import Field, Samples
@@ -116,22 +118,37 @@ def _completed(table: CatalogTable, samples: Samples) -> Choice:
     for past in histories_of(table, samples):
         if states := past.states({"completed"}):
             return Choice({"sql": past.moment(states)}, "when it last reached that state", review=True)
-    updated = next(
-        (
-            each
-            for each in table.columns.values()
-            if "updated" in tokens(each.name) and each.family.startswith("time")
-        ),
-        None,
-    )
-    for column in table.columns.values():
-        if "status" not in tokens(column.name):
-            continue
-        for value, meaning in meanings_of(Field(table, column), samples).items():
-            if "completed" in tokens(meaning) and not column.family.startswith(("time", "date", "bool")):
-                if updated is None:
-                    return Choice({"sql": TODO}, f"{column.name} says that a sale is completed; what says when?")
-                state = f"{THIS}.{quoted(column.name)}::text"
-                sql = f"CASE WHEN {state} = {literal(value)} THEN {THIS}.{quoted(updated.name)} END"
-                return Choice({"sql": sql}, "only its state says that a sale is completed", review=True)
+    columns = [(set(tokens(column.name)), column) for column in table.columns.values()]
+    updated = next((each for said, each in columns if "updated" in said and each.family.startswith("time")), None)
+    perhaps = []
+    for said, column in columns:
+        field = Field(table, column)
+        if states := _states_of_completion(said, field, samples):
+            if updated is None:
+                why = f"{column.name} says that a sale is completed; what says when?"
+                return Choice({"sql": TODO}, why)
+            state = f"{THIS}.{quoted(column.name)}::text IN ({', '.join(map(literal, states))})"
+            sql = f"CASE WHEN {state} THEN {THIS}.{quoted(updated.name)} END"
+            return Choice({"sql": sql}, "only its state says that a sale is completed", review=True)
+        moment = column.family in {"date", "timestamp", "timestamptz"} and not column.required
+        if (moment and not said & _OTHER_TIMES) or "status" in said:
+            perhaps.append(column.name)
+    if perhaps or table.kind == QUERY:
+        told = f" perhaps {', '.join(perhaps)};" if perhaps else ""
+        why = f"what says when a sale was completed?{told} or {{ absent = true }}"
+        return Choice({"sql": TODO}, why)
     return Choice(ABSENT, "nothing says when a sale was completed", review=True)
+
+
+_OTHER_TIMES: Final = {"created", "updated", "deleted", "cancelled", "expires", "sent", "birth"}
+
+
+def _states_of_completion(said: set[str], field: Field, samples: Samples) -> list[str]:
+    """Return the values of a column that mean a completed sale; as texts, as PostgreSQL writes them."""
+    if "completed" in said and field.family == "boolean":
+        return ["true"]
+    if "completed" in said and codes.are_flags(values := samples.values(field)):
+        return [value for value in values if codes.flag(value)] or ["1", "S", "Y"]
+    if "status" not in said or field.family in {"boolean", "date", "time", "timestamp", "timestamptz"}:
+        return []
+    return [value for value, meaning in meanings_of(field, samples).items() if "completed" in tokens(meaning)]

@@ -39,7 +39,8 @@ _SAME: Final = {
     "socio revendedora agent agente representante broker loja corretor",
     "created": "created create criado criada criacao cadastro cadastrado inclusao incluido inserted insert "
     "creado creada creacion registrado alta registro registered added abertura opened emissao issued",
-    "completed": "completed complete concluido concluida conclusao finished finish finalizado finalizada "
+    "completed": "completed complete concluido concluida conclusao concluded finished finish finalized finalised "
+    "finalizado finalizada "
     "finalizacion completado completada completa cerrado cerrada finalizacao closed encerrado encerramento "
     "fechamento fechado done efetivado efetivacao",
     "updated": "updated update modified atualizado atualizacao alterado alteracao modificado changed actualizado "
@@ -50,7 +51,7 @@ _SAME: Final = {
     "annulled anulacion cancelacion rechazado rechazada estornado estornada estorno distratado distratada "
     "distrato rescindido rescindida revogado revogada revoked rejeitado rejeitada rejected recusado recusada "
     "refused reprovado reprovada lost perdido perdida superseded replaced substituido substituida",
-    "active": "active ativo ativa enabled activo activa habilitado",
+    "active": "active ativo ativa enabled activo activa habilitado current vigente atual latest",
     "sent": "sent recorded gravado gravada envio enviado enviada send submitted recebido recebimento received "
     "subido subida recibido",
     "requested": "requested solicitado solicitacao solicitada request asked pedido",
