@@ -318,6 +318,7 @@ _BY_HAND = f"""
                count(*) FILTER (WHERE good AND NOT verified AND failed_id IS NULL) AS first_bytes,
                count(*) FILTER (WHERE good AND verified IS NULL AND failed_id IS NULL) AS never,
                count(*) FILTER (WHERE good AND verified IS NOT TRUE AND failed_id IS NOT NULL) AS unreadable,
+               bool_or(rank = 1) AS unusable,
                min(requested_at) AS oldest_request,
                min(expires_at) FILTER (WHERE rank = 3) AS stands_until
         FROM ranked
@@ -325,7 +326,7 @@ _BY_HAND = f"""
     ),
     lacking AS (
         SELECT sales.*, pov, aut, contract, payer, both_parties, kyc, unexamined, verified, first_bytes, never,
-               unreadable, oldest_request, stands_until, least(contract, both_parties) AS any_contract,
+               unreadable, unusable, oldest_request, stands_until, least(contract, both_parties) AS any_contract,
                least(payer, both_parties) AS any_payer,
                utility_group NOT IN ('A', 'B', 'C', 'D') OR kyc > 1
                    OR (is_client_financial_responsible IS NULL AND coalesce(kyc, 0) = 0) OR (
@@ -361,6 +362,7 @@ _BY_HAND = f"""
                CASE WHEN payer = 0 THEN 'DOC_RESPONSAVEL_FINANCEIRO' END,
                CASE WHEN both_parties = 0 THEN 'DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO' END,
                CASE WHEN kyc > 0 THEN 'KYC' END) AS counted,
+           coalesce(unusable, false) AS unusable,
            stands_until
     FROM lacking
     CROSS JOIN LATERAL (

@@ -9,7 +9,7 @@ from toolkit.domain.integrity import IntegrityFinding
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
 from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
 from toolkit.entrypoints.spoken import _, counted, readable
-from toolkit.operations.judge.audit.details import faults_at
+from toolkit.operations.judge.audit.details import OF_ANY_RECORD, faults_at
 from toolkit.operations.verify.contents import FAILURE_TEXTS, verify_contents
 from toolkit.operations.verify.integrity import integrity_findings_at, records_of_unknown_partners
 from toolkit.reports.document_life import fault_records
@@ -40,7 +40,7 @@ def verify(ctx: Context, as_json: bool) -> int:
     """
     space = ctx.application
     verified = verify_contents(space.database, space.bucket, clock=space.clock, progress=ctx.progress)
-    faults = faults_at(space.database, space.clock())
+    faults = faults_at(space.database, space.clock(), OF_ANY_RECORD)
     if as_json:
         print_json(
             {

@@ -44,7 +44,9 @@ judged_sales = Table(
     *optional(moment, "completed_at", "oldest_request"),
     *required(sa.BigInteger, "unexamined", "verified", "first_bytes", "never", "unreadable"),
     *required(Text, "status", "missing", "reasons", "problems", "counted"),
+    Column("unusable", sa.Boolean, nullable=False),
     Column("stands_until", moment),
+    Index(None, "sale_id", postgresql_where=text("unusable")),
     Index(None, "stands_until", postgresql_where=text("stands_until IS NOT NULL")),
     prefixes=["UNLOGGED"],
 )

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from toolkit.domain.codes import KindFault
 from toolkit.domain.evidence import KIND_OF, EvidenceType
-from toolkit.storage.reader import Place
+from toolkit.storage.reader import Place, Reader
 from toolkit.storage.tables import (
     content_checks,
     evidence_observations,
@@ -45,8 +45,20 @@ WITHDRAWN: Final = (
 """The columns of a table of withdrawn records."""
 
 
-def faults_at(place: Place, moment: datetime) -> pd.DataFrame:
+OF_ANY_RECORD: Final = sa.true()
+
+OF_SALES: Final = sale_observations.c.sale_id.is_not(None)
+"""Leaves out the files of records that name none of the sales."""
+
+
+def faults_at(place: Place, moment: datetime, which: sa.ColumnElement[bool] = OF_SALES) -> pd.DataFrame:
     """Return the unusable files that lay in the bucket under a record that was not withdrawn, the latest first."""
+    with place.snapshot() as connection:
+        return faults_seen(connection, moment, which)
+
+
+def faults_seen(connection: Reader, moment: datetime, which: sa.ColumnElement[bool]) -> pd.DataFrame:
+    """Return the same, as this connection sees the database."""
     record, seen, sale = evidence_observations, object_observations, sale_observations
     check, looked = content_checks, content_checks.alias("looked")
     known = sa.and_(looked.c.observation_id == seen.c.id, looked.c.checked_at <= moment)
@@ -77,11 +89,12 @@ def faults_at(place: Place, moment: datetime) -> pd.DataFrame:
         .distinct()
         .select_from(check)
         .join(seen, seen.c.id == check.c.observation_id)
-        .join(record, record.c.object_key == seen.c.key)
+        .join(record, sa.collate(seen.c.key, "C") == record.c.object_key)  # as it is indexed
         .join(latest, sa.true())
         .outerjoin(first, sa.true())
         .outerjoin(sale, sa.and_(sale.c.sale_id == record.c.sale_id, _held(sale, moment)))
         .where(
+            which,
             _held(record, moment),
             _held(seen, moment),
             record.c.evidence_type.in_(list(EvidenceType)),
@@ -92,7 +105,7 @@ def faults_at(place: Place, moment: datetime) -> pd.DataFrame:
         )
         .order_by(since.desc(), record.c.sale_id, record.c.evidence_id)
     )
-    return _frame(place, query, FAULTS)
+    return _frame(connection, query, FAULTS)
 
 
 def withdrawals_at(place: Place, moment: datetime) -> pd.DataFrame:
@@ -114,7 +127,8 @@ def withdrawals_at(place: Place, moment: datetime) -> pd.DataFrame:
         .where(withdrawals.c.withdrawn_at <= moment, _held(record, moment))
         .order_by(withdrawals.c.withdrawn_at.desc(), record.c.evidence_id)
     )
-    return _frame(place, query, WITHDRAWN)
+    with place.snapshot() as connection:
+        return _frame(connection, query, WITHDRAWN)
 
 
 def _held(observations: sa.Table, moment: datetime) -> sa.ColumnElement[bool]:
@@ -128,7 +142,5 @@ def _withdrawn(record: sa.Table, moment: datetime) -> sa.ColumnElement[bool]:
     )
 
 
-def _frame(place: Place, query: sa.Select[tuple[object, ...]], columns: tuple[str, ...]) -> pd.DataFrame:
-    with place.snapshot() as connection:
-        rows = connection.execute(query).all()
-    return pd.DataFrame(rows, columns=list(columns), dtype=object)
+def _frame(connection: Reader, query: sa.Select[tuple[object, ...]], columns: tuple[str, ...]) -> pd.DataFrame:
+    return pd.DataFrame(connection.execute(query).all(), columns=list(columns), dtype=object)

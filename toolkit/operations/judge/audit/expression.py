@@ -99,9 +99,10 @@ def missing_evidence(sales: Table, evidences: Table, objects: Table, as_of: date
 
     One row a sale: ``sale_id`` and the other columns of the sale; ``status`` (a ``Status``); ``missing`` in the
     order of the contract's evidenceType table, and ``reasons`` aligned with it; ``problems``, gravest first;
-    ``counted``, the types that are there; ``unexamined``, how many of the counted files nobody has looked into
-    yet; the columns of ``COVERAGES``; ``oldest_request``; ``stands_until``, the moment at which time alone changes
-    the judgement, null where it does not. Lists are joined by ``|``; an empty list is an empty string.
+    ``counted``, the types that are there; ``unusable``, whether a file of the sale is; ``unexamined``, how many
+    of the counted files nobody has looked into yet; the columns of ``COVERAGES``; ``oldest_request``;
+    ``stands_until``, the moment at which time alone changes the judgement, null where it does not. Lists are
+    joined by ``|``; an empty list is an empty string.
     """
     attempts = _attempts(evidences, objects, as_of)
     return _with_lists(_with_status(_with_attempts(sales, attempts)))
@@ -191,6 +192,7 @@ def _with_lists(sales: Table) -> Table:
         reasons=incomplete.ifelse(_joined(_reason_for_lack(sales, named) for named in _named()), ""),
         problems=_joined(_where(problems[each], each) for each in Problem),
         counted=_joined(_where(_reached(sales, each), each) for each in EvidenceType),
+        unusable=_reached(sales, *EvidenceType, state=EvidenceState.UNUSABLE),
         stands_until=sales.stands_until,
     )
 

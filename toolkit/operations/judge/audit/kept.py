@@ -23,6 +23,7 @@ from sqlalchemy import Connection
 
 from toolkit.errors import JudgementDiffers
 from toolkit.operations.judge.audit.census import census, summed
+from toolkit.operations.judge.audit.details import OF_SALES, faults_seen
 from toolkit.operations.judge.audit.judgement import (
     AUDITED,
     Judged,
@@ -37,7 +38,7 @@ from toolkit.operations.judge.audit.judgement import (
 )
 from toolkit.operations.judge.audit.observed import unbound
 from toolkit.storage.database import Database, raw
-from toolkit.storage.tables import judged_sales, judgement
+from toolkit.storage.tables import judged_sales, judgement, sale_observations
 
 TOUCHED: Final = "touched_sales"
 """The temporary table with the ``sale_id`` of each sale that may be judged otherwise than before."""
@@ -90,6 +91,8 @@ def judged_now(connection: Connection, moment: datetime, *, everything: bool = F
         raise JudgementDiffers(differing)
     run(_FORGET_OTHERS if everything else _FORGET_TOUCHED)
     run(_KEEP)
+    if everything:
+        run("ANALYZE audit.judged_sales")
     forget_judgement(connection)
     told = {"judged_at": moment, "fingerprint": fingerprint, "counts": counts.to_json(orient="split", index=False)}
     connection.execute(sa.insert(judgement).values(only=True, **told))
@@ -118,6 +121,15 @@ def tell_later(database: Database, moment: datetime, *, show_cpf: bool) -> pd.Da
             return tell(judged, moment, show_cpf=show_cpf)
         with judged_at(connection, moment) as judged:
             return tell(judged, moment, show_cpf=show_cpf)
+
+
+def faults_later(database: Database, moment: datetime) -> pd.DataFrame:
+    """Return what ``faults_at`` says, likewise."""
+    with database.snapshot() as connection:
+        kept = connection.scalar(sa.select(judgement.c.judged_at)) == moment
+        unusable = sa.select(judged_sales.c.sale_id).where(judged_sales.c.unusable)
+        which = sale_observations.c.sale_id.in_(unusable) if kept else OF_SALES
+        return faults_seen(connection, moment, which)
 
 
 def _kept_sales() -> ibis.Table:

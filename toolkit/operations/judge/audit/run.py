@@ -19,7 +19,7 @@ from toolkit.operations import Clock
 from toolkit.operations.judge.audit.census import by_partner, census
 from toolkit.operations.judge.audit.details import faults_at, withdrawals_at
 from toolkit.operations.judge.audit.judgement import AUDITED, Judged, bring, judged_at, sales_of, tell
-from toolkit.operations.judge.audit.kept import TOUCHED, forget_judgement, judged_now, tell_later
+from toolkit.operations.judge.audit.kept import TOUCHED, faults_later, forget_judgement, judged_now, tell_later
 from toolkit.operations.judge.audit.life import NO_LIFE, read_life
 from toolkit.operations.judge.audit.present import present_file_findings, present_findings
 from toolkit.operations.judge.audit.result import AuditResult
@@ -133,6 +133,8 @@ def _judged_now(asked: _Asked, everything: bool) -> _Found:
                 judged = judged_now(connection, moment, everything=everything)
                 told = cache(partial(tell_later, asked.database, moment, show_cpf=asked.cpf_shown))
                 found = _answered(asked, connection, judged, moment, judged.counts, told, of_now=True)
+                faults = cache(partial(faults_later, asked.database, moment))
+                found = replace(found, result=replace(found.result, read_faults=faults))
                 touched = None if judged.everything else TOUCHED
             else:
                 found = _judged_elsewhere(asked, moment, of_now=True)
