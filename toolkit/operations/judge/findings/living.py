@@ -48,18 +48,9 @@ _NAMES: Final = {
     "utility_group": "utilityGroup",
     "code": "code",
 }
-_FEW: Final = (
-    "partner",
-    "utilityGroup",
-    "code",
-    "evidenceType",
-    "reason",
-    "severity",
-    "owner",
-    "remedy",
-    "waiverId",
-)
-"""The columns with few distinct values: each is stored once, for there may be millions of findings."""
+_FEW: Final = ("partner", "utilityGroup", "code", "reason")
+_FEW_TOLD: Final = (*_FEW, "evidenceType", "severity", "owner", "remedy", "waiverId")
+"""The columns with few distinct values: each is stored and looked up once, whatever the number of findings."""
 
 _DAYS: Final = {
     "dueAt": "datetime64[us, UTC]",
@@ -83,13 +74,13 @@ def living(
     The gravest come first, then those that are due first.
     """
     found = pd.concat([_present(present, lives, moment), _resolved(present, lives, audits, moment)])
-    found = found.reset_index(drop=True)
+    found = found.reset_index(drop=True).astype(dict.fromkeys(_FEW, "category"))
     found["waiverId"] = _waived(found, waivers, deadlines.day_of(moment))
     waived = found["waiverId"].notna()
     found["status"] = found["status"].where(~waived, str(FindingStatus.WAIVED))
     found = _with_days(found, deadlines)
     found = _with_catalogue(found)
-    found = found[list(COLUMNS)].astype(dict.fromkeys(_FEW, "category"))
+    found = found[list(COLUMNS)].astype(dict.fromkeys(_FEW_TOLD, "category"))
     weight = found["severity"].astype(object).map(_SEVERITIES.index)
     order = found[["dueAt", "saleId", "code"]].astype({"code": "str"})
     order = order.assign(weight=weight, gone=found["status"] == FindingStatus.RESOLVED)
@@ -162,8 +153,9 @@ def _longest(by: dict[tuple[Any, ...], Waiver], sale: Any, partner: Any, code: A
 
 def _with_days(found: pd.DataFrame, deadlines: Deadlines) -> pd.DataFrame:
     """Add deadline and ages; each combination that occurs is computed once."""
-    keys = pd.MultiIndex.from_frame(found[["openedAt", "firstSeen", "until", "code", "utilityGroup"]])
-    places, combinations = pd.factorize(keys)
+    keys = found[["openedAt", "firstSeen", "until", "code", "utilityGroup"]]
+    alike = keys.groupby(list(keys), sort=False, dropna=False, observed=True).ngroup()
+    places, combinations = pd.factorize(alike)[0], keys[~alike.duplicated()].itertuples(index=False, name=None)
     days = pd.DataFrame([_days(deadlines, *each) for each in combinations], columns=list(_DAYS)).astype(_DAYS)
     days = days.iloc[places].set_axis(found.index)
     standing = found["status"].isin([FindingStatus.OPEN, FindingStatus.REOPENED])
@@ -182,14 +174,13 @@ def _days(
 
 def _with_catalogue(found: pd.DataFrame) -> pd.DataFrame:
     """Add what the catalogue says of each code."""
-    codes = found["code"]
-    theirs = codes.map(lambda code: CODES[code].owner is Owner.PARTNER).astype(bool) & found["partner"].notna()
-    by_reason = found["reason"].map({code: CODES[code].remedy for code in found["reason"].dropna().unique()})
-    general = codes.map({code: CODES[code].remedy for code in codes.unique()}).astype(object)
+    codes, partners = found["code"], found["partner"].astype(object)
+    owners = codes.map(lambda code: str(CODES[code].owner)).astype(object)
+    by_reason = found["reason"].map(lambda reason: CODES[reason].remedy, na_action="ignore").astype(object)
     return found.assign(
-        severity=codes.map({code: str(CODES[code].severity) for code in codes.unique()}),
-        owner=found["partner"].where(theirs, codes.map({code: str(CODES[code].owner) for code in codes.unique()})),
-        remedy=by_reason.astype(object).where(by_reason.notna(), general),
+        severity=codes.map(lambda code: str(CODES[code].severity)),
+        owner=partners.where((owners == Owner.PARTNER) & partners.notna(), owners),
+        remedy=by_reason.where(by_reason.notna(), codes.map(lambda code: CODES[code].remedy).astype(object)),
         evidenceType=codes.str.removeprefix(_MISSING).where(codes.str.startswith(_MISSING)),
     )
 
