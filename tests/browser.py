@@ -29,3 +29,19 @@ def chromium() -> Iterator[Any]:
         opened = playwright.chromium.launch(executable_path=_CHROMIUM, args=flags)
         yield opened
         opened.close()
+
+
+@contextmanager
+def well_behaved(browser: Any, *own: str, **options: Any) -> Iterator[Any]:
+    """A page that complains of nothing and asks nobody but addresses that begin with one of its ``own``."""
+    opened = browser.new_page(**options)
+    complaints: list[str] = []
+    requests: list[str] = []
+    opened.on("console", lambda message: complaints.append(message.text))
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.on("request", lambda request: requests.append(request.url))
+    yield opened
+    # A browser writes each refused request to the console; that is no fault of the page.
+    assert [text for text in complaints if "the server responded with a status of" not in text] == []
+    assert [url for url in requests if not url.startswith((*own, "data:"))] == []
+    opened.close()

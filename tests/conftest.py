@@ -27,6 +27,7 @@ from filelock import FileLock
 from hypothesis import Phase
 from hypothesis import settings as hypothesis_settings
 
+from tests.browser import chromium
 from toolkit.entrypoints.spoken import speak_as
 from toolkit.errors import EmbeddedServiceError
 from toolkit.settings import Settings
@@ -114,6 +115,12 @@ def _language_of_the_machine() -> Iterator[None]:
     """Forget the language of a command that ran in this process."""
     yield
     speak_as(os.environ)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    with chromium() as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

@@ -8,35 +8,19 @@ from typing import Any
 
 import pytest
 
-from tests.browser import chromium, needs_browser
+from tests.browser import needs_browser, well_behaved
 from tests.contract.bodies import CLIENT
 from tests.contract.conftest import Service, issue
 
 pytestmark = needs_browser
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as opened:
-        yield opened
-
-
 @pytest.fixture
 def page(browser: Any, service: Service) -> Iterator[Any]:
-    """The page, which breaks none of its own rules and asks nobody else."""
-    opened = browser.new_page()
-    complaints: list[str] = []
-    requests: list[str] = []
-    opened.on("pageerror", lambda error: complaints.append(str(error)))
-    opened.on("console", lambda message: complaints.append(message.text))
-    opened.on("request", lambda request: requests.append(request.url))
-    opened.goto(f"{service.server.url}/docs")
-    opened.wait_for_selector("#registerClient")
-    yield opened
-    # A browser writes each refused request to the console; that is no fault of the page.
-    assert [text for text in complaints if "the server responded with a status of" not in text] == []
-    assert [url for url in requests if not url.startswith((service.server.url, "data:"))] == []
-    opened.close()
+    with well_behaved(browser, service.server.url) as opened:
+        opened.goto(f"{service.server.url}/docs")
+        opened.wait_for_selector("#registerClient")
+        yield opened
 
 
 def send(page: Any, operation: str) -> tuple[str, dict[str, Any]]:
