@@ -16,6 +16,7 @@ from typing import Any
 
 import psycopg
 
+from tests.conftest import FAST_FOLDER
 from toolkit.storage.embedded.account import Account, server_account
 from toolkit.storage.embedded.processes import wait_until
 from toolkit.storage.embedded.programs import programs
@@ -108,7 +109,7 @@ def free_port() -> int:
 
 @contextmanager
 def _folder() -> Iterator[tuple[Path, Account]]:
-    with tempfile.TemporaryDirectory(prefix="cluster-") as name:
+    with tempfile.TemporaryDirectory(prefix="cluster-", dir=FAST_FOLDER) as name:
         folder = Path(name)
         account = server_account(folder)
         account.give(folder)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests import gateway
+from tests.conftest import FAST_FOLDER
 from tests.gateway import Gateway
 from tests.integration.homes import processes_of
 from toolkit.storage import embedded
@@ -66,7 +67,6 @@ def used_home(own_home: Path, stopped_home: Path) -> Path:
 
 
 def _new_home() -> Path:
-    # pytest's own folders are closed to the system account that PostgreSQL runs under where we are root.
-    around = Path(tempfile.mkdtemp(prefix="toolkit-home-", dir="/tmp"))
+    around = Path(tempfile.mkdtemp(prefix="toolkit-home-", dir=FAST_FOLDER))
     around.chmod(0o755)
     return around / "home"
