@@ -21,6 +21,7 @@ from toolkit.entrypoints.cli import explain, sale_case
 from toolkit.entrypoints.jobs.notices import texts
 from toolkit.operations.register.bulk_load import REPAIR_TEXTS, WARNINGS
 from toolkit.operations.register.client_quality import LIKENESS_TEXTS, QUALITY_TEXTS
+from toolkit.operations.register.limits import REFUSAL_TEXTS
 from toolkit.operations.request import LEFT_OUT_TEXTS
 from toolkit.operations.verify.contents import FAILURE_TEXTS
 from toolkit.reports import sections, wording
@@ -191,6 +192,7 @@ def _of_tables() -> Iterator[str]:
         LEFT_OUT_TEXTS,
         QUALITY_TEXTS,
         LIKENESS_TEXTS,
+        REFUSAL_TEXTS,
         outcomes.FAILURE_TEXTS,
         texts.SENTENCES,
     ):

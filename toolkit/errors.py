@@ -8,6 +8,7 @@
     ├── InvalidInput              what was handed in cannot be used at all
     │   ├── InvalidFields         fields of a request break the contract; all of them, at once
     │   └── UnreadableFile        a file is missing, of another kind, or lacks its headings
+    ├── AlreadyThere              the service keeps it only once, and has it
     ├── SaleNotFound              no sale has this id
     ├── TooManyForms              a sale has as many valid upload credentials as are allowed
     ├── EvidenceNotFound          no evidence record has this id
@@ -95,6 +96,10 @@ class InvalidFields(InvalidInput):
 
 class UnreadableFile(InvalidInput):
     """The file cannot be read."""
+
+
+class AlreadyThere(ToolkitError):
+    """The service keeps this only once, and has it already."""
 
 
 class SaleNotFound(ToolkitError):

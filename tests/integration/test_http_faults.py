@@ -26,6 +26,8 @@ from tests.waiting import PATIENCE, wait_until
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.http_api import app, endpoints, logs
+from toolkit.errors import AlreadyThere
+from toolkit.partner import PartnerClient
 from toolkit.settings import Settings
 from toolkit.storage import embedded
 from toolkit.storage.database import Database
@@ -208,6 +210,33 @@ def test_a_database_that_hangs_holds_callers_for_a_while_only(
         wait_until(lambda: partner.post("/clients", json=CLIENT).status_code == 200)
         # Two had begun; the two in line never ran.
         assert len(stored(database, clients)) <= 3
+
+
+RULES = """
+    ALTER TABLE clients ADD CONSTRAINT once UNIQUE (cpf) DEFERRABLE INITIALLY DEFERRED,
+        ADD CONSTRAINT names CHECK (first_name <> last_name)
+"""
+
+
+def test_a_client_that_breaks_a_rule_of_the_services_tables_is_no_fault_of_the_service(
+    environ: dict[str, str], database: Database
+) -> None:
+    """One whose rule is looked at when the transaction ends, too."""
+    with database.transaction() as connection:
+        connection.exec_driver_sql(RULES)
+    with in_process(environ) as server, partner_of(server.url, issue(environ)) as partner:
+        assert partner.post("/clients", json=CLIENT).status_code == 200
+        repeated = partner.post("/clients", json=CLIENT)
+        alike = partner.post("/clients", json={**CLIENT, "lastName": CLIENT["firstName"]})
+        with pytest.raises(AlreadyThere, match="once"):
+            PartnerClient(server.url, issue(environ)).register_client(CLIENT)
+    assert (repeated.status_code, repeated.json()) == (
+        409,
+        {"message": "Repeats what may stand only once in the service (once)", "code": 409},
+    )
+    broken = {"field": "body", "message": "Breaks a rule of the service (names)"}
+    assert (alike.status_code, alike.json()["invalidFieldsErrors"]) == (400, [broken])
+    assert len(stored(database, clients)) == 1
 
 
 def test_a_server_that_is_asked_to_end_finishes_what_it_began(environ: dict[str, str], database: Database) -> None:

@@ -147,6 +147,12 @@ def test_a_missing_right_is_named_with_its_object(
     said = capsys.readouterr().err
     assert "permission denied for table sales" in said
     assert "toolkit db grants --help" in said
+    cluster.execute(granted, "GRANT SELECT ON public.sales TO night", "REVOKE UPDATE ON public.sales FROM night")
+    night = Database(cluster.url(granted, "night"))
+    needed = r"denied for table sales \(the statement needs SELECT and UPDATE\)"
+    with pytest.raises(DatabaseError, match=needed), night.transaction() as connection:
+        connection.execute(sa.select(tables.sales.c.id).with_for_update())
+    night.dispose()
 
 
 def test_a_replica_judges_as_its_primary_does(

@@ -14,6 +14,7 @@ import urllib3
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
 
 from toolkit.errors import (
+    AlreadyThere,
     InvalidField,
     InvalidFields,
     SaleNotFound,
@@ -155,6 +156,8 @@ class PartnerClient:
             raise ServiceError(f"The service at {self.base_url} did not accept the bearer token.")
         if response.status == 404:
             raise SaleNotFound
+        if response.status == 409:
+            raise AlreadyThere(str(answer["message"]))
         raise ServiceError(f"The service at {self.base_url} answered {response.status}, which was not expected.")
 
     @contextmanager

@@ -33,7 +33,7 @@ _PROTECTION: Final = (
 
 _OBJECT: Final = re.compile(r"permission denied for (?P<kind>\w+) (?P<name>\S+)")
 _COPIED: Final = re.compile(r"COPY (\S+), line (\d+)(?:, column (\w+))?")
-_VERB: Final = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|TRUNCATE|ALTER)\b", re.IGNORECASE)
+_VERB: Final = re.compile(r"\b(SELECT|INSERT|UPDATE|DELETE|CREATE|TRUNCATE|ALTER)\b", re.IGNORECASE)
 
 
 class ErrorTranslation:
@@ -116,8 +116,9 @@ class ErrorTranslation:
 
     def _denied(self, said: str, statement: str | None) -> DatabaseError:
         """Return the object and the right that is missing, and who can give it."""
-        verb = _VERB.match(statement or "")
-        right = f" (the statement needs {verb[1].upper()})" if verb and _OBJECT.search(said) else ""
+        # A row that is locked FOR UPDATE needs that right, too.
+        verbs = " and ".join(dict.fromkeys(verb[1].upper() for verb in _VERB.finditer(statement or "")))
+        right = f" (the statement needs {verbs})" if verbs and _OBJECT.search(said) else ""
         return DatabaseError(
             f"The database at {self._address} refused: {said}{right}. "
             "Its owner grants what is missing: toolkit db grants --help"

@@ -131,6 +131,11 @@ PROBLEMS: Final = {
             "The body arrives too slowly.",
             headers={"Connection": "close"},
         ),
+        ErrorAnswer(
+            409,
+            "Repeats what may stand only once in the service",
+            "Something of the client may stand only once in the service's own tables, and stands there.",
+        ),
         ErrorAnswer(413, "The body is larger than 64 KiB", "The body is larger than 64 KiB."),
         ErrorAnswer(
             429,

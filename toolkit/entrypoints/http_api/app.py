@@ -23,6 +23,7 @@ from toolkit.entrypoints.http_api.revocations import Revocations
 from toolkit.entrypoints.http_api.workers import Busy, Workers
 from toolkit.entrypoints.tokens import TokenChecks
 from toolkit.errors import (
+    AlreadyThere,
     BucketUnavailable,
     DatabaseUnavailable,
     InvalidFields,
@@ -77,6 +78,10 @@ async def _invalid_fields(request: Request, error: Exception) -> Response:  # no
     return invalid(error.invalid, error.summary)
 
 
+async def _already_there(request: Request, error: Exception) -> Response:  # noqa: ARG001
+    return failure(409, str(error))
+
+
 async def _sale_not_found(request: Request, error: Exception) -> Response:  # noqa: ARG001
     return failure(404, "Sale not found")
 
@@ -99,6 +104,7 @@ async def _refused(request: Request, error: Exception) -> Response:  # noqa: ARG
 
 _HANDLERS: Final[dict[Any, Handler]] = {
     InvalidFields: _invalid_fields,
+    AlreadyThere: _already_there,
     SaleNotFound: _sale_not_found,
     TooManyForms: _too_many_forms,
     DatabaseUnavailable: _unavailable,

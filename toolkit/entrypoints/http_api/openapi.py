@@ -58,7 +58,8 @@ Requests carry a JWT bearer token with `exp` and `sub`. Where it has a `scope` c
 that names `clients:register` or `evidence:request`. A partner acts on its own sales
 only: any other is answered as one that does not exist. A path that does not exist is
 answered with 404, another method on a path that does with 405 and `Allow`, both in the
-shape of `Failure`. Repeating a registration registers again.
+shape of `Failure`. Repeating a registration registers again, unless the service's own
+tables take it only once (409).
 """
 
 
@@ -88,7 +89,9 @@ def _register_client() -> Json:
         "operationId": "registerClient",
         "summary": "Register a client",
         "requestBody": _body(Client, examples.CLIENT_REQUESTS),
-        "responses": _responses(ClientRegistered, examples.CLIENT_REGISTERED, _PARTNERS, examples.CLIENT_INVALID),
+        "responses": _responses(
+            ClientRegistered, examples.CLIENT_REGISTERED, sorted((*_PARTNERS, 409)), examples.CLIENT_INVALID
+        ),
     }
 
 

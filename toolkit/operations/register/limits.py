@@ -1,8 +1,10 @@
 """Find the clients that the service's own columns do not take, with the reason against each."""
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 import numpy as np
+import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -11,6 +13,31 @@ from toolkit.storage.database import Database
 from toolkit.storage.service_map.limits import Limit, broken, can_write, limits
 
 _RELATIONS = ("clients", "addresses")
+
+REFUSALS: Final = (psycopg.IntegrityError, psycopg.DataError, psycopg.errors.RaiseException)
+"""Errors by which the service's own rules refuse a row."""
+
+
+REFUSAL_TEXTS: Final = {
+    "absent": "The service demands a value here ({1})",
+    "long": "Has more than the {1} characters that the service takes ({2})",
+    "number": "Is no number that the service takes ({1})",
+    "list": "Is none of the values that the service lists ({1})",
+    "rule": "Breaks a rule of the service ({1})",
+    "encoding": "Holds a character that the database cannot write ({1})",
+    "repeated": "Repeats what may stand only once in the service ({1})",
+}
+"""Why the service does not take a value or a row; the last value names the column or the rule."""
+
+
+def refusal(error: psycopg.Error) -> str:
+    """Return why the service refused a row; a value that it names in its details is not shown."""
+    repeated = isinstance(error, psycopg.errors.UniqueViolation)
+    return _text("repeated" if repeated else "rule", error.diag.constraint_name or error.sqlstate)
+
+
+def _text(reason: str, *values: object) -> str:
+    return REFUSAL_TEXTS[reason].format(None, *values)
 
 
 def read_limits(database: Database, *, age: float = 0.0) -> None:
@@ -30,12 +57,12 @@ def misfits(database: Database, columns: Mapping[str, pa.StringArray]) -> Iterat
             if limit.column in columns:
                 for mask, reason in _refused(database, limit, found.encoding, columns[limit.column]):
                     if mask.any():
-                        yield limit.column, mask, f"{reason} ({limit.place})"
+                        yield limit.column, mask, reason
     if found.encoding is not None:
         for column, texts in columns.items():
             wrong = _unwritable(found.encoding, texts)
             if wrong.any():
-                yield column, wrong, f"Holds a character that the database cannot write ({found.encoding})"
+                yield column, wrong, _text("encoding", found.encoding)
 
 
 def _refused(
@@ -43,24 +70,24 @@ def _refused(
 ) -> Iterator[tuple[Mask, str]]:
     absent = _mask(pc.is_null(column), len(column))
     if limit.required:
-        yield absent, "The service demands a value here"
+        yield absent, _text("absent", limit.place)
     if limit.length is not None:
         long = _mask(pc.greater(pc.utf8_length(column), limit.length), len(column))
-        yield long, f"Has more than the {limit.length} characters that the service takes"
+        yield long, _text("long", limit.length, limit.place)
     if limit.largest is not None:
         texts = [text or "0" for text in column.to_pylist()]
         fits = [text.isdecimal() and int(text) <= limit.largest for text in texts]
-        yield ~np.array(fits, dtype=bool), "Is no number that the service takes"
+        yield ~np.array(fits, dtype=bool), _text("number", limit.place)
     if limit.values is not None:
         listed = _mask(pc.is_in(column, value_set=pa.array(sorted(limit.values), pa.string())), len(column))
-        yield ~listed & ~absent, "Is none of the values that the service lists"
+        yield ~listed & ~absent, _text("list", limit.place)
     if limit.rules and limit.largest is None:
         texts = [text for text in pc.unique(column).to_pylist() if text is not None]
         askable = [text for text in texts if encoding is None or can_write(encoding, text)]
         wrong = broken(database, limit, askable) if askable else set()
         if wrong:
             listed = pc.is_in(column, value_set=pa.array(sorted(wrong), pa.string()))
-            yield _mask(listed, len(column)), "Breaks a rule of the service"
+            yield _mask(listed, len(column)), _text("rule", limit.place)
 
 
 def _unwritable(encoding: str, column: pa.StringArray) -> Mask:

@@ -5,15 +5,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
+import psycopg
 import pyarrow as pa
 import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
 
 from toolkit.domain.clients import Client
 from toolkit.domain.requests import parse
-from toolkit.errors import InvalidField, InvalidFields
+from toolkit.errors import AlreadyThere, InvalidField, InvalidFields
 from toolkit.operations import Clock
 from toolkit.operations.register.bulk_load.fields import FIELD_OF
-from toolkit.operations.register.limits import misfits, read_limits
+from toolkit.operations.register.limits import REFUSALS, misfits, read_limits, refusal
 from toolkit.storage.database import Database
 from toolkit.storage.service_map.keys import next_client_ids
 from toolkit.storage.service_map.writing import FRESH, require_writable
@@ -36,6 +38,7 @@ def register_client(database: Database, body: Mapping[str, Any], clock: Clock) -
 
     Raises:
         InvalidFields: every invalid field at once; nothing was stored.
+        AlreadyThere: the service keeps something of it only once.
     """
     client = parse(Client, body)
     require_writable(database, "clients.insert", "addresses.insert")
@@ -45,7 +48,14 @@ def register_client(database: Database, body: Mapping[str, Any], clock: Clock) -
     stored = {"id": client_id, "created_at": clock(), **client.model_dump(exclude={"address"})}
     address = {"address_id": address_id, "client_id": client_id, **client.address.model_dump()}
     with database.statement() as connection:
-        connection.execute(_INSERT, stored | address)
+        try:
+            connection.execute(_INSERT, stored | address)
+        except DBAPIError as error:
+            if isinstance(error.orig, psycopg.errors.UniqueViolation):
+                raise AlreadyThere(refusal(error.orig)) from None
+            if isinstance(error.orig, REFUSALS):
+                raise InvalidFields([InvalidField("body", refusal(error.orig))]) from None
+            raise
     return Registered(MESSAGE, client_id, address_id)
 
 

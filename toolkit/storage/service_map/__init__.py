@@ -3,6 +3,7 @@
 ::
 
     model           the mapping file: relations, and where each of their columns comes from
+    file_lines      the lines of the file, for messages about it
     expressions     a column of the mapping as SQL, for reading
     views           the views, made again when the file changes
     writing         which relations can be written through their view, and how

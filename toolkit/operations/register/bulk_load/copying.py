@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from toolkit.operations.register.bulk_load.shapes import column_of
+from toolkit.operations.register.limits import REFUSALS, refusal
 from toolkit.operations.spreadsheets import Chunk
 from toolkit.operations.spreadsheets.text_bytes import Bytes, values
 from toolkit.storage.tables import addresses, clients
@@ -97,16 +98,7 @@ def _as_text(columns: Mapping[str, pa.StringArray], names: tuple[str, ...]) -> B
     return rows
 
 
-_REFUSALS: Final = (psycopg.IntegrityError, psycopg.DataError, psycopg.errors.RaiseException)
 _LINE: Final = re.compile(r"^COPY \w+, line ([0-9]+)", re.MULTILINE)
-
-
-def _reason(error: psycopg.Error) -> str:
-    """Return why the service refused a row; a value that it names in its details is not shown."""
-    rule = error.diag.constraint_name or error.sqlstate
-    if isinstance(error, psycopg.errors.UniqueViolation):
-        return f"Repeats what may stand only once in the service ({rule})"
-    return f"Breaks a rule of the service ({rule})"
 
 
 class Copying:
@@ -173,13 +165,15 @@ class Copying:
             part = waiting.pop()
             try:
                 with self._connection.transaction():
+                    self._connection.execute("SET CONSTRAINTS ALL DEFERRED")
                     self._copy(clients, _CLIENT_COLUMNS, part.clients)
                     self._copy(addresses, _ADDRESS_COLUMNS, part.addresses)
-            except _REFUSALS as error:
+                    self._connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
+            except REFUSALS as error:
                 chunk, places = part.source
                 count = len(places)
                 if count == 1:
-                    self.refused.append((chunk.take(places), _reason(error)))
+                    self.refused.append((chunk.take(places), refusal(error)))
                     continue
                 line = _LINE.search(error.diag.context or "")
                 at = min(int(line[1]), count) - 1 if line else count // 2

@@ -1,5 +1,7 @@
 """The parts of each relation in a draft: keys, references, codes, filters, and what a new row needs."""
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -14,7 +16,7 @@ from toolkit.storage.service_map.draft.identity import Identities
 from toolkit.storage.service_map.draft.matching import GOOD, Match, fields_of, score
 from toolkit.storage.service_map.draft.places import file_parts
 from toolkit.storage.service_map.draft.references import references_of
-from toolkit.storage.service_map.draft.samples import CPF, MASKED_CPF, Field, Samples, share
+from toolkit.storage.service_map.draft.samples import Field, Samples
 from toolkit.storage.service_map.draft.times import Zones
 from toolkit.storage.service_map.expressions import literal, quoted
 from toolkit.storage.service_map.model import DEMANDED, NEEDED, TODO
@@ -213,19 +215,28 @@ class Drafting:
             return _part_of_name(match.fields.get("first_name"), column)
         if found is None:
             return Choice({"sql": TODO}, "nothing was found") if column in DEMANDED[name] else Choice(ABSENT)
-        if column == "zip_code" and found.family != "text":
-            return Choice({**found.members, "mask": "########"}, "a number: eight digits, zeros in front")
-        if column == "cpf":
-            values = self._samples.values(found)
-            if found.family != "text":
-                return Choice({**found.members, "mask": "###########"}, "a number: eleven digits, zeros in front")
-            if values and share(values, MASKED_CPF) > 0.5:
-                return Choice(
-                    {**found.members, "mask": "###.###.###-##"}, "the digits of what is written with a mask"
-                )
-            if values and share(values, CPF) < 1:
-                return Choice({**found.members, "mask": "###########"}, "some are written with a mask: the digits")
+        places, said = _DIGITS.get(column, (0, ""))
+        if said and found.family != "text":
+            return Choice({**found.members, "mask": "#" * places}, f"a number: {said} digits, zeros in front")
+        mask = _mask(self._samples.values(found), places)
+        if mask:
+            return Choice({**found.members, "mask": mask}, "the digits of what is written with a mask")
         return Choice(found.source)
+
+
+_DIGITS: Final = {"cpf": (11, "eleven"), "zip_code": (8, "eight"), "phone_number": (11, "")}
+"""The digits of what may be written with a mask; and how many a number stands for, which has lost its zeros."""
+
+
+def _mask(values: list[str], places: int) -> str:
+    """Return the form in which most values are written; nothing where they are digits alone."""
+    shapes = Counter(re.sub("[0-9]", "#", value.strip()) for value in values)
+    masks = [
+        shape
+        for shape, _ in shapes.most_common()
+        if places and re.fullmatch(r"[#() ./+-]+", shape) and shape.count("#") == places
+    ]
+    return masks[0] if set(masks) - {"#" * places} else ""
 
 
 def _which(table: CatalogTable, others: list[CatalogTable]) -> str:
