@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,8 +24,13 @@ from toolkit.settings import Settings
 class Wire:
     """One connection to a server on this machine."""
 
-    def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+    def __init__(self, port: int, *, window: int | None = None) -> None:
+        """Connect; ``window`` bounds the bytes that the system takes for a test which does not read them."""
+        self._socket = socket.socket()
+        if window is not None:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window)
+        self._socket.settimeout(PATIENCE)
+        self._socket.connect(("127.0.0.1", port))
         self._received = b""
 
     def __enter__(self) -> Wire:
@@ -106,7 +111,9 @@ class InProcess:
 
 
 @contextmanager
-def in_process(environ: Mapping[str, str]) -> Iterator[InProcess]:
+def in_process(
+    environ: Mapping[str, str], listen: Callable[[str, int], socket.socket] = server.listen
+) -> Iterator[InProcess]:
     """The same application on the same server, in a thread."""
     settings = Settings.from_environment(environ)
     application = ApplicationContext(settings)
@@ -114,7 +121,7 @@ def in_process(environ: Mapping[str, str]) -> Iterator[InProcess]:
     assert backend.open() == []
     clock = AheadClock()
     app = create_app(backend, TokenChecks.from_settings(settings, clock))
-    with server.listen("127.0.0.1", 0) as listening:
+    with listen("127.0.0.1", 0) as listening:
         running = server.server_of(app)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
         thread.start()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import repeat
+from typing import Any
 
 import httpx
 import psutil
@@ -16,7 +18,7 @@ from tests.contract.bodies import CLIENT
 from tests.contract.conftest import Service, issue
 from tests.contract.sockets import InProcess, Wire, chunks, in_process, request
 from tests.contract.test_register_client import errors
-from toolkit.entrypoints.http_api import bodies, connections
+from toolkit.entrypoints.http_api import bodies, connections, server
 
 BODY_MAX = 64 * 1024
 CLIENT_BYTES = json.dumps(CLIENT).encode()
@@ -87,6 +89,17 @@ def test_a_body_of_unknown_size_is_taken_where_it_fits(wire: Wire, token: str) -
 
 
 AUTHORIZATION_AS_TRAILER = b"0\r\nAuthorization: Bearer %s\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [{"Content_Encoding": "gzip"}, {"Content_Encoding": "br, identity"}, {"Transfer_Encoding": "gzip, chunked"}],
+)
+def test_a_packed_body_is_a_400(wire: Wire, token: str, header: dict[str, str]) -> None:
+    sent = {"Transfer_Encoding": "chunked", **header}
+    wire.send(request("POST /clients", token=token, **sent), *chunks([CLIENT_BYTES]), b"0\r\n\r\n")
+
+    assert list(errors(wire.answer())) == [next(iter(header)).replace("_", "-")]
 
 
 def test_a_trailer_is_no_header(wire: Wire, token: str) -> None:
@@ -325,6 +338,28 @@ def test_after_an_early_answer_the_connection_goes_on_where_the_body_ends_soon(w
 
         wire.send(b"   ", request("GET /health"))
         assert wire.answer().status_code == 200
+
+
+@pytest.mark.parametrize("bound", ["SEND_SECONDS", "UNANSWERED_MAX"])
+def test_a_caller_that_asks_without_end_and_reads_nothing_is_let_go(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    bounds = {"SEND_SECONDS": 1_000_000, "UNANSWERED_MAX": 1_000_000, bound: 1}
+    for name, value in bounds.items():
+        monkeypatch.setattr(connections, name, value)
+
+    def listen(*address: Any) -> socket.socket:
+        listening = server.listen(*address)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        return listening
+
+    with (
+        in_process(environ, listen) as running,
+        Wire(running.port, window=4096) as wire,
+        pytest.raises(ConnectionError),
+    ):
+        for _ in range(1_000_000):
+            wire.send(request("GET /openapi.json") * 2)
 
 
 def test_one_connection_too_many_is_closed_at_once(

@@ -59,6 +59,13 @@ def test_wrong_tokens_of_an_address_are_counted_and_valid_ones_still_taken(envir
         for place in range(4):
             assert wrong(server.url, f"2001:db8::{place}").status_code == 401
         assert is_too_many(wrong(server.url, "2001:db8::ffff"))
+        for place in range(4):
+            assert wrong(server.url, f"::ffff:198.51.100.{place}").status_code == 401
+        with partner_of(server.url, None) as client:  # a proxy that adds a line behind the caller's
+            for place in range(5):
+                lines = [("X-Forwarded-For", f"10.0.0.{place}"), ("X-Forwarded-For", "192.0.2.9")]
+                answer = client.get("/nothing", headers=lines)
+        assert is_too_many(answer)
 
 
 def test_only_a_trusted_proxy_says_who_sends(environ: dict[str, str], home: Path) -> None:

@@ -323,7 +323,7 @@ def test_a_report_says_of_how_many_records_the_partner_is_not_known(
     assert issued
 
 
-def test_a_document_with_a_script_a_link_and_the_type_of_a_page_is_found_and_counts(
+def test_a_blank_document_with_a_script_a_link_and_the_type_of_a_page_is_found_and_counts(
     database: Database, bucket: Bucket, s3: Any, look: Any
 ) -> None:
     writer = PdfWriter()
@@ -340,6 +340,7 @@ def test_a_document_with_a_script_a_link_and_the_type_of_a_page_is_found_and_cou
         "ACTIVE_CONTENT": "javascript",
         "STORED_TYPE_DIFFERS": "declared application/pdf, stored as text/html",
         "EXTERNAL_LINK": "",
+        "BLANK_DOCUMENT": "",
     }
     assert rows(database, "SELECT problem FROM audit.content_checks WHERE sha256 IS NOT NULL") == [(None,)]
 

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import io
 import signal
+import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import soundfile
 from pypdf import PdfWriter
 from pypdf.annotations import Link
-from pypdf.generic import ArrayObject, DictionaryObject, NameObject, TextStringObject
+from pypdf.generic import (
+    ArrayObject,
+    DecodedStreamObject,
+    DictionaryObject,
+    NameObject,
+    NumberObject,
+    StreamObject,
+    TextStringObject,
+)
 
-from tests.integration.evidence_bytes import JPEG, adts, amr, mp4, pdf, silence, telephone_wav, tone
+from tests.integration.evidence_bytes import JPEG, RATE, adts, amr, mp4, pdf, silence, telephone_wav, tone
 from toolkit.domain.contents import ActivePart, ContentProblem
 from toolkit.domain.evidence import FileKind
 from toolkit.operations.verify.contents.inspection import Inspected, inspect_file
@@ -22,6 +34,39 @@ DAMAGED, ENCRYPTED = ContentProblem.DAMAGED, ContentProblem.ENCRYPTED
 TOO_SHORT, SILENT = ContentProblem.TOO_SHORT, ContentProblem.SILENT
 
 ID3 = b"ID3\x04\x00\x00\x00\x00\x00\x0a" + bytes(10)
+
+
+MOMENTS = np.arange(2 * RATE) / RATE
+TONE = 0.3 * np.sin(2 * np.pi * 440 * MOMENTS)
+MATROSKA = b"\x1a\x45\xdf\xa3\x9f\x86\x86A_OPUS" + bytes(100)
+WMA = bytes.fromhex("3026b2758e66cf11a6d900aa0062ce6c409e69f84d5bcf11a8fd00805f5c442b") + bytes(100)
+
+
+def wav(samples: np.ndarray[Any, Any], container: str = "WAV", rate: int = RATE) -> bytes:
+    """A recording whose samples may be anything that a 32-bit float is."""
+    buffer = io.BytesIO()
+    soundfile.write(buffer, samples.astype("f4"), rate, format=container, subtype="FLOAT")
+    return buffer.getvalue()
+
+
+def bomb() -> bytes:
+    packed = StreamObject()
+    packed._data = zlib.compress(bytes(200_000_000), 1)
+    packed[NameObject("/Filter")] = NameObject("/FlateDecode")
+
+    def change(writer: PdfWriter) -> None:
+        writer.pages[0][NameObject("/Contents")] = writer._add_object(packed)
+
+    return written(change)
+
+
+def written(change: Callable[[PdfWriter], object]) -> bytes:
+    writer = PdfWriter()
+    writer.add_blank_page(width=595, height=842)
+    change(writer)
+    buffer = io.BytesIO()
+    writer.write(buffer)
+    return buffer.getvalue()
 
 
 def half(content: bytes) -> bytes:
@@ -53,7 +98,19 @@ def half(content: bytes) -> bytes:
         pytest.param(silence(container="WAV"), "audio", SILENT, id="silence as WAV"),
         pytest.param(tone(container="WAV", loudness=0.0005), "audio", SILENT, id="noise 66 dB down"),
         pytest.param(tone(container="WAV", loudness=0.005), "audio", None, id="a whisper 46 dB down"),
+        pytest.param(wav(np.where(MOMENTS == 0.5, 0.9, 0)), "audio", SILENT, id="one click"),
+        pytest.param(wav(np.where(MOMENTS < 0.1, TONE, 0)), "audio", SILENT, id="a tenth of a second of sound"),
+        pytest.param(wav(np.where(MOMENTS < 0.3, TONE, 0)), "audio", None, id="one word"),
+        pytest.param(wav(np.where(MOMENTS == 0.5, np.nan, TONE)), "audio", None, id="a sample that is no number"),
+        pytest.param(wav(np.where(MOMENTS < 1, np.inf, -np.inf)), "audio", SILENT, id="nothing but infinity"),
+        pytest.param(
+            wav(np.stack([MOMENTS * 0 + 0.5, MOMENTS * 0 - 0.5], axis=1)), "audio", SILENT, id="two silent levels"
+        ),
+        pytest.param(wav(TONE[:100], rate=1), "audio", TOO_SHORT, id="a sample a second"),
+        pytest.param(wav(TONE, "RF64"), "audio", None, id="RF64"),
+        pytest.param(half(wav(TONE, "RF64")), "audio", DAMAGED, id="half an RF64"),
         pytest.param(telephone_wav(), "audio", None, id="a telephone WAV"),
+        pytest.param(telephone_wav(0.5, a_second=1), "audio", TOO_SHORT, id="one that claims a byte a second"),
         pytest.param(telephone_wav(0.5), "audio", TOO_SHORT, id="half a second of telephone WAV"),
         pytest.param(tone(container="FLAC"), "audio", None, id="FLAC"),
         pytest.param(half(tone(container="FLAC")), "audio", DAMAGED, id="half a FLAC"),
@@ -61,6 +118,11 @@ def half(content: bytes) -> bytes:
         pytest.param(mp4(), "audio", None, id="MP4"),
         pytest.param(mp4(0.5), "audio", TOO_SHORT, id="half a second of MP4"),
         pytest.param(mp4()[:-10], "audio", DAMAGED, id="MP4 without its end"),
+        pytest.param(mp4(bytes_of_sound=0), "audio", DAMAGED, id="MP4 without anything in it"),
+        pytest.param(mp4(7200, bytes_of_sound=50), "audio", TOO_SHORT, id="two hours of MP4 in 50 bytes"),
+        pytest.param(MATROSKA, "audio", DAMAGED, id="Matroska without anything in it"),
+        pytest.param(MATROSKA + b"\x1f\x43\xb6\x75" + bytes(9), "audio", None, id="Matroska"),
+        pytest.param(WMA, "audio", DAMAGED, id="WMA without anything in it"),
         pytest.param(mp4(handler=b"vide"), "other", None, id="a film as MP4"),
         pytest.param(mp4(handler=b"text"), "audio", DAMAGED, id="MP4 without sound"),
         pytest.param(amr(), "audio", None, id="AMR"),
@@ -131,15 +193,6 @@ def test_the_inspector_sees_nothing_of_our_environment(monkeypatch: pytest.Monke
     assert b"AWS" not in environ
 
 
-def written(change: Callable[[PdfWriter], object]) -> bytes:
-    writer = PdfWriter()
-    writer.add_blank_page(width=595, height=842)
-    change(writer)
-    buffer = io.BytesIO()
-    writer.write(buffer)
-    return buffer.getvalue()
-
-
 def opening(kind: str, **parts: str) -> Callable[[PdfWriter], None]:
     """A document that does something as soon as it is opened."""
 
@@ -190,5 +243,49 @@ def test_what_a_document_can_do_by_itself_is_found(
 ) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(written(change))
+    found = inspect_file(path)
+    # Nothing is written on their pages.
+    assert (found.problem, found.active_parts) == (None, (*parts, ActivePart.BLANK))
+
+
+def picture(width: int) -> Callable[[PdfWriter], None]:
+    """A page with a picture, within a form."""
+
+    def change(writer: PdfWriter) -> None:
+        image, form, contents = DecodedStreamObject(), DecodedStreamObject(), DecodedStreamObject()
+        image.update({NameObject("/Subtype"): NameObject("/Image")})
+        image.update({NameObject(f"/{side}"): NumberObject(width) for side in ("Width", "Height")})
+        form.set_data(b"/I Do")
+        form.update({NameObject("/Subtype"): NameObject("/Form"), **resources(image, writer)})
+        contents.set_data(b"q 595 0 0 842 0 0 cm /I Do Q")
+        writer.pages[0].update({NameObject("/Contents"): writer._add_object(contents), **resources(form, writer)})
+
+    return change
+
+
+def resources(item: DecodedStreamObject, writer: PdfWriter) -> dict[NameObject, DictionaryObject]:
+    objects = DictionaryObject({NameObject("/I"): writer._add_object(item)})
+    return {NameObject("/Resources"): DictionaryObject({NameObject("/XObject"): objects})}
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        pytest.param(pdf(), (), id="a text"),
+        pytest.param(pdf(operators=b"BT [(A) -20 (B)] TJ ET"), (), id="a text with gaps"),
+        pytest.param(pdf(operators=b"0 0 m " + b"9 9 l " * 20 + b"S"), (), id="a drawing"),
+        pytest.param(written(picture(200)), (), id="a picture within a form"),
+        pytest.param(written(picture(1)), (ActivePart.BLANK,), id="a picture of one pixel"),
+        pytest.param(pdf(operators=b"1 1 1 rg 0 0 595 842 re f"), (ActivePart.BLANK,), id="a white page"),
+        pytest.param(pdf(operators=b"BT (   ) Tj ET"), (ActivePart.BLANK,), id="blanks"),
+        pytest.param(pdf(operators=b"% (a) Tx"), (ActivePart.BLANK,), id="a comment"),
+        pytest.param(bomb(), (ActivePart.UNCLEAR,), id="a page that unpacks to 200 MB"),
+    ],
+)
+def test_a_document_on_which_nothing_is_seen_is_not_called_clear(
+    content: bytes, parts: tuple[ActivePart, ...], tmp_path: Path
+) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(content)
     found = inspect_file(path)
     assert (found.problem, found.active_parts) == (None, parts)

@@ -53,6 +53,6 @@ def test_other_contents_have_another_form(tmp_path: Path) -> None:
 
 
 def test_a_file_in_which_there_is_nothing_has_none(tmp_path: Path) -> None:
-    assert form(tmp_path, blank_pdf(), PDF) is None
+    assert form(tmp_path, blank_pdf(operators=b""), PDF) is None
     assert form(tmp_path, b"ID3 and no more", MP3) is None
     assert form(tmp_path, b"%PDF-1.4 no more", PDF) is None

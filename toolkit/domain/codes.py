@@ -212,6 +212,14 @@ _ALL: Final[tuple[Code, ...]] = (
         "The file goes on counting.",
     ),
     Code(
+        IntegrityProblem.BLANK_DOCUMENT, Subject.FILE, Severity.ERROR, Owner.PARTNER, 3,
+        "document on which nothing is seen",
+        "The document is whole, but no page shows a text, a picture or a drawing.",
+        _NONE,
+        "Look at it: toolkit evidence link EVIDENCE_ID; withdraw the record and request the document again, or "
+        "accept it by a waiver. The file goes on counting.",
+    ),
+    Code(
         IntegrityProblem.STORED_TYPE_DIFFERS, Subject.FILE, Severity.ERROR, Owner.COMPLIANCE, 3,
         "stored as another type",
         "The bucket hands the file out as another type than was declared, which whoever uploaded it chose.",
@@ -323,7 +331,7 @@ _ALL: Final[tuple[Code, ...]] = (
         "Save the document without a password, and send it under new credentials.",
     ),
     _fault(ContentProblem.TOO_SHORT, "too short", "The recording lasts less than one second."),
-    _fault(ContentProblem.SILENT, "silent", "The recording is silent from beginning to end."),
+    _fault(ContentProblem.SILENT, "silent", "The recording is silent, but for less than a quarter of a second."),
     _fault(
         KindFault.WRONG_KIND,
         "of another kind",

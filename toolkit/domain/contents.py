@@ -15,7 +15,7 @@ class ContentProblem(StrEnum):
 
 
 class ActivePart(StrEnum):
-    """A part of a document that does something by itself, or leads out of it."""
+    """What a document does by itself, where it leads out, and what it lacks."""
 
     JAVASCRIPT = "JAVASCRIPT"
     ACTION = "ACTION"
@@ -23,6 +23,8 @@ class ActivePart(StrEnum):
     ATTACHMENT = "ATTACHMENT"
     LINK = "LINK"
     """It leads to an address or to another file when somebody follows it."""
+    BLANK = "BLANK"
+    """Nothing can be seen on its pages."""
     UNCLEAR = "UNCLEAR"
     """Not all of the document could be looked at, or the recording not be decoded."""
 

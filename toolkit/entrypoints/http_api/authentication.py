@@ -75,12 +75,16 @@ class Authentication:
         client = scope.get("client")
         address = str(client[0]) if client else ""
         if address in self._quotas.trusted_proxies:
-            address = headers.get("x-forwarded-for", "").rpartition(",")[2].strip() or address
+            # Some proxies add a line of their own behind the caller's.
+            named = ",".join(headers.getlist("x-forwarded-for"))
+            address = named.rpartition(",")[2].strip() or address
         try:
             parsed = ip_address(address)
         except ValueError:
             return address
-        return str(IPv6Address(int(parsed) & ~_NETWORK)) if isinstance(parsed, IPv6Address) else address
+        if isinstance(parsed, IPv6Address):
+            return str(parsed.ipv4_mapped or IPv6Address(int(parsed) & ~_NETWORK))
+        return address
 
 
 def _bearer_token(headers: Headers) -> str:

@@ -35,11 +35,14 @@ async def read_object(request: Request) -> dict[str, Any]:
     """Return the JSON object that the request carries.
 
     Raises:
-        InvalidFields: the content type is another, or the body is not one JSON object; the one entry is named
-            ``Content-Type`` or ``body``.
+        InvalidFields: the content type is another, the body is packed or not one JSON object; the one entry
+            is named after the header, or ``body``.
         HTTPException: 413, the body is too large, noticed without reading on; 408, it arrives too slowly.
     """
     _check_content_type(request.headers.get("content-type"))
+    for name, plain in (("Content-Encoding", "identity"), ("Transfer-Encoding", "chunked")):
+        if request.headers.get(name, plain).strip().lower() != plain:
+            _refuse(f"Must be {plain}", name)
     # The parser refuses what is no number or over 2**64, and lets any number of zeros stand before it.
     if int(request.headers.get("content-length", "").lstrip("0") or 0) > BODY_MAX:
         raise HTTPException(413)

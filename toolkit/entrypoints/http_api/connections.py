@@ -1,7 +1,7 @@
-"""Bound uvicorn's HTTP connections: size and time of heads, framing, and bodies that nobody reads.
+"""Bound uvicorn's HTTP connections: size and time of heads, framing, bodies and answers that nobody reads.
 
-uvicorn alone waits for ever for the end of a request's head, keeps all of it, and goes on reading a body
-whose request was answered early.
+uvicorn alone waits for ever for the end of a request's head and for whoever does not read an answer, keeps any
+number of requests meanwhile, and goes on reading a body whose request was answered early.
 """
 
 import asyncio
@@ -33,13 +33,23 @@ CONNECTIONS_MAX: Final = 1000
 
 KEEP_ALIVE_SECONDS: Final = 15
 
+SEND_SECONDS: Final = 20
+"""Time for a caller to take what was answered."""
+
+UNANSWERED_MAX: Final = 100
+"""Requests of one connection that wait for their answers; with one more it ends."""
+
 
 class Connection(HttpToolsProtocol):
-    """One connection; ``_deadline`` runs while a head or an unwanted rest of a body is awaited."""
+    """One connection; ``_deadline`` runs while a head or an unwanted rest of a body is awaited.
+
+    ``_unsent`` runs while there is something that the caller does not take.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._deadline: asyncio.TimerHandle | None = None
+        self._unsent: asyncio.TimerHandle | None = None
         self._head_bytes = 0
         self._in_body = False
         self._framing_bytes = 0
@@ -48,6 +58,7 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """Await the first head."""
         super().connection_made(transport)
+        transport.set_write_buffer_limits(0)  # so that anything unsent is told
         if len(self.connections) > CONNECTIONS_MAX:
             transport.close()
         else:
@@ -56,10 +67,21 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Drop the deadline, and tell all requests that wait for an answer; uvicorn tells the last one only."""
         self._stop()
+        self._sent()
         for cycle in self._unanswered:
             cycle.disconnected = True
             cycle.message_event.set()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Give the caller some time to take what it asked for."""
+        super().pause_writing()
+        self._unsent = self.loop.call_later(SEND_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Go on: the caller took all of it."""
+        super().resume_writing()
+        self._sent()
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser; a head that began with these bytes has its deadline from now on."""
@@ -86,6 +108,8 @@ class Connection(HttpToolsProtocol):
         self._framing_bytes = 0
         super().on_headers_complete()
         self._unanswered.append(self.cycle)
+        if len(self._unanswered) > UNANSWERED_MAX:
+            self.transport.abort()
 
     def on_body(self, body: bytes) -> None:
         """Hand over a part of the body."""
@@ -131,6 +155,10 @@ class Connection(HttpToolsProtocol):
         head = b"".join(b"%s: %s\r\n" % header for header in response.raw_headers)
         self.transport.write(STATUS_LINE[response.status_code] + head + b"\r\n" + bytes(response.body))
         self.transport.close()
+
+    def _sent(self) -> None:
+        if self._unsent is not None:
+            self._unsent.cancel()
 
     def _start(self, seconds: float, then: Any) -> None:
         self._deadline = self.loop.call_later(seconds, then)

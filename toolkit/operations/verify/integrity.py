@@ -118,6 +118,8 @@ _OF_RECORD: Final = """
     ARRAY[record.object_key] AS keys, ARRAY[record.evidence_id] AS evidence_ids, ARRAY[record.sale_id] AS sale_ids
 """
 
+_ACTIVE: Final = "array_remove(array_remove(active_parts, 'LINK'), 'BLANK')"
+
 _FINDERS: Final = {
     IntegrityProblem.CONTENT_REUSED: f"""
         SELECT {_OF_FILES}, 'SHA-256 ' || sha256 AS detail
@@ -153,9 +155,12 @@ _FINDERS: Final = {
         WHERE asked.partner <> sale.partner AND {_STANDING} AND {_HELD.format("sale")}
     """,
     IntegrityProblem.ACTIVE_CONTENT: f"""
-        SELECT {_OF_FILE}, lower(array_to_string(array_remove(active_parts, 'LINK'), ', '))
+        SELECT {_OF_FILE}, lower(array_to_string({_ACTIVE}, ', '))
         FROM stored
-        WHERE split_part(media_type, '/', 1) <> 'audio' AND cardinality(array_remove(active_parts, 'LINK')) > 0
+        WHERE split_part(media_type, '/', 1) <> 'audio' AND cardinality({_ACTIVE}) > 0
+    """,
+    IntegrityProblem.BLANK_DOCUMENT: f"""
+        SELECT {_OF_FILE}, '' FROM stored WHERE 'BLANK' = ANY(active_parts)
     """,
     IntegrityProblem.STORED_TYPE_DIFFERS: f"""
         SELECT {_OF_FILE}, declared || E'\\n' || stored_type

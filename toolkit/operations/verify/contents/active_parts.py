@@ -1,16 +1,32 @@
-"""Find what a PDF can do by itself or lead to. Nothing is executed, decoded or followed."""
+"""Find what a PDF can do by itself or lead to, and whether it shows anything. Nothing is executed or followed."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from pypdf import PdfReader
-from pypdf.generic import ArrayObject, DictionaryObject, IndirectObject
+from pypdf import PageObject, PdfReader
+from pypdf.generic import ArrayObject, DictionaryObject, IndirectObject, StreamObject
 
 from toolkit.domain.contents import ActivePart
 
 _OBJECTS: Final = 500_000
 """Objects that are looked at; a document with more is told to be unclear."""
+
+_TEXT: Final = re.compile(rb"""[^\s(<\[]\s*[)>\]]\s*(?:Tj|TJ|'|")""")
+"""A text that is more than blanks, and the operator that shows it."""
+
+_DRAWN: Final = re.compile(rb"\d\s+[lcvy]\s|(?<!\S)(?:BI|sh)\s")
+"""A part of a drawing, a picture among the operators, or a shading."""
+
+_FEW: Final = 10
+"""Parts of a drawing that are nothing yet, such as a frame."""
+
+_SMALLEST_PICTURE: Final = 32 * 32
+"""Pixels of a picture on which there may be something."""
+
+_DEPTH: Final = 3
+"""The depth to which forms within forms are read."""
 
 _PASSED_OVER: Final = frozenset(
     ("/Parent", "/P", "/Contents", "/Resources", "/AP", "/Metadata", "/StructTreeRoot", "/Dest", "/D")
@@ -33,7 +49,7 @@ _KEYS: Final = {"/JS": ActivePart.JAVASCRIPT, "/EF": ActivePart.ATTACHMENT, "/XF
 
 
 def active_parts(path: Path) -> tuple[ActivePart, ...]:
-    """Return what is found in the objects that the document reaches, each once."""
+    """Return what is found in the objects that the document reaches and on its pages, each once."""
     found: set[ActivePart] = set()
     try:
         with PdfReader(path) as reader:
@@ -47,6 +63,9 @@ def active_parts(path: Path) -> tuple[ActivePart, ...]:
                     found.add(_ACTIONS[action])
                 if item.get("/Subtype") == "/FileAttachment":
                     found.add(ActivePart.ATTACHMENT)
+            # All pages are read: one that cannot be read makes the document unclear.
+            if not sum(_shows_something(page) for page in reader.pages):
+                found.add(ActivePart.BLANK)
     except Exception:  # a hostile file makes the reader fail in any way there is
         found.add(ActivePart.UNCLEAR)
     return tuple(part for part in ActivePart if part in found)
@@ -67,3 +86,26 @@ def _dictionaries(root: Any) -> Iterator[DictionaryObject]:
             waiting += [item.raw_get(key) for key in item if key not in _PASSED_OVER]
         elif isinstance(item, ArrayObject):
             waiting += list.__iter__(item)
+
+
+def _shows_something(page: PageObject) -> bool:
+    contents = page.get_contents()
+    if any("/AP" in note.get_object() for note in page.get("/Annots", ArrayObject()).get_object()):
+        return True
+    return contents is not None and _draws(contents.get_data(), page.get("/Resources"), _DEPTH)
+
+
+def _draws(operators: bytes, resources: Any, depth: int) -> bool:
+    """Tell whether there is a text, a picture, or more than a few lines; their colours are not looked at."""
+    if _TEXT.search(operators) or len(_DRAWN.findall(operators)) >= _FEW:
+        return True
+    named = resources.get_object().get("/XObject") if resources is not None and b"Do" in operators else None
+    for item in (each.get_object() for each in (named.get_object().values() if named is not None else ())):
+        if not isinstance(item, StreamObject):
+            continue
+        if item.get("/Subtype") != "/Form":
+            if int(item.get("/Width", 0)) * int(item.get("/Height", 0)) >= _SMALLEST_PICTURE:
+                return True
+        elif depth and _draws(item.get_data(), item.get("/Resources") or resources, depth - 1):
+            return True
+    return False

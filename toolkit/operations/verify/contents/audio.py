@@ -7,6 +7,7 @@ containers only the structure is read; whether they are silent stays open.
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import soundfile
 
 from toolkit.domain.contents import SHORTEST_SECONDS, ContentProblem
@@ -17,7 +18,15 @@ LONGEST_DECODED: Final = 4 * 3600
 """Seconds that are decoded at most; a small file may claim to hold years of silence."""
 
 SILENCE: Final = 0.002
-"""A recording whose samples never differ by more, of a full range of 2, is silent: 60 dB below the loudest."""
+"""A part of a recording whose samples differ by less, of a full range of 2, is silent: 60 dB below the loudest."""
+
+_PARTS_A_SECOND: Final = 20
+
+_SOUND_SECONDS: Final = 0.25
+"""A recording with less sound than this in all its parts together is silent: a click is no voice."""
+
+_SLOWEST_RATE: Final = 4000
+"""Samples in a second of the poorest speech; a file that claims to hold fewer lasts shorter than it says."""
 
 _BLOCK_SAMPLES: Final = 1 << 18
 
@@ -58,17 +67,21 @@ def is_decoded(path: Path, media_type: str) -> bool:
 
 def _decoded(path: Path) -> tuple[float, bool]:
     """Return the seconds that could be decoded, and whether they are silent."""
-    low, high, frames = 1.0, -1.0, 0
+    frames = sounding = 0
     try:
         with soundfile.SoundFile(path) as file:
-            most = LONGEST_DECODED * file.samplerate
-            per_block = max(1, _BLOCK_SAMPLES // file.channels)
-            while frames < most and len(block := file.read(per_block, dtype="float32")):
-                low, high = min(low, float(block.min())), max(high, float(block.max()))
+            rate = max(file.samplerate, _SLOWEST_RATE)
+            part = rate // _PARTS_A_SECOND
+            per_block = part * max(1, _BLOCK_SAMPLES // file.channels // part)
+            while frames < LONGEST_DECODED * rate and len(
+                block := file.read(per_block, dtype="float32", always_2d=True)
+            ):
+                samples, starts = np.nan_to_num(block, posinf=0, neginf=0), np.arange(0, len(block), part)
+                spans = np.maximum.reduceat(samples, starts) - np.minimum.reduceat(samples, starts)
+                sounding += int(np.count_nonzero(spans.max(axis=1) >= SILENCE))
                 frames += len(block)
-            seconds = frames / file.samplerate
     except (soundfile.SoundFileError, RuntimeError, ValueError):
         raise Broken from None
     if not frames:
         raise Broken
-    return seconds, high - low < SILENCE
+    return frames / rate, sounding / _PARTS_A_SECOND < _SOUND_SECONDS

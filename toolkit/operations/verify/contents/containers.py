@@ -37,6 +37,14 @@ _AMR_SPEECH: Final = {b"#!AMR\n": 8, b"#!AMR-WB\n": 9}
 _OGG_HEADER: Final = 27
 """Bytes of a page before its table of sizes; the last of them counts the sizes."""
 
+_LEAST_BYTES: Final = {"audio/wav": 600, "audio/mp4": 100}
+"""Bytes in a second of the poorest speech; a file that claims to need fewer lasts shorter than it says."""
+
+_CLUSTER: Final = b"\x1f\x43\xb6\x75"
+"""The name of the part of a Matroska file that holds sound."""
+
+_ASF_DATA: Final = bytes.fromhex("3626b2758e66cf11a6d900aa0062ce6c")
+
 _MP4_PARENTS: Final = frozenset((b"moov", b"trak", b"mdia"))
 
 
@@ -51,13 +59,9 @@ def check_complete(path: Path, media_type: str) -> None:
         Broken: the end is missing.
     """
     with _mapped(path) as data:
-        if media_type == "audio/wav" and data[:4] == b"RIFF":
-            wave = _wave(data)
-            declared, there = wave.declared, wave.there
-        elif media_type in _SIZES:
-            declared, there = _SIZES[media_type](data)
-        else:
+        if media_type not in _SIZES:
             return
+        declared, there = _SIZES[media_type](data)
     if there < declared * (1 - _LOST_BYTES):
         raise Broken
 
@@ -67,36 +71,38 @@ def has_telephone_codec(path: Path, media_type: str) -> bool:
     if media_type != "audio/wav":
         return False
     with _mapped(path) as data:
-        return data[:4] == b"RIFF" and _wave(data).codec in _TELEPHONE_CODECS
+        return _wave(data).codec in _TELEPHONE_CODECS
 
 
-def wav_seconds(path: Path) -> float | None:
+def wav_seconds(path: Path) -> float:
     """Return the length of a WAV file by its size and the rate that it declares."""
     with _mapped(path) as data:
         wave = _wave(data)
-    return wave.there / wave.bytes_per_second if wave.bytes_per_second else None
+    return wave.there / max(wave.bytes_per_second, _LEAST_BYTES["audio/wav"])
 
 
 def mp4_seconds(path: Path) -> float | None:
     """Return the length that the movie header declares; ``None`` where it is left open.
 
     Raises:
-        Broken: a box ends after the file, or there is no track with sound.
+        Broken: a box ends after the file, there is no track with sound, or nothing in it.
         NotAudio: there is a track with pictures.
     """
     seconds: float | None = None
-    handlers = set()
+    handlers, sound = set(), 0
     with _mapped(path) as data:
         for name, start, end in _mp4_boxes(data, 0, len(data)):
             if name == b"hdlr":
                 handlers.add(data[start + 8 : start + 12])
             elif name == b"mvhd":
                 seconds = _mvhd_seconds(data[start:end])
+            elif name == b"mdat":
+                sound += end - start
     if b"vide" in handlers:
         raise NotAudio
-    if b"soun" not in handlers:
+    if b"soun" not in handlers or not sound:
         raise Broken
-    return seconds
+    return seconds and min(seconds, sound / _LEAST_BYTES["audio/mp4"])
 
 
 def adts_seconds(path: Path) -> float:
@@ -141,7 +147,7 @@ class _Wave:
 
 
 def _wave(data: mmap.mmap) -> _Wave:
-    position, codec, rate = 12, 0, 0
+    position, codec, rate, long = 12, 0, 0, 0
     while position + 8 <= len(data):
         name, size = data[position : position + 4], int.from_bytes(data[position + 4 : position + 8], "little")
         position += 8
@@ -149,9 +155,40 @@ def _wave(data: mmap.mmap) -> _Wave:
             codec = int.from_bytes(data[position : position + 2], "little")
             rate = int.from_bytes(data[position + 8 : position + 12], "little")
         elif name == b"data":
-            return _Wave(codec, rate, 0 if size in _STREAMED else size, len(data) - position)
+            return _Wave(codec, rate, long if size in _STREAMED else size, len(data) - position)
+        elif name == b"ds64":
+            long = int.from_bytes(data[position + 8 : position + 16], "little")
         position += size + size % 2
     raise Broken
+
+
+def _wave_sizes(data: mmap.mmap) -> tuple[int, int]:
+    """Return the bytes of sound that the header declares, and those there."""
+    wave = _wave(data)
+    return wave.declared, wave.there
+
+
+def _matroska_sizes(data: mmap.mmap) -> tuple[int, int]:
+    """Return that nothing is declared.
+
+    Raises:
+        Broken: no part holds sound.
+    """
+    if data.find(_CLUSTER) < 0:
+        raise Broken
+    return 0, len(data)
+
+
+def _asf_sizes(data: mmap.mmap) -> tuple[int, int]:
+    """Return the bytes that the object with the sound declares, and those there.
+
+    Raises:
+        Broken: there is no such object.
+    """
+    start = data.find(_ASF_DATA)
+    if start < 0:
+        raise Broken
+    return int.from_bytes(data[start + 16 : start + 24], "little"), len(data) - start
 
 
 def _mpeg_sizes(data: mmap.mmap) -> tuple[int, int]:
@@ -197,6 +234,9 @@ def _ogg_sizes(data: mmap.mmap) -> tuple[int, int]:
 
 
 _SIZES: Final = {
+    "audio/wav": _wave_sizes,
+    "audio/webm": _matroska_sizes,
+    "audio/x-ms-wma": _asf_sizes,
     "audio/mpeg": _mpeg_sizes,
     "audio/aiff": _aiff_sizes,
     "audio/basic": _au_sizes,
