@@ -23,7 +23,7 @@ from toolkit.operations.register.bulk_load import REPAIR_TEXTS, WARNINGS
 from toolkit.operations.register.client_quality import LIKENESS_TEXTS, QUALITY_TEXTS
 from toolkit.operations.register.limits import REFUSAL_TEXTS
 from toolkit.operations.request import LEFT_OUT_TEXTS
-from toolkit.operations.verify.contents import FAILURE_TEXTS
+from toolkit.operations.verify.contents.verification import FAILURE_TEXTS
 from toolkit.reports import sections, wording
 
 PACKAGE = Path(toolkit.__file__).parent

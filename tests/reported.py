@@ -23,7 +23,7 @@ from toolkit.operations.judge.audit.present import present_file_findings, presen
 from toolkit.operations.judge.audit.result import ROW_COLUMNS
 from toolkit.operations.judge.audit.source import LastSync, Source
 from toolkit.operations.judge.findings.living import living
-from toolkit.operations.verify.contents import Verified
+from toolkit.operations.verify.contents.verification import Verified
 
 AS_OF = datetime(2026, 11, 20, 21, 0, tzinfo=UTC)
 

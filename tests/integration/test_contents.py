@@ -15,8 +15,7 @@ from toolkit.domain.contents import ContentProblem
 from toolkit.domain.evidence import EvidenceType
 from toolkit.entrypoints.cli import main
 from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.verify.contents import Verified, verify_contents
-from toolkit.operations.verify.contents.verification import Failure
+from toolkit.operations.verify.contents.verification import Failure, Verified, verify_contents
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 

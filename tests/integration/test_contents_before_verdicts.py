@@ -15,8 +15,8 @@ from tests.integration.uploaded_sales import add_record, add_sale
 from toolkit.domain.evidence import EvidenceType
 from toolkit.entrypoints.cli import main
 from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.verify.contents import Budget, verify_contents
-from toolkit.operations.verify.contents.queue import in_batches, waiting
+from toolkit.operations.verify.contents.queue import Budget, in_batches, waiting
+from toolkit.operations.verify.contents.verification import verify_contents
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 

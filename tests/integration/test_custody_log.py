@@ -21,7 +21,7 @@ from toolkit.operations.judge.withdrawal import withdraw
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.prove.custody_log import export_log, newest_seal, seal_events, sealing, verify_log
 from toolkit.operations.request import Order, UploadLimits, request_manifest, request_upload
-from toolkit.operations.verify.contents import verify_contents
+from toolkit.operations.verify.contents.verification import verify_contents
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 

@@ -20,7 +20,7 @@ from toolkit.entrypoints.cli import main
 from toolkit.errors import BucketError, ObjectDenied
 from toolkit.operations.judge.completion import complete_sale
 from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.verify.contents import verify_contents
+from toolkit.operations.verify.contents.verification import verify_contents
 from toolkit.settings import AwsSettings
 from toolkit.storage.bucket import Area, Bucket
 from toolkit.storage.database import Database

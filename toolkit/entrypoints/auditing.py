@@ -20,7 +20,8 @@ from toolkit.operations.observe.disappearance import Tolerance
 from toolkit.operations.private_folder import PrivateFolder
 from toolkit.operations.progress import Progress
 from toolkit.operations.prove.custody_log import record_and_seal_report, seal_events
-from toolkit.operations.verify.contents import Budget, verify_contents
+from toolkit.operations.verify.contents.queue import Budget
+from toolkit.operations.verify.contents.verification import verify_contents
 
 
 def audit(

@@ -27,8 +27,8 @@ from toolkit.operations.register.registration import client_ids
 from toolkit.operations.register.sales_load import created_at, load_sales
 from toolkit.operations.request import UploadLimits, request_upload
 from toolkit.operations.request.existing_records import stored_records
-from toolkit.operations.verify.contents import verify_contents
 from toolkit.operations.verify.contents.inspector import Inspector
+from toolkit.operations.verify.contents.verification import verify_contents
 from toolkit.partner import post_file
 from toolkit.samples.dataset import SampleFile, Samples
 from toolkit.samples.folder import PARTNER_FILES, manifest_row, write_sales

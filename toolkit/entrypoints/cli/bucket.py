@@ -11,7 +11,7 @@ from toolkit.entrypoints.spoken import _, counted
 from toolkit.operations.observe.belonging import adopt_bucket
 from toolkit.operations.observe.bucket_sync import Synced
 from toolkit.operations.observe.delivered import TakenOver
-from toolkit.operations.verify.contents import verify_contents
+from toolkit.operations.verify.contents.verification import verify_contents
 
 
 @click.group()

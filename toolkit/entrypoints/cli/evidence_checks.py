@@ -10,7 +10,7 @@ from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass
 from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
 from toolkit.entrypoints.spoken import _, counted, readable
 from toolkit.operations.judge.audit.details import OF_ANY_RECORD, faults_at
-from toolkit.operations.verify.contents import FAILURE_TEXTS, verify_contents
+from toolkit.operations.verify.contents.verification import FAILURE_TEXTS, verify_contents
 from toolkit.operations.verify.integrity import integrity_findings_at, records_of_unknown_partners
 from toolkit.reports.document_life import fault_records
 from toolkit.reports.report import tuples

@@ -7,7 +7,8 @@ from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
 from toolkit.entrypoints.spoken import _
 from toolkit.errors import SettingsError
 from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.verify.contents import Budget, Verified, verify_contents
+from toolkit.operations.verify.contents.queue import Budget
+from toolkit.operations.verify.contents.verification import Verified, verify_contents
 
 
 @told_plainly

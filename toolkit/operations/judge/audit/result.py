@@ -23,7 +23,7 @@ from toolkit.operations.judge.audit.census import UNKNOWN_GROUP
 from toolkit.operations.judge.audit.expression import COVERAGES
 from toolkit.operations.judge.audit.life import Life
 from toolkit.operations.judge.audit.source import Source
-from toolkit.operations.verify.contents import Verified
+from toolkit.operations.verify.contents.verification import Verified
 
 ROW_COLUMNS: Final = {
     "saleId": "sale_id",

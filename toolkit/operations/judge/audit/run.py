@@ -28,7 +28,7 @@ from toolkit.operations.judge.findings.history import note_file_findings, note_f
 from toolkit.operations.observe.belonging import check_replica
 from toolkit.operations.observe.bucket_sync import picture_since
 from toolkit.operations.prove.custody_log import record_unmasking
-from toolkit.operations.verify.contents import Verified
+from toolkit.operations.verify.contents.verification import Verified
 from toolkit.operations.verify.integrity import integrity_findings_at, records_of_unknown_partners
 from toolkit.storage import tables
 from toolkit.storage.database import Database

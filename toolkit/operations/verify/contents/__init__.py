@@ -10,9 +10,6 @@
     pdf, audio      the two kinds
     active_parts    what a document can do by itself
     containers      what audio containers say about their own length
+
+The package itself imports nothing, neither database nor bucket: the process that looks at files starts with it.
 """
-
-from toolkit.operations.verify.contents.queue import Budget
-from toolkit.operations.verify.contents.verification import FAILURE_TEXTS, Verified, verify_contents
-
-__all__ = ["FAILURE_TEXTS", "Budget", "Verified", "verify_contents"]
