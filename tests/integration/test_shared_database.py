@@ -172,6 +172,30 @@ def test_a_replica_judges_as_its_primary_does(
     assert " s behind" in (tmp_path / "now" / "missing-evidence.html").read_text()
 
 
+def test_a_time_out_of_the_role_is_named_and_may_be_longer_for_the_toolkit(
+    cluster: Cluster,
+    granted: str,
+    bucket_environment: dict[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    environ = environment(cluster, granted, "night", bucket_environment, tmp_path)
+    assert main(["-q", "audit"], environ) == 3
+    cluster.execute(granted, f"ALTER ROLE reader IN DATABASE {granted} SET statement_timeout = '100ms'")
+    past = ["-q", "audit", "--as-of", datetime.now(UTC).isoformat()]
+    reading = cluster.url(granted, "reader")
+    owner = Database(cluster.url(granted, "toolkit_owner"))
+    with owner.transaction() as connection:
+        connection.exec_driver_sql("LOCK audit.sale_observations")  # whoever reads has to wait
+        assert main(past, environ | {"DATABASE_READ_URL": reading}) == 1
+    owner.dispose()
+    said = capsys.readouterr().err
+    assert "canceling statement due to statement timeout" in said
+    longer = "?options=-cstatement_timeout%3D10min"
+    assert f"add {longer} to DATABASE_READ_URL" in said
+    assert main(past, environ | {"DATABASE_READ_URL": reading + longer}) == 3
+
+
 @pytest.mark.skipif(PGBOUNCER is None, reason="PgBouncer is not installed")
 def test_transactions_through_a_pooler_work_side_by_side(cluster: Cluster, granted: str) -> None:
     """In transaction mode each transaction may run on another server connection, which knows no prepared one."""

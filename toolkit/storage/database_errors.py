@@ -31,6 +31,12 @@ _PROTECTION: Final = (
     "of its authority by ?sslrootcert=FILE in DATABASE_URL, or allow less there, such as ?sslmode=require."
 )
 
+_LONGER: Final = (
+    "Audits and reports need longer statements than it allows: its administrator allows them by ALTER ROLE "
+    "... SET statement_timeout, on a replica also by max_standby_streaming_delay; or add "
+    "?options=-cstatement_timeout%3D10min to DATABASE_READ_URL or DATABASE_URL, for these sessions alone."
+)
+
 _OBJECT: Final = re.compile(r"permission denied for (?P<kind>\w+) (?P<name>\S+)")
 _COPIED: Final = re.compile(r"COPY (\S+), line (\d+)(?:, column (\w+))?")
 _VERB: Final = re.compile(r"\b(SELECT|INSERT|UPDATE|DELETE|CREATE|TRUNCATE|ALTER)\b", re.IGNORECASE)
@@ -91,6 +97,8 @@ class ErrorTranslation:
                 f"Somebody else keeps a row locked in the database at {self._address}. Nothing was changed; "
                 "try again later."
             )
+        if state == "57014" or "conflict with recovery" in _first_line(error):
+            return DatabaseError(f"The database at {self._address} broke off: {_first_line(error)}. {_LONGER}")
         if state in {"25P03", "57P05"}:
             return DatabaseUnavailable(
                 f"The database at {self._address} ended the session: {_first_line(error)}. "

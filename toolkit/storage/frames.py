@@ -1,6 +1,7 @@
 """Read a query's rows as columns: COPY out of PostgreSQL, into Arrow."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from typing import Final
 
@@ -28,6 +29,29 @@ def read_arrow(connection: Reader, query: str, schema: pa.Schema) -> pa.Table:
     if isinstance(connection, DuckdbReader):
         return connection.arrow(query).cast(schema)
     return pa.Table.from_batches(stream_arrow(connection, query, schema), schema)
+
+
+@contextmanager
+def streamed(connection: Connection, query: str, schema: pa.Schema) -> Iterator[pa.RecordBatchReader]:
+    """Open the same rows for another engine to read; an error of the database leaves as it was raised.
+
+    The engine would wrap it into one of its own, and nobody would know it any more.
+    """
+    raised: list[Exception] = []
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from stream_arrow(connection, query, schema)
+        except Exception as error:
+            raised.append(error)
+            raise
+
+    try:
+        yield pa.RecordBatchReader.from_batches(schema, rows())
+    except Exception:
+        if raised:
+            raise raised[0] from None
+        raise
 
 
 def stream_arrow(connection: Connection, query: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import socket
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
@@ -99,12 +99,11 @@ class DuckdbEngine:
         """Return the rows of these files."""
         return self._connection.read_parquet(list(paths)) if paths else _empty(schema)
 
-    def taken(self, rows: Iterable[pa.RecordBatch], schema: ibis.Schema) -> Table:
+    def taken(self, rows: pa.RecordBatchReader) -> Table:
         """Stream these rows into a table of the engine."""
         self._kept += 1
         name = f"kept_{self._kept}"
-        reader = pa.RecordBatchReader.from_batches(schema.to_pyarrow(), rows)
-        self._connection.con.register("reader", reader)
+        self._connection.con.register("reader", rows)
         self._connection.con.execute(f"CREATE TABLE {name} AS SELECT * FROM reader")  # noqa: S608
         self._connection.con.unregister("reader")
         return self._connection.table(name)

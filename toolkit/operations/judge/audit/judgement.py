@@ -29,7 +29,7 @@ from toolkit.operations.judge.audit.result import ROW_COLUMNS
 from toolkit.operations.judge.audit.rows import told_rows
 from toolkit.storage import tables
 from toolkit.storage.database import raw, writes_nothing
-from toolkit.storage.frames import read_arrow, stream_arrow
+from toolkit.storage.frames import read_arrow, streamed
 
 AUDITED: Final = "audited_sales"
 """The temporary table of the sales that were judged."""
@@ -90,13 +90,13 @@ def judged_at(connection: Connection, moment: datetime) -> Iterator[Judged]:
         return
     connection.execute(sa.text(_LITTLE_MEMORY))
     with duckdb_engine() as engine:
-        sales, people = (
-            engine.taken(
-                stream_arrow(connection, _listed(table.columns, statement), table.schema().to_pyarrow()),
-                table.schema(),
-            )
-            for table, statement in ((audited(), judging_sql(moment)), (clients(), in_sql(clients())))
-        )
+
+        def taken(table: Table, statement: str) -> Table:
+            query = _listed(table.columns, statement)
+            with streamed(connection, query, table.schema().to_pyarrow()) as rows:
+                return engine.taken(rows)
+
+        sales, people = taken(audited(), judging_sql(moment)), taken(clients(), in_sql(clients()))
         yield Judged(sales, people, lambda query: engine.read(query).to_pandas())
 
 

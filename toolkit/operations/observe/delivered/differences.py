@@ -19,7 +19,7 @@ from toolkit.domain.contents import GoneHow
 from toolkit.operations.observe.bucket_sync.listing import ASKERS
 from toolkit.operations.progress import Progress
 from toolkit.storage.bucket import Area, Bucket
-from toolkit.storage.frames import stream_arrow
+from toolkit.storage.frames import streamed
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -38,11 +38,11 @@ def take_known(connection: Connection, work: DuckDBPyConnection, area: Area, sin
     """Copy what is known of the area to the table ``known``, and what ended after ``since``; how many are open."""
     query = f"SELECT {', '.join(_KNOWN.names)} FROM audit.object_observations "  # noqa: S608
     query += f"WHERE gone_at IS NULL OR gone_at > '{since.isoformat()}'"
-    reader = pa.RecordBatchReader.from_batches(_KNOWN, stream_arrow(connection, query, _KNOWN))
-    work.register("reader", reader)
     shown, bound = _shows(area)
-    work.execute(f"CREATE TABLE known AS SELECT * FROM reader WHERE {shown}", bound)  # noqa: S608
-    work.unregister("reader")
+    with streamed(connection, query, _KNOWN) as reader:
+        work.register("reader", reader)
+        work.execute(f"CREATE TABLE known AS SELECT * FROM reader WHERE {shown}", bound)  # noqa: S608
+        work.unregister("reader")
     return _count(work, "known WHERE gone_at IS NULL")
 
 
