@@ -98,6 +98,38 @@ def test_a_record_that_was_moved_to_another_sale_is_found(
     assert differences(database) == [("record", str(evidence))]
 
 
+@pytest.mark.parametrize(
+    ("table", "change", "what"),
+    [
+        ("object_observations", "UPDATE {} SET gone_at = NULL WHERE gone_at IS NOT NULL", "file"),
+        ("object_observations", "UPDATE {} SET gone_at = gone_at + interval '1 day'", "file"),
+        ("object_observations", "UPDATE {} SET seen_at = seen_at - interval '1 day'", "file"),
+        (
+            "object_observations",
+            "INSERT INTO {} (key, size, etag, last_modified, seen_at) "
+            "SELECT 'a', 1, '', now(), max(seen_at) FROM {}",
+            "file",
+        ),
+        ("evidence_observations", "UPDATE {} SET sale_id = 'sale-2' WHERE gone_at IS NOT NULL", "record"),
+        ("evidence_observations", "UPDATE {} SET seen_at = seen_at - interval '1 day'", "record"),
+    ],
+)
+def test_a_history_that_was_changed_is_found(
+    database: Database, bucket: Bucket, s3: Any, clock: Any, evidence: Any, table: str, change: str, what: str
+) -> None:
+    execute(database, "UPDATE evidences SET evidence_type = 'AUT'")  # so that it was changed twice
+    sync_bucket(database, bucket, clock=clock)
+    clock.now += timedelta(seconds=1)
+    execute(database, "UPDATE evidences SET evidence_type = 'KYC'")
+    for (key,) in rows(database, "SELECT object_key FROM evidences"):
+        s3.delete_object(Bucket=bucket.name, Key=key)
+    sync_bucket(database, bucket, clock=clock)
+    assert {name for name, _ in differences(database)} <= {"record"}  # of which the log holds another type
+    before = verify_live(database, KEYS).differences
+    unguarded(database, table, change.format(*[f"audit.{table}"] * 2))
+    assert {each.what for each in verify_live(database, KEYS).differences if each not in before} == {what}
+
+
 def test_contents_withdrawals_and_completions_that_were_changed_are_found(
     database: Database, clock: Any, evidence: Any
 ) -> None:

@@ -172,6 +172,18 @@ _COMPARED: Final[tuple[tuple[str, str, str], ...]] = (
     ),
     (
         "record",
+        "was observed otherwise than the log holds",
+        f"""
+        SELECT record.evidence_id AS id
+        FROM audit.custody_events AS event
+        JOIN audit.evidence_observations AS record ON record.id = (event.detail ->> 'observation')::bigint
+        WHERE event.kind IN ('{CustodyEvent.RECORDED}', '{CustodyEvent.RECORD_CHANGED}')
+          AND (event.detail ->> 'record', event.happened_at) <> ({_OBSERVED_HASH}, record.seen_at)
+        ORDER BY 1
+        """,  # noqa: S608
+    ),
+    (
+        "record",
         "is gone, and the log does not hold that",
         _RECORDS.format(
             kinds=f"('{CustodyEvent.ISSUED}', {_FROM_OBSERVED[1:]}",
@@ -184,12 +196,29 @@ _COMPARED: Final[tuple[tuple[str, str, str], ...]] = (
         "file",
         "was observed otherwise than the log holds",
         f"""
-        SELECT seen.id
-        FROM audit.custody_events AS event
-        LEFT JOIN audit.object_observations AS seen ON seen.id = (event.detail ->> 'observation')::bigint
-        WHERE event.kind IN ('{CustodyEvent.UPLOADED}', '{CustodyEvent.RESTORED}')
-          AND (event.detail ->> 'key', event.detail ->> 'etag', (event.detail ->> 'size')::bigint)
-              IS DISTINCT FROM ({_hash("seen.key")}, seen.etag, seen.size)
+        SELECT coalesce(seen.id, (event.detail ->> 'observation')::bigint) AS id
+        FROM audit.object_observations AS seen
+        FULL JOIN (
+            SELECT * FROM audit.custody_events WHERE kind IN ('{CustodyEvent.UPLOADED}', '{CustodyEvent.RESTORED}')
+        ) AS event
+            ON seen.id = (event.detail ->> 'observation')::bigint
+           AND {_hash("seen.key")} = event.detail ->> 'key'
+           AND seen.etag = event.detail ->> 'etag'
+           AND seen.size = (event.detail ->> 'size')::bigint
+           AND seen.seen_at = event.happened_at
+        WHERE (seen.id IS NULL OR event.id IS NULL) AND coalesce(seen.seen_at, 'infinity') >= {_BEGAN}
+        ORDER BY 1
+        """,  # noqa: S608
+    ),
+    (
+        "file",
+        "was gone otherwise than the log holds",
+        f"""
+        SELECT coalesce(seen.id, (event.detail ->> 'observation')::bigint) AS id
+        FROM (SELECT * FROM audit.object_observations WHERE gone_at IS NOT NULL) AS seen
+        FULL JOIN (SELECT * FROM audit.custody_events WHERE kind = '{CustodyEvent.GONE}') AS event
+            ON seen.id = (event.detail ->> 'observation')::bigint AND seen.gone_at = event.happened_at
+        WHERE (seen.id IS NULL OR event.id IS NULL) AND coalesce(seen.gone_at, 'infinity') >= {_BEGAN}
         ORDER BY 1
         """,  # noqa: S608
     ),
