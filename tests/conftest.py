@@ -5,6 +5,7 @@ The process that pytest was started in owns both servers; workers of xdist use t
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import shutil
@@ -19,6 +20,7 @@ from typing import Any
 from uuid import uuid4
 
 import boto3
+import botocore.session
 import psutil
 import pytest
 import sqlalchemy as sa
@@ -63,6 +65,8 @@ _OURS = ("TOOLKIT_", "AWS_", "EVIDENCE_", "DATABASE_URL", "PG")
 # As toolkit.entrypoints.notebook_runs has it; here because tests import nbformat by themselves.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 gc.disable()  # until all tests are collected
+# Clients of buckets are made a thousand times; reading the description of S3 takes nine tenths of it.
+botocore.session.create_loader = functools.cache(botocore.session.create_loader)
 
 hypothesis_settings.register_profile(
     "suite", deadline=None, derandomize=True, phases=[phase for phase in Phase if phase is not Phase.shrink]
