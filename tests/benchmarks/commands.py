@@ -44,6 +44,19 @@ def toolkit(args: Sequence[str | Path], environ: Mapping[str, str]) -> Run:
     return Run(seconds, peak / 1e6, status, process.stdout.read())
 
 
+def server_cpu(home: Path) -> float:
+    """The CPU seconds of the PostgreSQL that is embedded under ``home``, with those of sessions that ended."""
+    server = psutil.Process(int(next(home.rglob("postmaster.pid")).read_text().split()[0]))
+    while True:
+        before = server.cpu_times()
+        try:
+            times = [before, *(session.cpu_times() for session in server.children())]
+        except psutil.NoSuchProcess:
+            continue
+        if server.cpu_times().children_user == before.children_user:
+            return sum(each.user + each.system for each in times) + before.children_user + before.children_system
+
+
 def _peak(pid: int) -> int:
     # The high-water mark belongs to the program, where ru_maxrss would start with that of its parent.
     try:

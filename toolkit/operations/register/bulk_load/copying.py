@@ -63,24 +63,18 @@ def rows_of(settled: Mapping[str, pa.StringArray], created_at: datetime, ids: Ne
     client_ids, address_ids = ids(count)
     columns = {
         **settled,
-        "id": id_column(client_ids),
-        "client_id": id_column(client_ids),
+        "id": (client_id := _id_column(client_ids)),
+        "client_id": client_id,
         "created_at": pa.repeat(pa.scalar(created_at.isoformat(" "), pa.string()), count),
     }
     client_rows = _as_text(columns, _CLIENT_COLUMNS)
-    columns["id"] = id_column(address_ids)
+    columns["id"] = _id_column(address_ids)
     return Rows(client_rows, _as_text(columns, _ADDRESS_COLUMNS), source)
 
 
-_HEX: Final = np.frombuffer("".join(f"{byte:02x}" for byte in range(256)).encode(), np.uint8).reshape(256, 2)
-_HEX_AT: Final = np.array([at for at in range(36) if at not in (8, 13, 18, 23)])
-
-
-def id_column(ids: Bytes) -> pa.StringArray:
-    """Return ids of 16 bytes in their usual writing."""
-    text = np.full((len(ids), 36), ord("-"), dtype=np.uint8)
-    text[:, _HEX_AT] = _HEX[ids].reshape(len(ids), 32)
-    return column_of(text)
+def _id_column(ids: Bytes) -> pa.StringArray:
+    """Return ids of 16 bytes as hexadecimal digits, without the hyphens, which PostgreSQL does not need."""
+    return column_of(np.frombuffer(ids.tobytes().hex().encode(), np.uint8).reshape(len(ids), 32))
 
 
 _DELIMITER: Final = "\x01"
