@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import importlib.util
 import json
 import re
@@ -32,6 +33,7 @@ from toolkit.operations.judge.findings.waivers import add_waiver
 from toolkit.operations.snapshot import export_snapshot, open_snapshot, prune_snapshot, snapshots, verify_snapshot
 from toolkit.reports import write_report
 from toolkit.reports.notices import notices
+from toolkit.storage import tables
 from toolkit.storage.database import Database
 from toolkit.storage.file_store import FileStore, FolderStore
 
@@ -201,6 +203,11 @@ def test_a_snapshot_holds_no_personal_data(story: Story, store: FileStore, tmp_p
     ]
     assert len(pseudonyms[0] & pseudonyms[1]) == 6  # so files still meet their records
     assert all(re.fullmatch(r"\??[0-9a-f]{32}", each) for each in pseudonyms[0] | pseudonyms[1])
+    secret = bytes.fromhex((tmp_path / "snapshot.key").read_text())
+    with story.database.statement() as connection:
+        keys = connection.scalars(sa.select(tables.object_observations.c.key)).all()
+    told = {hmac.digest(secret, key.encode(), "sha256").hex()[:32] for key in keys}
+    assert told == {each.removeprefix("?") for each in pseudonyms[0]}
 
 
 def test_a_changed_and_a_missing_file_are_named(story: Story, store: FileStore, tmp_path: Path) -> None:

@@ -93,6 +93,22 @@ def test_what_needs_no_database_loads_nothing_heavy(program: str, loaded: list[s
     assert printed.endswith(f"{loaded}\n")
 
 
+def test_a_load_of_clients_starts_without_pandas_and_can_still_use_it() -> None:
+    program = """
+import sys
+from toolkit.__main__ import run
+sys.argv = ["toolkit", "clients", "load"]
+try:
+    run()
+except SystemExit:
+    import pyarrow
+    column = pyarrow.array([1])
+    print("pandas" in sys.modules, len(column.to_pandas()), "pandas" in sys.modules)
+"""
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert shown.endswith("False 1 True\n")
+
+
 def test_help_says_what_each_command_does(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"], {}) == 0
     shown = capsys.readouterr().out

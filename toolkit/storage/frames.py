@@ -64,7 +64,7 @@ def stream_arrow(connection: Connection, query: str, schema: pa.Schema) -> Itera
         true_values=["t"],
         false_values=["f"],
     )
-    read = csv.ReadOptions(column_names=schema.names)
+    read = csv.ReadOptions(column_names=schema.names, use_threads=False, block_size=2 * _BLOCK)
     driver = raw(connection)
     driver.execute("SET LOCAL TimeZone = 'UTC'")
     with driver.cursor() as cursor, cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT csv)") as copy:

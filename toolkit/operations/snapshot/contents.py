@@ -4,10 +4,11 @@ Every row carries the stamp of the observation clock, which never goes back. So 
 the export before and up to its own moment, and the observations that ended in between.
 """
 
-import hmac
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
+from operator import itemgetter
 from typing import Final
 
 import pyarrow as pa
@@ -20,8 +21,10 @@ from toolkit.storage import tables
 from toolkit.storage.picture import PICTURE_SINCE
 
 _MOMENT: Final = pa.timestamp("us", "UTC")
-_HALF: Final = 16
-"""Bytes of an HMAC that a pseudonym keeps, of 32."""
+_HALF: Final = 32
+"""Hexadecimal digits of an HMAC that a pseudonym keeps, of 64."""
+
+_SHA256_BLOCK: Final = 64
 
 REPEATED: Final = frozenset(
     {"utility_group", "partner", "evidence_type", "type", "requested_for", "kind", "problem", "media_type"}
@@ -77,8 +80,13 @@ class Content:
         place = batch.schema.get_field_index(self.pseudonym)
         keys = batch.column(place)
         within = pc.match_substring_regex(keys, f"^{LAYOUT.pattern}$").to_pylist()
+        # RFC 2104 by its definition: hmac.digest() takes twice as long for each of millions of short keys.
+        padded = secret.ljust(_SHA256_BLOCK, b"\0")
+        inner, outer = (bytes(byte ^ mask for byte in padded) for mask in (0x36, 0x5C))
         told = [
-            None if key is None else f"{'' if ours else '?'}{hmac.digest(secret, key, 'sha256')[:_HALF].hex()}"
+            None
+            if key is None
+            else f"{'' if ours else '?'}{sha256(outer + sha256(inner + key).digest()).hexdigest()[:_HALF]}"
             for key, ours in zip(keys.cast(pa.binary()).to_pylist(), within, strict=True)
         ]
         return batch.set_column(place, self.pseudonym, pa.array(told, pa.string()))
@@ -191,12 +199,10 @@ def month_of(content: Content, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.
     """Yield the batch by the months (UTC) of its stamps."""
     stamps = batch.column(content.stamp)
     months = pc.add(pc.multiply(pc.year(stamps), 12), pc.subtract(pc.month(stamps), 1))
-    order = pc.sort_indices(months)
-    batch, months = batch.take(order), months.take(order)
-    for run in pc.value_counts(months).to_pylist():
+    for run in sorted(pc.value_counts(months).to_pylist(), key=itemgetter("values")):
         year, month = divmod(run["values"], 12)
-        yield f"{year:04}-{month + 1:02}", batch.slice(0, run["counts"])
-        batch = batch.slice(run["counts"])
+        whole = run["counts"] == batch.num_rows
+        yield f"{year:04}-{month + 1:02}", batch if whole else batch.filter(pc.equal(months, run["values"]))
 
 
 def _literal(moment: datetime) -> str:
