@@ -6,6 +6,7 @@ under ``TOOLKIT_HOME``, and the manifest, which makes the export exist, comes la
 
 import json
 import secrets
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -171,8 +172,8 @@ class _Parts:
         self._columns = columns
         self._repeated = [name for name in columns.names if name in REPEATED]
         self._writers: dict[str, parquet.ParquetWriter] = {}
-        self._rows: dict[str, int] = {}
-        self._waiting: dict[str, list[pa.RecordBatch]] = {}
+        self._rows: Counter[str] = Counter()
+        self._waiting: defaultdict[str, list[pa.RecordBatch]] = defaultdict(list)
 
     def __enter__(self) -> Self:
         self._scratch = PrivateFolder(self._export.work)
@@ -184,15 +185,13 @@ class _Parts:
             self._writers[month] = parquet.ParquetWriter(
                 self._draft(month), self._columns, compression="zstd", use_dictionary=self._repeated
             )
-            self._rows[month] = 0
-        waiting = self._waiting.setdefault(month, [])
-        waiting.append(batch)
+        self._waiting[month].append(batch)
         self._rows[month] += batch.num_rows
-        if sum(each.num_rows for each in waiting) >= _ROW_GROUP:
+        if sum(each.num_rows for each in self._waiting[month]) >= _ROW_GROUP:
             self._flush(month)
 
     def _flush(self, month: str) -> None:
-        self._writers[month].write_table(pa.Table.from_batches(self._waiting.pop(month, []), self._columns))
+        self._writers[month].write_table(pa.Table.from_batches(self._waiting.pop(month, ()), self._columns))
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         for month, writer in self._writers.items():

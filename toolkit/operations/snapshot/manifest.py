@@ -6,12 +6,15 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from toolkit.domain.documents import named
 from toolkit.errors import UnreadableFile
 
 FORMAT: Final = 3
 """The version of the layout; a snapshot of another one is refused."""
 
 PREFIX: Final = "manifest-"
+
+_TOLD_AS_THEY_ARE: Final = ("schema", "toolkit", "database", "embedded", "seal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +62,7 @@ class Manifest:
             "format": FORMAT,
             "moment": self.moment.isoformat(),
             "previous": None if self.previous is None else self.previous.isoformat(),
-            "schema": self.schema,
-            "toolkit": self.toolkit,
-            "database": self.database,
-            "embedded": self.embedded,
-            "seal": self.seal,
+            **named(self, *_TOLD_AS_THEY_ARE),
             "recordsAssumedAt": None if self.records_assumed_at is None else self.records_assumed_at.isoformat(),
             "files": [asdict(file) for file in self.files],
         }
@@ -84,15 +83,11 @@ def read_manifest(text: str, name: str) -> Manifest:
                 "Export into another place."
             )
         return Manifest(
-            datetime.fromisoformat(document["moment"]),
-            _moment(document["previous"]),
-            document["schema"],
-            document["toolkit"],
-            document["database"],
-            document["embedded"],
-            document["seal"],
-            _moment(document["recordsAssumedAt"]),
-            tuple(File(**file) for file in document["files"]),
+            moment=datetime.fromisoformat(document["moment"]),
+            previous=_moment(document["previous"]),
+            records_assumed_at=_moment(document["recordsAssumedAt"]),
+            files=tuple(File(**file) for file in document["files"]),
+            **{name: document[name] for name in _TOLD_AS_THEY_ARE},
         )
     except (ValueError, KeyError, TypeError, RecursionError):
         raise UnreadableFile(f"{name} cannot be read as the manifest of a snapshot.") from None

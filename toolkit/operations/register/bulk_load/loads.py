@@ -100,7 +100,7 @@ class Load:
     def _pass(self, registration: ChunkRegistration, misfits: Misfits) -> None:
         layout = self._plan.understood.layout
         self._progress.begin(f"Loading {self._batch.source}", layout.size, layout.unit)
-        with registration.running(), prefetch(self._plan.chunks()) as chunks:
+        with registration.running, prefetch(self._plan.chunks()) as chunks:
             for chunk in chunks:
                 verdict = decide(chunk, self._plan.columns, self._options, self._moment.date(), misfits)
                 self._note(chunk, verdict)

@@ -1,9 +1,7 @@
 """Register accepted rows in the database; in a dry run only count them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -80,14 +78,10 @@ class ChunkRegistration:
         self._later: list[tuple[Chunk, Settled]] = []
         self._waiting = 0
 
-    @contextmanager
-    def running(self) -> Iterator[ChunkRegistration]:
-        """Copy in the background while this is open."""
-        if self._copying is None:
-            yield self
-        else:
-            with self._copying:
-                yield self
+    @property
+    def running(self) -> AbstractContextManager[object]:
+        """Copies in the background while it is open."""
+        return self._copying or nullcontext()
 
     def add(self, chunk: Chunk, verdict: ChunkVerdict) -> Iterator[Accepted]:
         """Take over the accepted rows of a chunk; rows that have to wait are told of later."""
