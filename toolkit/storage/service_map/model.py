@@ -216,9 +216,13 @@ def understood(document: dict[str, Any], named: str, lines: Lines = NO_LINES) ->
         given = document.get(name) or _own(table)
         relations[name] = {("from_" if key == "from" else key): value for key, value in given.items()}
         mistakes += [] if given.get("absent") is True else _unmatched(name, given)
+    asked: dict[str, str] = {}  # by its question, the first place of each
     for place in _to_fill_in(document):
-        asked = next((lines[key][1] for key in lines if f"{place}.".startswith(f"{key}.") and lines[key][1]), "")
-        mistakes.append(f"{place} is still to be filled in" + (f" ({asked})" if asked else ""))
+        question = next(
+            (lines[key][1] for key in lines if f"{place}.".startswith(f"{key}.") and lines[key][1]), ""
+        )
+        why = f" ({question})" if question and asked.setdefault(question, place) == place else ""
+        mistakes.append(f"{place} is still to be filled in{why}")
     try:
         found = ServiceMap.model_validate(document | relations)
     except ValidationError as error:

@@ -10,6 +10,8 @@ from toolkit.storage.service_map.draft.vocabulary import GROUPS, NO, YES, tokens
 _IS: Final = r"\s*(?:=>|->|→|=|:|–|—|-)\s*"
 _PAIR: Final = re.compile(rf"([\w.+]+(?:-[\w.+]+)*){_IS}((?:(?!\s+[A-Z0-9]{{1,3}}(?:=|:|-)\s*\w)[^,;|\n])+)")
 
+_HEADING: Final = re.compile(rf"^\s*[^\W\d_][^:;,=\d]{{2,}}:\s*(?=[\w.+]{{1,12}}{_IS}\w)")
+"""A word before the first code, as in ``Type: 1 = A``."""
 _BRACKETS: Final = re.compile(r"[{}\[\]]")
 _NUMBER: Final = re.compile(r"[0-9]{1,3}")
 
@@ -20,13 +22,15 @@ _AUDIO: Final = {
 }  # fmt: skip
 _KYC: Final = {"kyc", "biometria", "biometrics", "biometric", "facial", "face", "selfie"}
 _PAYER: Final = {"payer", "responsible", "financial"}
+_ANYBODY: Final = {"person", "pessoa", "persona"}
 _OWN: Final = {"client", "same"}
 _SAY_NOTHING: Final = {"o", "a", "sale", "installation", "conta", "fatura", "account", "flag"}
 
 
 def stated(comment: str) -> dict[str, str]:
     """Return the codes that a comment explains, as ``1 = A, 2 = B`` or as ``a: 1, b: 2``."""
-    pairs = {code: meaning.strip(" .)") for code, meaning in _PAIR.findall(_BRACKETS.sub(",", comment))}
+    listed = _BRACKETS.sub(",", _HEADING.sub("", comment))
+    pairs = {code: meaning.strip(" .)") for code, meaning in _PAIR.findall(listed)}
     turned = {
         code: meaning
         for meaning, code in pairs.items()
@@ -49,7 +53,8 @@ def evidence_type(text: str) -> str | None:
     spelled, meant = set(words(text)), set(tokens(text))
     if spelled & _KYC:
         return EvidenceType.KYC
-    client, payer = "client" in meant, bool(meant & _PAYER)
+    payer = bool(meant & _PAYER)
+    client = "client" in tokens("_".join(spelled - _ANYBODY if payer else spelled))
     if spelled & _AUDIO and client != payer:
         return EvidenceType.AUT if payer else EvidenceType.POV
     if "document" in meant and (client or payer):

@@ -147,8 +147,7 @@ def _looked_up(wanted: str | None, other: CatalogTable, key: str, by: Column, wh
 
 
 def _is_public(column: Column, key: Column | None, table: CatalogTable, samples: Samples) -> bool:
-    stated = column.unique or column.required or table.kind in _WITHOUT_KEYS
-    if column.family != "text" or column is key or not stated:
+    if column.family != "text" or column is key:
         return False
     said = set(tokens(column.name))
     if not said & {"code", "number"} and not (said <= {"sale", "id", "key", "external"} and column.unique):
@@ -158,10 +157,6 @@ def _is_public(column: Column, key: Column | None, table: CatalogTable, samples:
     if not column.unique and samples.repeats(Field(table, column)):
         return False
     return column.unique or len(samples.values(Field(table, column))) > 1
-
-
-_WITHOUT_KEYS: Final = "vmq"
-"""Kinds of tables of which the catalog says nothing."""
 
 
 def _how_public(column: Column) -> tuple[bool, bool, bool]:

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from toolkit.domain.evidence import EvidenceType
 from toolkit.storage.service_map.catalog import CatalogTable, Column, read_catalog
+from toolkit.storage.service_map.draft.vocabulary import words
 from toolkit.storage.service_map.expressions import THIS, literal, quoted
 
 _ROWS: Final = 5000
@@ -139,11 +140,13 @@ class Samples:
         return [tuple(row) for row in self._connection.exec_driver_sql(query.replace("%", "%%"))]
 
     def alike(self, table: CatalogTable) -> list[CatalogTable]:
-        """Return the other tables with the same columns, such as another tenant's, an archive or a copy."""
+        """Return the tables with the same columns and a word of its name: another tenant's, an archive, a copy."""
         return [
             other
             for other in self.catalog.values()
-            if other.name != table.name and other.columns.keys() == table.columns.keys()
+            if other.name != table.name
+            and other.columns.keys() == table.columns.keys()
+            and set(words(other.plain_name)) & set(words(table.plain_name))
         ]
 
     def weight(self, table: CatalogTable) -> tuple[int, int, str]:
@@ -171,9 +174,9 @@ class Samples:
         ]
 
     def repeats(self, field: Field) -> bool:
-        """Tell whether a value stands in more than one of the first rows."""
+        """Tell whether a value stands in more than one of the first rows, or none in one of them."""
         rows = f"SELECT {field.expression} AS value FROM {field.table.name} AS {THIS} LIMIT {_ROWS}"  # noqa: S608
-        query = f"SELECT count(value) > count(DISTINCT value) FROM ({rows}) AS seen"  # noqa: S608
+        query = f"SELECT count(*) > count(DISTINCT value) FROM ({rows}) AS seen"  # noqa: S608
         return field.table.readable and bool(self.rows(query)[0][0])
 
 
