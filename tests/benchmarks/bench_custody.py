@@ -107,7 +107,7 @@ def _listing(server: _Server, database: Database, objects: int) -> None:
     ways: list[tuple[str, Callable[[], object]]] = [
         ("boto3's paginator", lambda: _count(page["Contents"] for page in paginator.paginate(Bucket=bucket.name))),
         ("one page after another", lambda: _count(bucket.seen())),
-        ("parts side by side", lambda: _count(pages_of(database, bucket, Scope(), []))),
+        ("parts side by side", lambda: _count(pages_of(bucket, Scope(), []))),
     ]
     if shutil.which("rclone"):
         target = f"bench:{bucket.name}"

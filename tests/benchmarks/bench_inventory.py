@@ -1,100 +1,172 @@
 """An S3 Inventory becomes observations. Scale 1 is 50,000,000 keys; goals: 500,000 keys a second, flat memory.
 
-The first inventory finds nothing known, so each key becomes a row of PostgreSQL, beside a floor of a bare COPY of
-the same rows into a table with the same indexes. The second one differs in one key of a thousand.
+Of the first inventory nothing is known, so each key becomes a row of PostgreSQL and an event of the custody log.
+The floors beside it are a bare COPY of the same rows into a table with the same indexes, without that log and
+with it.
+The next inventory differs in one key of a hundred. Each size has a process of its own, for its memory.
 """
 
 from __future__ import annotations
 
 import json
-import resource
+import re
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime, timedelta
 from hashlib import file_digest
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, cast
 
 import duckdb
+import psutil
 import sqlalchemy as sa
 
 from tests.memory_bucket import MemoryBucket
 from toolkit.operations.observe.delivered import TakenOver, find_inventory, take_over
 from toolkit.storage import embedded, schema
-from toolkit.storage.bucket import Bucket
+from toolkit.storage.bucket import Bucket, ObjectSeen
 from toolkit.storage.database import Database, raw
 from toolkit.storage.file_store import FolderStore
 
 _KEYS = 50_000_000
 _NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 _FILES = 8
+_MEMORY = "1GB"
+_OVERWRITTEN = 7
+"""The size of an object that was overwritten before the next inventory; no other has it."""
 
 
 def main(scale: float) -> None:
-    """Print the measurements with their ratios."""
+    """Print the measurements with their ratios, at a quarter of the size and at all of it."""
+    keys = max(40_000, round(_KEYS * scale))
+    for size in (keys // 4, keys):
+        subprocess.run([sys.executable, "-m", __name__, str(size)], check=True)
+
+
+def measure(keys: int) -> None:
+    """Print the measurements with this many keys."""
     home = Path(tempfile.mkdtemp(prefix="bench-inventory-", dir="/tmp"))  # open to the account of PostgreSQL
-    keys = max(10_000, round(_KEYS * scale))
     try:
         database = Database(embedded.database_url(home), embedded=True)
         schema.upgrade(database, service_tables=True)
         first, second = home / "first", home / "second"
-        _write(first, keys, _NOW, "true")
-        _write(second, keys, _NOW + timedelta(days=1), "number % 1000 <> 7")
-        print(f"{keys:,} keys{'seconds':>46}")
-        floor, _ = _timed(lambda: _bare(database, first))
-        _line("floor: COPY of the same rows from CSV", floor, keys, "")
-        seconds, _ = _timed(lambda: _taken(database, first, home, _NOW))
-        _line("first inventory: every key is new", seconds, keys, f"{seconds / floor:.2f} floors")
-        seconds, taken = _timed(lambda: _taken(database, second, home, _NOW + timedelta(days=1)))
-        _line(f"next inventory: {taken.asked:,} asked for, {taken.changes.vanished:,} gone", seconds, keys, "")
-        print(
-            f"memory of this process at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB"
+        with ProcessPoolExecutor(1, get_context("spawn")) as another:  # its memory is not that of the work
+            another.submit(_write, first, keys, _NOW).result()
+            another.submit(_write, second, keys, _NOW + timedelta(days=1), changed=True).result()
+        clock = _Clock(database, keys)
+        print(f"{keys:,} keys{'seconds':>42}{'of CPU, with the server':>41}")
+        spent, _ = clock(
+            "first inventory: every key is new", lambda: _taken(database, first, home, MemoryBucket())
         )
+        bucket = _Overwritten(second)
+        _, taken = clock("next inventory: 1 % differs", lambda: _taken(database, second, home, bucket))
+        found = taken.synced
+        print(f"{'':46}{found.appeared:,} new, {found.changed:,} overwritten, {found.vanished:,} gone")
+        (peak,) = re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+        print(f"memory of this process at most {int(peak) / 1024:,.0f} MB, {_MEMORY} of it for DuckDB", flush=True)
+        _bare(database, first, clock, "floor: COPY of the same rows", "SELECT 1")
+        floor = _bare(database, first, clock, "floor: the same, each told to the log", _TELL)
+        print(f"{'':46}the first inventory took {spent / floor:.2f} times the CPU of that floor")
         database.dispose()
     finally:
         embedded.stop(home)
         shutil.rmtree(home)
 
 
-def _taken(database: Database, folder: Path, home: Path, now: datetime) -> TakenOver:
+class _Clock:
+    """Prints the seconds of some work and those of CPU, of this process and of PostgreSQL together."""
+
+    def __init__(self, database: Database, keys: int) -> None:
+        self._keys = keys
+        with database.transaction() as connection:
+            server = psutil.Process(connection.scalar(sa.text("SELECT pg_backend_pid()"))).parent()
+        assert server is not None
+        self._server = server
+
+    def __call__(self, name: str, work: Callable[[], Any]) -> tuple[float, Any]:
+        started, spent = time.perf_counter(), self._spent()
+        answer = work()
+        seconds, spent = time.perf_counter() - started, self._spent() - spent
+        rates = (f"{seconds:>8.2f}{self._keys / seconds:>11,.0f} keys/s", f"{spent:>10.2f} s")
+        print(f"{name:46}{''.join(rates)}{self._keys / spent:>11,.0f} keys/s", flush=True)
+        return spent, answer
+
+    def _spent(self) -> float:
+        own, ended = psutil.Process().cpu_times(), self._server.cpu_times()
+        served = (each.cpu_times() for each in self._server.children())
+        times = [own.user, own.system, ended.children_user, ended.children_system]
+        return sum(times) + sum(each.user + each.system for each in served)
+
+
+class _Overwritten(MemoryBucket):
+    """A bucket that knows of the objects that were overwritten."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        query = f"SELECT key, size, e_tag, epoch(last_modified_date) FROM '{folder}/data/*.parquet' "
+        rows = duckdb.execute(f"{query} WHERE size = {_OVERWRITTEN}").fetchall()
+        self._known = {
+            key: ObjectSeen(key, size, etag, datetime.fromtimestamp(modified, UTC))
+            for key, size, etag, modified in rows
+        }
+
+    def head(self, key: str) -> ObjectSeen | None:
+        return self._known.get(key)
+
+
+def _taken(database: Database, folder: Path, home: Path, bucket: MemoryBucket) -> TakenOver:
     with tempfile.TemporaryDirectory(dir=home) as scratch:
         inventory = find_inventory(FolderStore(folder, "inventory"), None, Path(scratch))
-        bucket = cast("Bucket", MemoryBucket())
-        return take_over(database, bucket, inventory, Path(scratch), clock=lambda: now, memory="1GB")
+        moment = inventory.moment or _NOW
+        return take_over(
+            database, cast("Bucket", bucket), inventory, Path(scratch), clock=lambda: moment, memory=_MEMORY
+        )
 
 
-def _bare(database: Database, folder: Path) -> None:
+def _bare(database: Database, folder: Path, clock: _Clock, name: str, also: str) -> float:
+    """Copy the rows of an inventory, in the order of their keys, and roll it back; the seconds of CPU."""
+    rows = f"SELECT key, size, e_tag, last_modified_date, now() FROM '{folder}/data/*.parquet' ORDER BY key"
+    with duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": str(folder / "spill")}) as work:
+        work.execute(f"COPY ({rows}) TO '{folder}/bare.csv' (FORMAT csv, HEADER false)")
+
+    def copy(connection: sa.Connection) -> None:
+        statement = "COPY bare (key, size, etag, last_modified, seen_at) FROM STDIN (FORMAT csv)"
+        with (folder / "bare.csv").open("rb") as file:
+            while lines := file.readlines(1 << 24):  # as many as are held back for the log at a time
+                with raw(connection).cursor().copy(statement) as copied:
+                    copied.write(b"".join(lines))
+
     with database.transaction() as connection:
         connection.execute(sa.text("CREATE TABLE bare (LIKE audit.object_observations INCLUDING ALL)"))
-        columns = "key, size, etag, last_modified, seen_at"
-        work = duckdb.connect()
-        rows = f"SELECT key, size, e_tag, last_modified_date, now() FROM read_parquet('{folder}/data/*.parquet')"
-        work.execute(f"COPY ({rows}) TO '{folder}/bare.csv' (FORMAT csv, HEADER false)")
-        started = time.perf_counter()
-        statement = f"COPY bare ({columns}) FROM STDIN (FORMAT csv)"
-        with raw(connection).cursor().copy(statement) as copy, (folder / "bare.csv").open("rb") as file:
-            while block := file.read(1 << 20):
-                copy.write(block)
-        print(f"{'(of the floor, the COPY alone)':46}{time.perf_counter() - started:>8.2f}")
-        connection.execute(sa.text("DROP TABLE bare"))
+        connection.execute(sa.text(also))
+        spent, _ = clock(name, lambda: copy(connection))
+        connection.rollback()
     (folder / "bare.csv").unlink()
+    return spent
 
 
-def _write(folder: Path, keys: int, moment: datetime, condition: str) -> None:
-    """Write an inventory with the columns of S3, in Parquet."""
+def _write(folder: Path, keys: int, moment: datetime, *, changed: bool = False) -> None:
+    """Write an inventory with the columns of S3, in Parquet; a ``changed`` one has 1 % that differs."""
     (folder / "data").mkdir(parents=True)
-    work = duckdb.connect(config={"memory_limit": "1GB", "temp_directory": str(folder / "spill")})
+    work = duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": str(folder / "spill")})
+    overwritten = f"({changed} AND number % 400 = 207)"
     files = []
     for part in range(_FILES):
         path = folder / "data" / f"{part}.parquet"
         work.execute(
             f"COPY (SELECT 'memory' AS bucket, "
             "'files/2026/' || (number % 12 + 1) || '/' || md5(number::VARCHAR) || '/recording.mp3' AS key, "
-            "1000 + number % 100000 AS size, TIMESTAMPTZ '2026-01-01 00:00:00+00' + to_seconds(number % 20000000) "
-            "AS last_modified_date, md5((number + 1)::VARCHAR) AS e_tag "
-            f"FROM range({part}, {keys}, {_FILES}) AS all_keys(number) WHERE {condition}) TO '{path}'"
+            f"if({overwritten}, {_OVERWRITTEN}, 1000 + number % 100000) AS size, "
+            "TIMESTAMPTZ '2026-01-01 00:00:00+00' + to_seconds(number % 20000000) AS last_modified_date, "
+            "md5((number + 1)::VARCHAR) AS e_tag "
+            f"FROM range({part}, {keys + keys // 200 * changed}, {_FILES}) AS all_keys(number) "
+            f"WHERE NOT ({changed} AND number % 400 = 7)) TO '{path}'"
         )
         with path.open("rb") as file:
             digest = file_digest(file, "md5").hexdigest()
@@ -110,11 +182,11 @@ def _write(folder: Path, keys: int, moment: datetime, condition: str) -> None:
     (folder / "run" / "manifest.json").write_text(json.dumps(document))
 
 
-def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    started = time.perf_counter()
-    answer = work()
-    return time.perf_counter() - started, answer
+_TELL = """
+    CREATE TRIGGER tell AFTER INSERT ON bare REFERENCING NEW TABLE AS written
+    FOR EACH STATEMENT EXECUTE FUNCTION audit.tell_uploaded()
+"""
 
 
-def _line(name: str, seconds: float, keys: int, ratio: str) -> None:
-    print(f"{name:46}{seconds:>8.2f}  {keys / seconds:>10,.0f} keys/s  {ratio}", flush=True)
+if __name__ == "__main__":
+    measure(int(sys.argv[1]))

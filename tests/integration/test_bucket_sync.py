@@ -9,6 +9,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from hashlib import md5
 from typing import Any, cast
 from unittest.mock import Mock
 
@@ -23,6 +24,7 @@ from toolkit.errors import BucketUnavailable, MassDisappearance, WrongBucket
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.observe.belonging import adopt_bucket
 from toolkit.operations.observe.bucket_sync import Synced, picture_since, scope, sync_bucket
+from toolkit.operations.observe.bucket_sync.listing import Part
 from toolkit.operations.observe.disappearance import Tolerance
 from toolkit.storage import listing
 from toolkit.storage.bucket import Area, Bucket
@@ -284,6 +286,28 @@ def test_a_full_reading_in_parts_lists_every_key_once(
         put(each, PDF)
     assert sync().listed == len(stored)
     assert sorted(key for (key,) in rows(database, "SELECT key FROM audit.object_observations")) == sorted(stored)
+
+
+@pytest.mark.parametrize("names", ["{0:06}", "{1}", "x{1}/ação", "é{0:06}"])
+def test_a_part_that_goes_on_is_cut_where_keys_lie_although_one_prefix_holds_everything(
+    names: str, put: Any, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "PAGE", 2)
+    keys = [f"all/of/it/{names.format(number, md5(bytes([number])).hexdigest())}" for number in range(60)]
+    for each in keys:
+        put(each, PDF)
+    first = Part(bucket, "all/", "", None)
+    pages = [first.next()]
+    while not first.is_long:
+        pages.append(first.next())
+    rest = first.cut()
+    assert (rest is None) == names.startswith("é"), "keys of other characters are listed as one part"
+    before = sum(len(page) for page in pages if page)
+    for part in (first, rest):
+        while part is not None and (page := part.next()) is not None:
+            pages.append(page)
+        assert sum(len(page) for page in pages if page) > before, "each part has keys"
+    assert [item.key for page in pages if page for item in page] == sorted(keys)
 
 
 def test_a_bucket_that_goes_away_while_objects_are_examined_loses_nothing(

@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -15,7 +16,7 @@ from tests.conftest import SettableClock
 from tests.deliveries import row_of, write_inventory, write_journal
 from tests.integration.uploaded_sales import PDF, add_sale, rows
 from toolkit.entrypoints.cli import main
-from toolkit.errors import InvalidInput, MassDisappearance, UnreadableFile, WrongBucket
+from toolkit.errors import BucketUnavailable, InvalidInput, MassDisappearance, UnreadableFile, WrongBucket
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.observe.bucket_sync import picture_since, sync_bucket
 from toolkit.operations.observe.delivered import TakenOver, find_inventory, find_journal, take_over
@@ -86,7 +87,7 @@ def test_an_inventory_gives_the_observations_of_a_listing(
         put(key)
     deliver(clock.now - timedelta(hours=9), kind=kind, files=2)
     taken = take()
-    assert (taken.changes.appeared, taken.examined.examined, taken.asked) == (3, 2, 0)
+    assert (taken.synced.appeared, taken.synced.examined, taken.asked) == (3, 2, 0)
     assert sorted(row[0] for row in seen(database)) == sorted(KEYS)
     before = seen(database)
     assert sync().appeared == 0
@@ -128,7 +129,15 @@ def test_an_older_inventory_undoes_nothing(
 
 
 def test_what_an_inventory_lacks_is_asked_for_before_it_counts_as_gone(
-    put: Any, s3: Any, sync: Any, take: Any, deliver: Any, database: Database, bucket: Bucket, clock: Any
+    put: Any,
+    s3: Any,
+    sync: Any,
+    take: Any,
+    deliver: Any,
+    database: Database,
+    bucket: Bucket,
+    clock: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for key in KEYS:
         put(key)
@@ -136,8 +145,11 @@ def test_what_an_inventory_lacks_is_asked_for_before_it_counts_as_gone(
     s3.delete_object(Bucket=bucket.name, Key=KEY)
     clock.now += timedelta(minutes=1)
     deliver(clock.now, leave_out=(ODD,))
+    with monkeypatch.context() as patch, pytest.raises(BucketUnavailable):
+        patch.setattr(bucket, "head", Mock(side_effect=BucketUnavailable))
+        take()
     taken = take()
-    assert (taken.asked, taken.changes.vanished) == (2, 1)
+    assert (taken.asked, taken.synced.vanished) == (2, 1)
     assert [row[0] for row in seen(database) if row[5] is not None] == [KEY]
 
 
@@ -184,7 +196,7 @@ def test_a_key_that_an_inventory_lists_twice_is_taken_over_once(
     put(KEY)
     (item,) = [item for page in bucket.seen() for item in page]
     write_inventory(tmp_path / "inventory", bucket.name, [row_of(item), row_of(item)], clock.now, files=2)
-    assert take().changes.appeared == 1
+    assert take().synced.appeared == 1
     assert [row[0] for row in seen(database)] == [KEY]
 
 
@@ -285,7 +297,7 @@ def test_a_journal_tells_who_wrote_and_deleted_what_from_where(
     write_journal(tmp_path / "journal", bucket.name, events)
     clock.now += timedelta(minutes=2)
     taken = take("journal")
-    assert (taken.changes.vanished, taken.events, taken.asked, taken.moment) == (1, 1, 0, at)
+    assert (taken.synced.vanished, taken.events, taken.asked, taken.moment) == (1, 1, 0, at)
     told = "SELECT key, kind, requester, source_address, happened_at FROM audit.object_events"
     assert rows(database, told) == [(KEY, "DELETE", "111122223333", "192.0.2.7", at)]
     assert take("journal").events == 0
@@ -303,7 +315,7 @@ def test_a_journal_that_begins_too_late_does_not_make_the_picture_younger(
     values = {"size": item.size, "e_tag": item.etag, "last_modified_date": item.last_modified}
     write_journal(tmp_path / "journal", bucket.name, [event(KEY, 1, "CREATE", clock.now, **values)])
     taken = take("journal")
-    assert (taken.changes.appeared, taken.picture_since) == (1, read_at)
+    assert (taken.synced.appeared, taken.picture_since) == (1, read_at)
 
 
 def test_the_command_takes_a_manifest_over(

@@ -32,8 +32,8 @@ def read_arrow(connection: Reader, query: str, schema: pa.Schema) -> pa.Table:
 
 
 @contextmanager
-def streamed(connection: Connection, query: str, schema: pa.Schema) -> Iterator[pa.RecordBatchReader]:
-    """Open the same rows for another engine to read; an error of the database leaves as it was raised.
+def streamed(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatchReader]:
+    """Open rows for another engine to read; an error that they raise leaves as it was raised.
 
     The engine would wrap it into one of its own, and nobody would know it any more.
     """
@@ -41,7 +41,7 @@ def streamed(connection: Connection, query: str, schema: pa.Schema) -> Iterator[
 
     def rows() -> Iterator[pa.RecordBatch]:
         try:
-            yield from stream_arrow(connection, query, schema)
+            yield from batches
         except Exception as error:
             raised.append(error)
             raise
@@ -55,7 +55,7 @@ def streamed(connection: Connection, query: str, schema: pa.Schema) -> Iterator[
 
 
 def stream_arrow(connection: Connection, query: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the same rows, some at a time, in memory that does not grow with their number."""
+    """Yield the rows of ``query``, some at a time, in memory that does not grow with their number."""
     convert = csv.ConvertOptions(
         column_types={field.name: field.type for field in schema},
         strings_can_be_null=True,

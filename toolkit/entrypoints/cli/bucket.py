@@ -9,7 +9,6 @@ from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass
 from toolkit.entrypoints.cli.printing import json_option, print_json, show
 from toolkit.entrypoints.spoken import _, counted
 from toolkit.operations.observe.belonging import adopt_bucket
-from toolkit.operations.observe.bucket_sync import Synced
 from toolkit.operations.observe.delivered import TakenOver
 from toolkit.operations.verify.contents.verification import verify_contents
 
@@ -77,8 +76,8 @@ def sync(
         taken = take_over_delivered(
             space, inventory=inventory, journal=journal, confirmed=confirmed, progress=ctx.progress
         )
-        synced, told = _as_synced(taken), _told(taken)
-        line = f"{counted(taken.changes.listed, 'object')} {_('that differ from what was known')}"
+        synced, told = taken.synced, _told(taken)
+        line = f"{counted(synced.listed, 'object')} {_('that differ from what was known')}"
     else:
         synced, told = sync_now(space, full=full, confirmed=confirmed, progress=ctx.progress), {}
         line = counted(synced.listed, "object") + ("" if synced.full else f" {_('looked at')}")
@@ -133,26 +132,10 @@ def adopt(ctx: Context) -> int:
     return DONE
 
 
-def _as_synced(taken: TakenOver) -> Synced:
-    changes, looked = taken.changes, taken.examined
-    return Synced(
-        changes.listed,
-        changes.appeared,
-        changes.changed,
-        changes.vanished,
-        looked.examined,
-        taken.picture_since == taken.moment,
-        looked.archived,
-        looked.unreadable,
-        changes.unstorable,
-    )
-
-
 def _told(taken: TakenOver) -> dict[str, object]:
     since = taken.picture_since
     return {
         "asOf": taken.moment.isoformat(timespec="seconds"),
         "pictureSince": None if since is None else since.isoformat(timespec="seconds"),
-        "asked": taken.asked,
-        "events": taken.events,
+        **named(taken, "asked", "events"),
     }

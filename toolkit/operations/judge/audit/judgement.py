@@ -29,7 +29,7 @@ from toolkit.operations.judge.audit.result import ROW_COLUMNS
 from toolkit.operations.judge.audit.rows import told_rows
 from toolkit.storage import tables
 from toolkit.storage.database import raw, writes_nothing
-from toolkit.storage.frames import read_arrow, streamed
+from toolkit.storage.frames import read_arrow, stream_arrow, streamed
 
 AUDITED: Final = "audited_sales"
 """The temporary table of the sales that were judged."""
@@ -93,7 +93,8 @@ def judged_at(connection: Connection, moment: datetime) -> Iterator[Judged]:
 
         def taken(table: Table, statement: str) -> Table:
             query = _listed(table.columns, statement)
-            with streamed(connection, query, table.schema().to_pyarrow()) as rows:
+            schema = table.schema().to_pyarrow()
+            with streamed(stream_arrow(connection, query, schema), schema) as rows:
                 return engine.taken(rows)
 
         sales, people = taken(audited(), judging_sql(moment)), taken(clients(), in_sql(clients()))

@@ -11,17 +11,20 @@ The row in ``audit.bucket_syncs`` comes last: a reading that was killed counts a
 does what it left undone.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy import Connection
 
+from toolkit.domain.documents import named
 from toolkit.operations import Clock
 from toolkit.operations.observe.belonging import check_bucket
 from toolkit.operations.observe.bucket_sync.listing import pages_of
-from toolkit.operations.observe.bucket_sync.object_history import observe_objects
+from toolkit.operations.observe.bucket_sync.object_history import Changes, observe_objects
 from toolkit.operations.observe.bucket_sync.scope import EVERY_KEY_WITHIN, next_scope, picture_since
-from toolkit.operations.observe.bucket_sync.type_detection import examine
+from toolkit.operations.observe.bucket_sync.type_detection import Examined, examine
 from toolkit.operations.observe.disappearance import Tolerance
 from toolkit.operations.observe.service_history import observe_service
 from toolkit.operations.progress import Progress, Quiet
@@ -30,7 +33,7 @@ from toolkit.storage.database import Database
 from toolkit.storage.observation_clock import stamp
 from toolkit.storage.tables import bucket_syncs
 
-__all__ = ["Synced", "picture_since", "sync_bucket"]
+__all__ = ["Synced", "note_reading", "picture_since", "sync_bucket"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,22 @@ class Synced:
     archived: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
     unstorable: tuple[str, ...] = ()
+
+
+def note_reading(
+    connection: Connection, bucket: Bucket, changes: Changes, looked: Examined, clock: Clock, **values: Any
+) -> Synced:
+    """Note a reading of the bucket, with the other ``values`` of its row; the last thing that it does."""
+    result = Synced(
+        full=values["full_listing"],
+        **named(changes, "listed", "appeared", "changed", "vanished", "unstorable"),
+        **named(looked, "examined", "archived", "unreadable"),
+    )
+    unread = len(looked.archived) + len(looked.unreadable) + len(changes.unstorable)
+    row = {"finished_at": stamp(connection, clock), "bucket": bucket.address, "unreadable": unread}
+    row |= named(changes, "listed", "appeared", "vanished")
+    connection.execute(sa.insert(bucket_syncs), row | values)
+    return result
 
 
 def sync_bucket(
@@ -83,37 +102,13 @@ def sync_bucket(
     with database.transaction() as connection:
         scope = next_scope(connection, bucket, started_at, full=full, within=every_key_within)
     denied: list[str] = []
-    pages = pages_of(database, bucket, scope, denied)
+    pages = pages_of(bucket, scope, denied)
     changes = observe_objects(database, bucket, pages, scope, denied, clock, progress, tolerance)
     if changes.unrecorded:  # their records were stored before them, and perhaps after the service was looked at
         observe_service(database, clock, tolerance)
     looked = examine(database, bucket, scope, clock, progress)
-    unreadable = tuple(dict.fromkeys((*looked.unreadable, *denied)))
+    looked = replace(looked, unreadable=tuple(dict.fromkeys((*looked.unreadable, *denied))))
+    values = {"started_at": started_at, "full_listing": scope.full, "asked": len(scope.asked)}
+    values |= {"cycle": scope.cycle, "read_to": scope.read_to}
     with database.transaction() as connection:
-        connection.execute(
-            sa.insert(bucket_syncs),
-            {
-                "started_at": started_at,
-                "finished_at": stamp(connection, clock),
-                "bucket": bucket.address,
-                "full_listing": scope.full,
-                "listed": changes.listed,
-                "appeared": changes.appeared,
-                "vanished": changes.vanished,
-                "cycle": scope.cycle,
-                "read_to": scope.read_to,
-                "asked": len(scope.asked),
-                "unreadable": len(looked.archived) + len(unreadable) + len(changes.unstorable),
-            },
-        )
-    return Synced(
-        changes.listed,
-        changes.appeared,
-        changes.changed,
-        changes.vanished,
-        looked.examined,
-        scope.full,
-        looked.archived,
-        unreadable,
-        changes.unstorable,
-    )
+        return note_reading(connection, bucket, changes, looked, clock, **values)

@@ -2,22 +2,22 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from toolkit.domain.contents import GoneHow
 from toolkit.errors import ObjectDenied
 from toolkit.operations import Clock
-from toolkit.operations.observe.bucket_sync.listing import ASKERS, Page
+from toolkit.operations.observe.bucket_sync.listing import ASKED_AT_ONCE, Page, ask_each
 from toolkit.operations.observe.bucket_sync.scope import Condition, Scope, in_area, in_ranges
 from toolkit.operations.observe.disappearance import FEW, Tolerance
 from toolkit.operations.progress import Progress
-from toolkit.storage.bucket import Bucket, ObjectSeen
+from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database, raw
 from toolkit.storage.locks import Lock, take
 from toolkit.storage.observation_clock import stamp
@@ -108,26 +108,25 @@ def _known(bucket: Bucket, scope: Scope, denied: Sequence[str]) -> Condition:
 
 def _ask_for_versions(connection: Connection, bucket: Bucket) -> None:
     """Ask a bucket that keeps versions for that of each new object, and how each vanished one was deleted."""
-    new = list(connection.scalars(sa.text(_NEW)))
-    vanished = list(connection.scalars(sa.text("SELECT key FROM ended WHERE NOT changed")))
-    if not (new or vanished) or not bucket.keeps_versions():
+    if not bucket.keeps_versions():
         return
-    with ThreadPoolExecutor(ASKERS, thread_name_prefix="versions") as threads:
-        objects = [item for item in threads.map(partial(_version_of, bucket), new) if item is not None]
-        hows = list(zip(vanished, threads.map(bucket.how_gone, vanished), strict=True))
-    with raw(connection).cursor() as cursor, cursor.copy("COPY told (key, version, how) FROM STDIN") as copy:
-        for item in objects:
-            copy.write_row((item.key, item.version_id, None))
-        for key, how in hows:
-            copy.write_row((key, None, how))
+    rows = connection.execute(sa.text(_UNLIKE).execution_options(yield_per=ASKED_AT_ONCE))
+    for answers in ask_each(partial(_told, bucket), rows.partitions()):
+        with raw(connection).cursor() as cursor, cursor.copy("COPY told (key, version, how) FROM STDIN") as copy:
+            for answer in answers:
+                copy.write_row(answer)
     connection.execute(sa.text("ANALYZE told"))
 
 
-def _version_of(bucket: Bucket, key: str) -> ObjectSeen | None:
+def _told(bucket: Bucket, row: sa.Row[Any]) -> tuple[str, str | None, GoneHow | None]:
+    """Return the key with the version of its object, or with how that was deleted."""
+    if not row.listed:
+        return row.key, None, bucket.how_gone(row.key)
     try:
-        return bucket.head(key)
+        item = bucket.head(row.key)
     except ObjectDenied:  # a listing shows it, so it is observed without its version
-        return None
+        item = None
+    return row.key, None if item is None else item.version_id, None
 
 
 _CREATE_LISTED: Final = """
@@ -156,8 +155,10 @@ _CREATE_ENDED: Final = """
 
 _COUNT_ENDED: Final = "SELECT count(*) FILTER (WHERE changed), count(*) FILTER (WHERE NOT changed) FROM ended"
 
-_NEW: Final = """
-    SELECT DISTINCT key
+_UNLIKE: Final = """
+    SELECT key, false AS listed FROM ended WHERE NOT changed
+    UNION ALL
+    SELECT DISTINCT key, true
     FROM listed
     WHERE EXISTS (SELECT FROM ended WHERE ended.key = listed.key)
        OR NOT EXISTS (

@@ -81,7 +81,7 @@ def next_scope(
     last = connection.execute(_newest()).one_or_none()
     cycle = 1 + (last.cycle or 0) if last is not None else 1
     everything = Scope(
-        asked=_asked(connection, bucket, EVERYTHING, within, now),
+        asked=_asked(connection, bucket, EVERYTHING, now - within),
         cycle=cycle,
         since=last.started_at if last is not None else None,
     )
@@ -94,8 +94,9 @@ def next_scope(
     days = _days(last.started_at - LONGEST_FORM - CLOCKS_APART, now + CLOCKS_APART)
     turn = _next_part(connection, last.read_to or "", known, (now - last.started_at) / within)
     ranges = (*(_day(day) for day in days), turn)
-    asked = _asked(connection, bucket, ranges, within, now)
-    if len(asked) > KEYS_FOR_A_PAGE * math.ceil(known / PAGE):
+    most = KEYS_FOR_A_PAGE * math.ceil(known / PAGE)
+    asked = _asked(connection, bucket, ranges, now - within, most + 1)
+    if len(asked) > most:
         return everything
     return Scope(ranges, asked, last.cycle if last.read_to is not None else cycle, turn.last, last.started_at)
 
@@ -111,13 +112,9 @@ def picture_since(connection: Connection, moment: datetime | None = None) -> dat
     return found
 
 
-def day_prefix(day: date) -> str:
-    """Return the prefix of the keys of evidence that was requested on this day (UTC)."""
-    return f"{KEY_PREFIX}{day:%Y/%m/%d}/"
-
-
 def _day(day: date) -> Range:
-    prefix = day_prefix(day)
+    """Return the keys of evidence that was requested on this day (UTC)."""
+    prefix = f"{KEY_PREFIX}{day:%Y/%m/%d}/"
     return Range(prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1), prefix)
 
 
@@ -146,12 +143,12 @@ def _next_part(connection: Connection, after: str, known: int, share: float) -> 
 
 
 def _asked(
-    connection: Connection, bucket: Bucket, ranges: Sequence[Range], within: timedelta, now: datetime
+    connection: Connection, bucket: Bucket, ranges: Sequence[Range], since: datetime, most: int | None = None
 ) -> tuple[str, ...]:
     """Return the keys to ask for one by one: of open sales outside the ranges, and those that no listing shows."""
     in_turn, listed = in_ranges("record.object_key", ranges), in_area("record.object_key", bucket.area)
     query = _ASKED.format(in_turn=in_turn.text, listed=listed.text)
-    bound = {"new_since": now - within, **in_turn.bound, **listed.bound}
+    bound = {"new_since": since, "most": most, **in_turn.bound, **listed.bound}
     return tuple(connection.scalars(sa.text(query), bound))
 
 
@@ -203,6 +200,7 @@ _ASKED: Final = """
       AND record.object_key IS NOT NULL
       AND ((open AND NOT {in_turn}) OR ((open OR {in_turn}) AND NOT {listed}))
     ORDER BY record.object_key
+    LIMIT CAST(:most AS bigint)
 """
 
 

@@ -1,6 +1,6 @@
 """Detect the type of each new object by its first bytes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
@@ -23,6 +23,9 @@ READERS: Final = 16
 
 _BATCH: Final = 1000
 
+_Object = sa.Row[Any]
+"""The id, the key and the size of an observation."""
+
 
 @dataclass(frozen=True, slots=True)
 class Examined:
@@ -31,13 +34,6 @@ class Examined:
     examined: int
     archived: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Unexamined:
-    observation_id: int
-    key: str
-    size: int
 
 
 def examine(database: Database, bucket: Bucket, scope: Scope, clock: Clock, progress: Progress) -> Examined:
@@ -63,7 +59,7 @@ def examine(database: Database, bucket: Bucket, scope: Scope, clock: Clock, prog
     )
 
 
-def _unexamined(database: Database, scope: Scope) -> Iterator[list[_Unexamined]]:
+def _unexamined(database: Database, scope: Scope) -> Iterator[Sequence[_Object]]:
     last = 0
     condition = "TRUE" if scope.full else _NEW
     while True:
@@ -73,10 +69,10 @@ def _unexamined(database: Database, scope: Scope) -> Iterator[list[_Unexamined]]
         if not rows:
             return
         last = rows[-1].id
-        yield [_Unexamined(row.id, row.key, row.size) for row in rows]
+        yield rows
 
 
-def _first_look(bucket: Bucket, item: _Unexamined) -> dict[str, Any] | BucketError:
+def _first_look(bucket: Bucket, item: _Object) -> dict[str, Any] | BucketError:
     """Return the type by the first bytes, or the reason why they cannot be read; the next sync tries again."""
     if item.size == 0:
         return _check(item, UNKNOWN, ContentProblem.EMPTY)
@@ -89,9 +85,9 @@ def _first_look(bucket: Bucket, item: _Unexamined) -> dict[str, Any] | BucketErr
     return _check(item, media_type_of_bytes(head))
 
 
-def _check(item: _Unexamined, media_type: str, problem: ContentProblem | None = None) -> dict[str, Any]:
+def _check(item: _Object, media_type: str, problem: ContentProblem | None = None) -> dict[str, Any]:
     return {
-        "observation_id": item.observation_id,
+        "observation_id": item.id,
         "kind": kind_of_media_type(media_type),
         "problem": problem,
         "media_type": media_type,

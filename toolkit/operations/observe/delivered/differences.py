@@ -1,5 +1,8 @@
 """Find out on DuckDB where a delivery differs from what is known, and ask the bucket where they contradict.
 
+Of an object that is known, two hashes suffice to see that it is shown as it was. Only of the others, and of keys
+that a journal tells of, is more read from PostgreSQL, and only they are compared by their values.
+
 What is known of a key stays where it was observed, or came into being, after the moment of which the delivery
 tells. S3 itself says that an inventory may lack objects and that one should ask before acting on it. So every
 object that an inventory says to be gone or overwritten is asked for; an event of a journal stands by itself.
@@ -8,18 +11,20 @@ object that an inventory says to be gone or overwritten is asked for; an event o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolkit.domain.contents import GoneHow
-from toolkit.operations.observe.bucket_sync.listing import ASKERS
+from toolkit.operations.observe.bucket_sync.listing import ASKED_AT_ONCE, ask_each
+from toolkit.operations.observe.bucket_sync.scope import in_area
+from toolkit.operations.observe.delivered.copying import copy_rows, stream, take_rows
 from toolkit.operations.progress import Progress
 from toolkit.storage.bucket import Area, Bucket
-from toolkit.storage.frames import streamed
+from toolkit.storage.frames import stream_arrow
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -27,82 +32,62 @@ if TYPE_CHECKING:
 _MOMENT: Final = pa.timestamp("us", "UTC")
 _OBJECT: Final = {"key": pa.string(), "size": pa.int64(), "etag": pa.string(), "last_modified": _MOMENT}
 
-_KNOWN: Final = pa.schema({"id": pa.int64(), **_OBJECT, "seen_at": _MOMENT, "gone_at": _MOMENT})
+_OPEN: Final = pa.schema({"id": pa.int64(), **_OBJECT})
+_KNOWN: Final = pa.schema([*_OPEN, ("seen_at", _MOMENT), ("gone_at", _MOMENT)])
 
 _ANSWERS: Final = pa.schema({**_OBJECT, "version_id": pa.string(), "how": pa.string()})
 
-_ASKED_AT_ONCE: Final = 1000
 
-
-def take_known(connection: Connection, work: DuckDBPyConnection, area: Area, since: datetime) -> int:
-    """Copy what is known of the area to the table ``known``, and what ended after ``since``; how many are open."""
-    query = f"SELECT {', '.join(_KNOWN.names)} FROM audit.object_observations "  # noqa: S608
-    query += f"WHERE gone_at IS NULL OR gone_at > '{since.isoformat()}'"
-    shown, bound = _shows(area)
-    with streamed(connection, query, _KNOWN) as reader:
-        work.register("reader", reader)
-        work.execute(f"CREATE TABLE known AS SELECT * FROM reader WHERE {shown}", bound)  # noqa: S608
-        work.unregister("reader")
-    return _count(work, "known WHERE gone_at IS NULL")
-
-
-def differ_from_inventory(work: DuckDBPyConnection, area: Area, moment: datetime, looked: datetime | None) -> None:
-    """Make the table ``differences`` of the view ``shown``, which shows every object that there was at ``moment``.
+def differ_from_inventory(
+    connection: Connection, work: DuckDBPyConnection, area: Area, moment: datetime, looked: datetime | None
+) -> int:
+    """Make the view ``differences`` of the view ``shown``, which shows every object that there was at ``moment``.
 
     ``looked`` is when the bucket was last looked at: an object that is news may have been seen to be gone since.
+    Returns how many objects are known.
     """
-    shown, bound = _shows(area)
-    news = looked is not None and looked > moment
-    work.execute(_OF_INVENTORY.format(shown=shown), [news, *bound, moment, moment, moment])
+    bound = {"shows": _shows(area), "news": looked is not None and looked > moment}
+    query = f"SELECT {', '.join(_OPEN.names)} FROM audit.object_observations WHERE gone_at IS NULL"  # noqa: S608
+    take_rows(work, _CREATE_OPEN.format(**bound), _OPEN, stream_arrow(connection, query, _OPEN))
+    known = count(work, "open")
+    work.execute((_APART if known else _ALL_APART).format(**bound))
+    _take_known(connection, work, "id", _UNLIKE if known else "SELECT id FROM open", moment)
+    work.execute(_CONTRADICTIONS, [moment, moment])
+    work.execute(_OF_INVENTORY.format(**bound))
+    return known
 
 
-def differ_from_journal(work: DuckDBPyConnection, area: Area, looked: datetime | None) -> None:
-    """Make the table ``differences`` of the table ``states``, which tells of some keys; ``looked`` as above."""
-    shown, bound = _shows(area)
-    work.execute(_OF_JOURNAL.format(shown=shown), [looked, *bound])
+def differ_from_journal(
+    connection: Connection, work: DuckDBPyConnection, area: Area, began: datetime, looked: datetime | None
+) -> int:
+    """Make the table ``differences`` of the table ``states``, which tells of some keys since ``began``."""
+    _take_known(connection, work, "key", f"SELECT key FROM states WHERE {_HOLDABLE}", began)  # noqa: S608
+    work.execute(_OF_JOURNAL.format(shows=_shows(area)), [looked])
+    shows = in_area("key", area)
+    query = f"SELECT count(*) FROM audit.object_observations WHERE gone_at IS NULL AND {shows.text}"  # noqa: S608
+    return connection.scalar(sa.text(query), shows.bound) or 0
 
 
 def gone(work: DuckDBPyConnection, found: str) -> int:
     """Return the known objects that are gone by what was ``found``: ``differences`` or ``settled``."""
-    return _count(work, f"{found} WHERE id IS NOT NULL AND NOT there")
+    return count(work, f"{found} WHERE id IS NOT NULL AND NOT there")
 
 
 def ask(work: DuckDBPyConnection, bucket: Bucket, progress: Progress) -> int:
     """Make the view ``settled``, with the bucket's answers for the keys that need one; how many were asked for."""
-    asked = _count(work, "differences WHERE asked")
-    work.register("no_answers", _ANSWERS.empty_table())
-    work.execute("CREATE TABLE answers AS SELECT * FROM no_answers")
-    work.unregister("no_answers")
-    if asked:
-        progress.begin("Asking for what differs", asked, "objects")
-        for told in _answers(work, bucket):
-            work.register("told", told)
-            work.execute("INSERT INTO answers SELECT * FROM told")
-            work.unregister("told")
-            progress.advance(told.num_rows)
-        progress.end()
+    asked = count(work, "differences WHERE asked")
+    answers = _answers(work, bucket, asked, progress) if asked else iter(())
+    take_rows(work, "CREATE TABLE answers AS FROM rows", _ANSWERS, answers)
     work.execute(_SETTLED)
     return asked
 
 
-def stream(work: DuckDBPyConnection, query: str, rows: int = 100_000) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a query, some at a time, while the connection stays free."""
-    yield from work.cursor().sql(query).to_arrow_reader(rows)
-
-
-def listed(work: DuckDBPyConnection, now: datetime) -> Iterator[pa.RecordBatch]:
-    """Yield the objects to take over as observations of ``now``, each key once, in an order that indexes like."""
-    query = (
-        f"SELECT DISTINCT ON (key) key, size, etag, last_modified, version_id, TIMESTAMPTZ '{now.isoformat()}' "  # noqa: S608
-        f"FROM settled WHERE there AND {_HOLDABLE} ORDER BY key"
+def listed(now: datetime) -> str:
+    """Return the query for the objects to take over as observations of ``now``; a key may come twice."""
+    return (
+        f"SELECT key, size, etag, last_modified, version_id, TIMESTAMPTZ '{now.isoformat()}' AS seen_at "  # noqa: S608
+        f"FROM settled WHERE there AND {_HOLDABLE}"
     )
-    yield from stream(work, query)
-
-
-def ended(work: DuckDBPyConnection) -> Iterator[pa.RecordBatch]:
-    """Yield the ids of known objects that ended, and how each did."""
-    how = f"CASE WHEN there THEN '{GoneHow.OVERWRITTEN}' ELSE coalesce(how, '{GoneHow.DELETED}') END"
-    yield from stream(work, f"SELECT id, {how} FROM settled WHERE id IS NOT NULL")  # noqa: S608
 
 
 def unholdable(work: DuckDBPyConnection) -> tuple[str, ...]:
@@ -111,35 +96,49 @@ def unholdable(work: DuckDBPyConnection) -> tuple[str, ...]:
     return tuple(key.encode("unicode_escape").decode() for (key,) in rows)
 
 
-def _answers(work: DuckDBPyConnection, bucket: Bucket) -> Iterator[pa.Table]:
-    keys = stream(work, "SELECT key FROM differences WHERE asked", _ASKED_AT_ONCE)
+def count(work: DuckDBPyConnection, rows: str) -> int:
+    """Return the number of rows of a table, or of those that a condition behind its name leaves."""
+    ((found,),) = work.execute(f"SELECT count(*) FROM {rows}").fetchall()  # noqa: S608  # made of constants
+    return int(found)
+
+
+def _take_known(
+    connection: Connection, work: DuckDBPyConnection, column: str, wanted: str, since: datetime
+) -> None:
+    """Make the table ``known`` of the open observations that are wanted, and of all that ended ``since``."""
+    likewise = f"SELECT {column} FROM audit.object_observations WHERE false"  # noqa: S608
+    connection.execute(sa.text(f"CREATE TEMPORARY TABLE wanted_{column} ON COMMIT DROP AS {likewise}"))
+    sum(copy_rows(connection, work, wanted, f"wanted_{column}"))
+    connection.execute(sa.text(f"ANALYZE wanted_{column}"))
+    query = _WANTED.format(columns=", ".join(_KNOWN.names), column=column, since=since.isoformat())
+    take_rows(work, "CREATE TABLE known AS FROM rows", _KNOWN, stream_arrow(connection, query, _KNOWN))
+
+
+def _answers(work: DuckDBPyConnection, bucket: Bucket, asked: int, progress: Progress) -> Iterator[pa.RecordBatch]:
+    progress.begin("Asking for what differs", asked, "objects")
     keeps_versions = bucket.keeps_versions()
 
-    def answer(key: str) -> tuple[object, ...]:
+    def answer(key: str) -> dict[str, object]:
         found = bucket.head(key)
         if found is not None:
-            return key, found.size, found.etag, found.last_modified, found.version_id, None
-        how = bucket.how_gone(key) if keeps_versions else None
-        return key, None, None, None, None, None if how is None else str(how)
+            return asdict(found)
+        return {"key": key, "how": bucket.how_gone(key) if keeps_versions else None}
 
-    with ThreadPoolExecutor(ASKERS, thread_name_prefix="asking") as threads:
-        for batch in keys:
-            columns = zip(*threads.map(answer, batch.column(0).to_pylist()), strict=True)
-            yield pa.table(
-                [pa.array(column, field.type) for column, field in zip(columns, _ANSWERS, strict=True)], _ANSWERS
-            )
+    batches = stream(work, "SELECT key FROM differences WHERE asked", ASKED_AT_ONCE)
+    for answers in ask_each(answer, (batch.column(0).to_pylist() for batch in batches)):
+        yield pa.RecordBatch.from_pylist(answers, _ANSWERS)
+        progress.advance(len(answers))
+    progress.end()
 
 
-def _shows(area: Area) -> tuple[str, list[str]]:
-    """Return the condition in DuckDB that a listing of the area shows a key, and what it binds."""
-    wanted = " OR ".join("starts_with(key, ?)" for _ in area.prefixes) or "true"
-    ignored = " OR ".join("starts_with(key, ?)" for _ in area.ignored) or "false"
-    return f"(({wanted}) AND NOT ({ignored}))", [*area.prefixes, *area.ignored]
+def _shows(area: Area) -> str:
+    """Return the condition in DuckDB that a listing of the area shows a key."""
 
+    def within(prefixes: tuple[str, ...], otherwise: str) -> str:
+        quoted = (each.replace("'", "''") for each in prefixes)
+        return " OR ".join(f"starts_with(key, '{each}')" for each in quoted) or otherwise
 
-def _count(work: DuckDBPyConnection, rows: str) -> int:
-    ((count,),) = work.execute(f"SELECT count(*) FROM {rows}").fetchall()  # noqa: S608  # made of constants
-    return int(count)
+    return f"(({within(area.prefixes, 'true')}) AND NOT ({within(area.ignored, 'false')}))"
 
 
 _HOLDABLE: Final = "NOT contains(key, chr(0))"
@@ -148,24 +147,61 @@ _OTHER: Final = (
     "(shown.size, shown.etag, shown.last_modified) IS DISTINCT FROM (open.size, open.etag, open.last_modified)"
 )
 
-_OF_INVENTORY: Final = f"""
-    CREATE TABLE differences AS
-    SELECT coalesce(shown.key, open.key) AS key, open.id, open.size AS old_size, open.etag AS old_etag,
-           open.last_modified AS old_modified, shown.size, shown.etag, shown.last_modified, shown.version_id,
-           shown.key IS NOT NULL AS there, open.id IS NOT NULL OR ? AS asked
-    FROM (SELECT * FROM known WHERE gone_at IS NULL) AS open
-    FULL JOIN (SELECT * FROM shown WHERE {{shown}}) AS shown ON shown.key = open.key
-    WHERE {_OTHER}
-      AND (open.id IS NULL OR (open.seen_at <= ? AND open.last_modified <= ?))
-      AND coalesce(shown.key, open.key) NOT IN (SELECT key FROM known WHERE gone_at > ?)
+_HASHES: Final = "hash(key) AS name, hash(size, etag, last_modified) AS state"
+
+_CREATE_OPEN: Final = f"CREATE TABLE open AS SELECT id, {_HASHES} FROM rows WHERE {{shows}}"  # noqa: S608
+
+_ALL_APART: Final = "CREATE VIEW apart AS SELECT * FROM shown WHERE {shows}"
+
+_APART: Final = f"""
+    CREATE TABLE apart AS
+    SELECT shown.*, open.id
+    FROM open
+    FULL JOIN (SELECT *, {_HASHES} FROM shown WHERE {{shows}}) AS shown
+        ON shown.name = open.name AND shown.state = open.state
+    WHERE shown.key IS NULL OR open.id IS NULL
 """  # noqa: S608
+
+_UNLIKE: Final = """
+    SELECT id FROM apart WHERE key IS NULL
+    UNION
+    SELECT id FROM open WHERE name IN (SELECT name FROM apart WHERE key IS NOT NULL)
+"""
+
+_WANTED: Final = """
+    SELECT {columns} FROM audit.object_observations JOIN wanted_{column} USING ({column}) WHERE gone_at IS NULL
+    UNION ALL
+    SELECT {columns} FROM audit.object_observations WHERE gone_at > '{since}'
+"""
+
+_CONTRADICTIONS: Final = f"""
+    CREATE TABLE contradictions AS
+    SELECT open.key, open.id, open.size AS old_size, open.etag AS old_etag, open.last_modified AS old_modified,
+           shown.size, shown.etag, shown.last_modified, shown.version_id, shown.key IS NOT NULL AS there,
+           true AS asked
+    FROM (SELECT * FROM known WHERE gone_at IS NULL) AS open
+    LEFT JOIN apart AS shown ON shown.key = open.key
+    WHERE {_OTHER}
+      AND open.seen_at <= ?
+      AND open.last_modified <= ?
+      AND open.key NOT IN (SELECT key FROM known WHERE gone_at IS NOT NULL)
+"""  # noqa: S608
+
+_OF_INVENTORY: Final = """
+    CREATE VIEW differences AS
+    FROM contradictions
+    UNION ALL BY NAME
+    SELECT key, size, etag, last_modified, version_id, true AS there, {news} AS asked
+    FROM apart
+    WHERE key IS NOT NULL AND key NOT IN (SELECT key FROM known)
+"""
 
 _OF_JOURNAL: Final = f"""
     CREATE TABLE differences AS
     SELECT shown.key, open.id, open.size AS old_size, open.etag AS old_etag, open.last_modified AS old_modified,
            shown.size, shown.etag, shown.last_modified, shown.version_id, shown.there,
            shown.there IS NULL OR (open.id IS NULL AND coalesce(shown.at <= ?, false)) AS asked
-    FROM (SELECT * FROM states WHERE {{shown}}) AS shown
+    FROM (SELECT * FROM states WHERE {{shows}}) AS shown
     LEFT JOIN (SELECT * FROM known WHERE gone_at IS NULL) AS open ON open.key = shown.key
     WHERE (shown.there IS NULL OR (shown.there AND {_OTHER}) OR (NOT shown.there AND open.id IS NOT NULL))
       AND (open.id IS NULL OR (open.seen_at <= shown.at AND open.last_modified <= shown.at))

@@ -19,20 +19,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _NEEDED: Final = frozenset(
-    {
-        "bucket",
-        "key",
-        "sequence_number",
-        "record_type",
-        "record_timestamp",
-        "version_id",
-        "is_delete_marker",
-        "size",
-        "last_modified_date",
-        "e_tag",
-        "requester",
-        "source_ip_address",
-    }
+    {"bucket", "key", "sequence_number", "record_type", "record_timestamp", "requester", "source_ip_address"}
+    | {"version_id", "is_delete_marker", "size", "last_modified_date", "e_tag"}
 )
 
 

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
 import sqlalchemy as sa
-from pyarrow import csv
 from sqlalchemy import Connection
 
+from toolkit.domain.contents import GoneHow
 from toolkit.domain.evidence import KEY_PREFIX
 from toolkit.errors import InvalidInput, WrongBucket
 from toolkit.operations import Clock
 from toolkit.operations.observe.belonging import check_bucket
+from toolkit.operations.observe.bucket_sync import Synced, note_reading
 from toolkit.operations.observe.bucket_sync.object_history import Changes, holds_unrecorded
 from toolkit.operations.observe.bucket_sync.scope import Scope, picture_since
-from toolkit.operations.observe.bucket_sync.type_detection import Examined, examine
+from toolkit.operations.observe.bucket_sync.type_detection import examine
 from toolkit.operations.observe.delivered import differences
+from toolkit.operations.observe.delivered.copying import copy_rows
 from toolkit.operations.observe.delivered.inventory import Inventory
 from toolkit.operations.observe.delivered.journal import Journal
 from toolkit.operations.observe.disappearance import Tolerance
 from toolkit.operations.observe.service_history import observe_service
 from toolkit.operations.progress import Progress, Quiet
 from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import Database, raw
+from toolkit.storage.database import Database
 from toolkit.storage.duckdb_session import DEFAULT_MEMORY, duckdb_session
 from toolkit.storage.locks import Lock, take
 from toolkit.storage.observation_clock import stamp
@@ -40,10 +39,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TakenOver:
-    """The result: what changed, in objects, and the moment of which the picture is now."""
+    """The result, and the moment of which the picture is now."""
 
-    changes: Changes
-    examined: Examined
+    synced: Synced
     asked: int
     """Keys that the bucket was asked for, because the delivery contradicts what is known or leaves it open."""
     events: int
@@ -94,12 +92,9 @@ def take_over(
         with database.transaction() as connection:
             take(connection, Lock.OBJECT_HISTORY)
             progress.begin("Comparing with what is known", None, "objects")
-            known = differences.take_known(connection, work, bucket.area, began or moment)
             looked = connection.scalar(sa.select(sa.func.max(bucket_syncs.c.finished_at)))
-            if began is None:
-                differences.differ_from_inventory(work, bucket.area, moment, looked)
-            else:
-                differences.differ_from_journal(work, bucket.area, looked)
+            differ = differences.differ_from_inventory if began is None else differences.differ_from_journal
+            known = differ(connection, work, bucket.area, began or moment, looked)
             progress.end()
             tolerance.check(differences.gone(work, "differences"), known, "objects")
             asked = differences.ask(work, bucket, progress)
@@ -110,9 +105,10 @@ def take_over(
             observe_service(database, clock, tolerance)
         examined = examine(database, bucket, Scope(since=moment), clock, progress)
         with database.transaction() as connection:
-            _note(connection, bucket, delivery, changes, examined, asked, began, moment, clock)
+            values = _picture(connection, began, moment) | {"asked": asked, "source": delivery.address}
+            synced = note_reading(connection, bucket, changes, examined, clock, **values)
             since = picture_since(connection)
-    return TakenOver(changes, examined, asked, events, moment, since)
+    return TakenOver(replace(synced, full=since == moment), asked, events, moment, since)
 
 
 def _check_bucket(work: DuckDBPyConnection, delivery: Inventory | Journal, bucket: Bucket) -> None:
@@ -128,16 +124,15 @@ def _check_bucket(work: DuckDBPyConnection, delivery: Inventory | Journal, bucke
 def _write(connection: Connection, work: DuckDBPyConnection, clock: Clock, progress: Progress) -> Changes:
     """Close what ended and add what is new; it was compared under the lock, so nothing else was written since."""
     connection.execute(sa.text("CREATE TEMPORARY TABLE ended (id bigint, how text) ON COMMIT DROP"))
-    ended = _copy(connection, "ended", differences.ended(work))
+    ended = sum(copy_rows(connection, work, _ENDED, "ended"))
     connection.execute(sa.text("ANALYZE ended"))
     now = stamp(connection, clock)
     connection.execute(sa.text(_CLOSE), {"now": now})
-    columns = "audit.object_observations (key, size, etag, last_modified, version_id, seen_at)"
     listed = 0
     progress.begin("Taking over what is new", None, "objects")
-    for rows in differences.listed(work, now):
-        listed += _copy(connection, columns, [rows])
-        progress.advance(rows.num_rows)
+    for rows in copy_rows(connection, work, differences.listed(now), _OBSERVATIONS, key="key"):
+        listed += rows
+        progress.advance(rows)
     progress.end()
     vanished = differences.gone(work, "settled")
     changed = ended - vanished
@@ -150,36 +145,13 @@ def _note_events(connection: Connection, work: DuckDBPyConnection, clock: Clock)
     """Keep who wrote or deleted what, from where, of files that are evidence; how many events are new."""
     connection.execute(sa.text(_CREATE_EVENTS))
     names = "key, sequence_number, kind, happened_at, version_id, requester, source_address"
-    _copy(connection, f"delivered_events ({names})", differences.stream(work, _EVENTS))
+    sum(copy_rows(connection, work, _EVENTS, f"delivered_events ({names})"))
     bound = {"prefix": KEY_PREFIX, "now": stamp(connection, clock)}
     return connection.execute(sa.text(_NOTE_EVENTS.format(names=names)), bound).rowcount
 
 
-def _copy(connection: Connection, place: str, batches: Iterable[pa.RecordBatch]) -> int:
-    """Copy columns into a table; how many rows."""
-    count = 0
-    options = csv.WriteOptions(include_header=False)
-    with raw(connection).cursor() as cursor, cursor.copy(f"COPY {place} FROM STDIN (FORMAT csv)") as copy:
-        for batch in batches:
-            block = BytesIO()
-            csv.write_csv(batch, block, options)
-            copy.write(block.getbuffer())
-            count += batch.num_rows
-    return count
-
-
-def _note(
-    connection: Connection,
-    bucket: Bucket,
-    delivery: Inventory | Journal,
-    changes: Changes,
-    examined: Examined,
-    asked: int,
-    began: datetime | None,
-    moment: datetime,
-    clock: Clock,
-) -> None:
-    """Note it as a reading of every key at the moment of the delivery.
+def _picture(connection: Connection, began: datetime | None, moment: datetime) -> dict[str, Any]:
+    """Return the delivery as a reading of every key at its moment, in columns of ``audit.bucket_syncs``.
 
     A journal that begins after the oldest part of the picture tells nothing of the time between: then the age of
     the picture, and what the next reading has to look at, stay as they were.
@@ -195,23 +167,18 @@ def _note(
             values |= {"cycle": None, "full_listing": False}
         else:
             values |= {name: getattr(last, name) for name in kept}
-    connection.execute(
-        sa.insert(bucket_syncs),
-        values
-        | {
-            "finished_at": stamp(connection, clock),
-            "bucket": bucket.address,
-            "listed": changes.listed,
-            "appeared": changes.appeared,
-            "vanished": changes.vanished,
-            "asked": asked,
-            "unreadable": len(examined.archived) + len(examined.unreadable) + len(changes.unstorable),
-            "source": delivery.address,
-        },
-    )
+    return values
 
 
 _BUCKETS: Final = "SELECT DISTINCT bucket FROM delivered"
+
+_OBSERVATIONS: Final = "audit.object_observations (key, size, etag, last_modified, version_id, seen_at)"
+
+_ENDED: Final = f"""
+    SELECT id, CASE WHEN there THEN '{GoneHow.OVERWRITTEN}' ELSE coalesce(how, '{GoneHow.DELETED}') END AS how
+    FROM settled
+    WHERE id IS NOT NULL
+"""  # noqa: S608
 
 _CLOSE: Final = """
     UPDATE audit.object_observations AS seen
