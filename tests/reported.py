@@ -20,7 +20,7 @@ from toolkit.operations.judge.audit.details import FAULTS, WITHDRAWN
 from toolkit.operations.judge.audit.expression import COVERAGES
 from toolkit.operations.judge.audit.life import NO_LIFE
 from toolkit.operations.judge.audit.present import present_file_findings, present_findings
-from toolkit.operations.judge.audit.result import ROW_COLUMNS
+from toolkit.operations.judge.audit.result import FEW, ROW_COLUMNS
 from toolkit.operations.judge.audit.source import LastSync, Source
 from toolkit.operations.judge.findings.living import living
 from toolkit.operations.verify.contents.verification import Verified
@@ -100,7 +100,7 @@ def result_of(
     rows = everything.loc[everything["status"] != "compliant", list(ROW_COLUMNS)].reset_index(drop=True)
     warns = (everything["problems"] != "") | everything["clientId"].isna()
     warned = everything.loc[(everything["status"] == "compliant") & warns, list(ROW_COLUMNS)]
-    told_rows = pd.concat([rows, warned], ignore_index=True)
+    told_rows = pd.concat([rows, warned], ignore_index=True).astype(dict.fromkeys(FEW, "category"))
     for name in ("createdAt", "completedAt", "oldestRequest"):
         told_rows[name] = pd.to_datetime(told_rows[name], utc=True).astype("datetime64[us, UTC]")
     zone = ZoneInfo("America/Sao_Paulo")

@@ -66,7 +66,9 @@ def large_result(sales: int) -> AuditResult:
     created = (pd.Timestamp(AS_OF) - pd.to_timedelta(age, "s")).astype("datetime64[us, UTC]")
     rows = rows.assign(
         saleId=[f"SALE-{number:08}" for number in range(sales)],
-        partner=random.choice([f"Parceiro {number}" for number in range(60)], sales),
+        partner=pd.Series([f"Parceiro {number}" for number in range(60)], dtype="category")
+        .take(random.integers(0, 60, sales))
+        .array,
         clientId=[f"{each[:8]}-{each[8:12]}-{each[12:16]}-{each[16:20]}-{each[20:]}" for each in ids],
         cpf=[f"***.{n // 1000:03}.{n % 1000:03}-**" for n in random.integers(0, 1_000_000, sales)],
         createdAt=created,

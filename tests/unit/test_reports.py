@@ -203,7 +203,8 @@ def test_the_workbook_holds_the_same_sales_as_the_csv_in_words(result: AuditResu
 
 
 def test_a_workbook_fits_its_texts_and_its_pages(result: AuditResult, tmp_path: Path) -> None:
-    result.rows.loc[0, "partner"] = "Comercializadora de Energia Elétrica do Norte e Nordeste Ltda. " * 3
+    long = "Comercializadora de Energia Elétrica do Norte e Nordeste Ltda. " * 3
+    result = replace(result, read_rows=lambda told=result.told: told.assign(partner=long))
     book = openpyxl.load_workbook(written(result, tmp_path, "xlsx") / "missing-evidence.xlsx")
     for name in ("Sales", "Missing", "Findings about files"):
         sheet = book[name]

@@ -14,6 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from toolkit.domain.codes import CODES, Owner
 from toolkit.domain.finding_life import FindingStatus
@@ -65,15 +67,7 @@ def cell_text(cell: Cell, report: Report) -> str:
     return language.number(cell) if isinstance(cell, int | float) else cell
 
 
-def findings(report: Report, most: int) -> Section:
-    """Return all findings with their lives."""
-    table = report.result.life.findings
-    columns = _finding_columns(table.head(most), report)
-    title = report.language.text("Findings")
-    return Section("findings", title, "", dict.fromkeys(columns, 1.0), list(columns.values()), len(table))
-
-
-def _finding_columns(table: pd.DataFrame, report: Report, *wanted: str) -> dict[str, Column]:
+def finding_columns(table: pd.DataFrame, report: Report, *wanted: str) -> dict[str, Column]:
     """Return the columns of findings by their headings: all of them, or those that are wanted."""
     say = report.language.text
     made: dict[str, tuple[str, Callable[[Any], str] | None]] = {
@@ -175,13 +169,15 @@ def _changes(report: Report, most: int) -> Section:
             moment=since,
         )
         kinds = {"new": changes.new, "back again": changes.reopened, "resolved": changes.resolved}
-    places = {kind: np.flatnonzero(table["id"].isin([*map(str, ids)])) for kind, ids in kinds.items()}
+    here = pa.array(table["id"], pa.large_string())
+    told = {kind: pa.array(map(str, ids), pa.large_string(), size=len(ids)) for kind, ids in kinds.items()}
+    places = {kind: np.flatnonzero(pc.is_in(here, ids)) for kind, ids in told.items()}
     total = sum(map(len, places.values()))
     found = table.iloc[np.array([*chain.from_iterable(places.values())][:most], dtype=int)]
-    told = [word for kind, own in places.items() for word in [say(kind)] * len(own)][:most]
-    columns = _finding_columns(found, report, "Sale", "Finding", "Partner", "Who has to act", "Due")
+    words = [word for kind, own in places.items() for word in [say(kind)] * len(own)][:most]
+    columns = finding_columns(found, report, "Sale", "Finding", "Partner", "Who has to act", "Due")
     widths = dict(zip([say("Change"), *columns], (1.0, 1.5, 2.5, 1.5, 1.2, 1.5), strict=True))
-    return Section("changes", say("Changes"), about, widths, [told, *columns.values()], total)
+    return Section("changes", say("Changes"), about, widths, [words, *columns.values()], total)
 
 
 def _trend(report: Report, most: int) -> Section:
@@ -202,7 +198,7 @@ def _overdue(report: Report, most: int) -> Section:
     say, table = report.language.text, report.result.life.findings
     late = table[table["overdue"].astype(bool)]
     wanted = ("Sale", "Finding", "Partner", "Who has to act", "First seen", "Due")
-    columns = _finding_columns(late.head(most), report, *wanted)
+    columns = finding_columns(late.head(most), report, *wanted)
     return Section(
         "overdue",
         say("Overdue findings"),

@@ -169,15 +169,15 @@ def _with_deadlines(report: Report) -> pd.DataFrame:
     warned = report.result.warned
     rows = pd.concat([report.result.rows, warned], ignore_index=True) if len(warned) else report.result.rows
     standing = findings["status"].isin([str(FindingStatus.OPEN), str(FindingStatus.REOPENED)])
-    by_sale = findings.loc[standing, ["saleId", "overdue", "dueAt"]].groupby("saleId", sort=False)
-    due = pd.to_datetime(rows["saleId"].map(by_sale["dueAt"].min()), utc=True).astype("datetime64[us, UTC]")
-    overdue = rows["saleId"].map(by_sale["overdue"].sum()).fillna(0).astype(int)
-    return rows.assign(dueAt=due, overdue=overdue)
+    by_sale = findings.loc[standing, ["saleId", "dueAt", "overdue"]].groupby("saleId", sort=False, as_index=False)
+    found = rows[["saleId"]].merge(by_sale.agg({"dueAt": "min", "overdue": "sum"}), on="saleId", how="left")
+    due = pd.to_datetime(found["dueAt"], utc=True).astype("datetime64[us, UTC]")
+    return rows.assign(dueAt=due, overdue=found["overdue"].fillna(0).astype(int))
 
 
-def _packed(report: Report) -> Markup:
-    text = web_data.packed(_data(report), _with_deadlines(report), report)
-    return Markup(text)  # noqa: S704  # letters and digits of base64, too many to look through for others
+def _packed(report: Report) -> Iterator[Markup]:
+    pieces = web_data.packed(_data(report), _with_deadlines(report), report)
+    return map(Markup, pieces)  # letters and digits of base64, too many to look through for others
 
 
 def _data(report: Report) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from toolkit.reports import sheet_cells, wording
 from toolkit.reports.notices import headline, notices, provenance
 from toolkit.reports.palette import COLOURS
 from toolkit.reports.report import ROWS_AT_ONCE, Report, Rows, tuples
-from toolkit.reports.sections import Section, findings, sections
+from toolkit.reports.sections import Section, finding_columns, sections
 from toolkit.reports.sheet_cells import Heading, Table
 from toolkit.reports.wording import told
 
@@ -39,11 +39,11 @@ def write(report: Report, path: Path) -> None:
     say = report.language.text
     with closing(Workbook(path, title=say(wording.TITLE), created=created)) as book:
         _write_summary(book, report)
-        totals = (each.total for each in (findings(report, 0), *sections(report, 0)))
-        written = Rows(report, 2 * len(report.result.rows) + sum(totals))
+        listed = len(report.result.life.findings) + sum(each.total for each in sections(report, 0))
+        written = Rows(report, 2 * len(report.result.rows) + listed)
         _write_table(book, written, say("Sales"), report.result.rows, _sales(report))
         _write_table(book, written, say("Missing"), _pieces(report.result.rows), _missing(report))
-        _write_section(book, written, findings(report, _ALL))
+        _write_findings(book, written)
         for section in sections(report, _ALL):
             _write_section(book, written, section)
         _write_notes(book, report)
@@ -179,10 +179,20 @@ def _pieces(rows: pd.DataFrame) -> pd.DataFrame:
     )
     pieces = lacking[["saleId", "utilityGroup", "partner", "createdAt", "ageDays"]]
     found: pd.DataFrame = pieces.iloc[pc.list_parent_indices(types).to_numpy()].assign(
-        type=pc.list_flatten(types).to_numpy(zero_copy_only=False),
-        reason=pc.list_flatten(reasons).to_numpy(zero_copy_only=False),
+        type=pc.list_flatten(types).dictionary_encode().to_pandas().array,
+        reason=pc.list_flatten(reasons).dictionary_encode().to_pandas().array,
     )
     return found
+
+
+def _write_findings(book: Workbook, written: Rows) -> None:
+    report, table = written.report, written.report.result.life.findings
+
+    def cells(part: slice) -> list[Cells]:
+        return [sheet_cells.values(each, report) for each in finding_columns(table.iloc[part], report).values()]
+
+    headings = [*finding_columns(table.head(0), report)]
+    _write_rows(book, written, report.language.text("Findings"), headings, len(table), cells)
 
 
 def _write_section(book: Workbook, written: Rows, section: Section) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -73,8 +72,8 @@ class Life:
     @property
     def counts(self) -> dict[str, int]:
         """Findings by status, and ``overdue`` ones."""
-        found = Counter(self.findings["status"])
-        return {str(status): found[str(status)] for status in FindingStatus} | {
+        found = self.findings["status"].value_counts()
+        return {str(status): int(found.get(str(status), 0)) for status in FindingStatus} | {
             "overdue": int(self.findings["overdue"].sum())
         }
 

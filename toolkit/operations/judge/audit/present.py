@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from toolkit.domain.codes import SaleWarning, missing_code
 from toolkit.domain.finding_life import file_finding_ids, finding_id
@@ -17,19 +17,22 @@ _OF_SALE: Final = {"saleId": "sale_id", "partner": "partner", "utilityGroup": "u
 
 _LISTS: Final = ("problems", "missing", "reasons")
 
+_FEW: Final = {"code": "category", "reason": "category"}
+"""The columns with few distinct values: each is stored once, for there may be millions of findings."""
+
 
 def present_findings(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the problems, missing pieces and warnings of sales, given in the columns of ``AuditResult.rows``."""
-    told, combinations = pd.factorize(
-        pd.MultiIndex.from_frame(rows[list(_LISTS)].assign(known=rows["clientId"].notna()))
-    )
-    codes = [list(_codes(*combination)) for combination in combinations]
-    each = np.repeat(np.arange(len(rows)), [len(codes[number]) for number in told])
-    found = rows[list(_OF_SALE)].rename(columns=_OF_SALE).iloc[each].reset_index(drop=True)
-    pairs = [pair for number in told for pair in codes[number]]
-    found[["code", "reason"]] = pd.DataFrame(pairs, columns=["code", "reason"], dtype=object)
-    found["id"] = [str(finding_id(*pair)) for pair in zip(found["code"], found["sale_id"], strict=True)]
-    return found.reindex(columns=list(COLUMNS))
+    told = rows[list(_LISTS)].assign(known=rows["clientId"].notna())
+    groups = told.groupby(list(told), sort=False, observed=True).ngroup()
+    alike = pd.Series(pd.factorize(groups)[0], told.index)
+    combinations = told[~alike.duplicated()].itertuples(index=False, name=None)
+    pairs = [(number, *pair) for number, each in enumerate(combinations) for pair in _codes(*each)]
+    named = pd.DataFrame(pairs, columns=["alike", *_FEW]).astype({"alike": alike.dtype, **_FEW})
+    found = rows[list(_OF_SALE)].rename(columns=_OF_SALE).assign(alike=alike).merge(named, on="alike")
+    subjects = zip(found["code"], found["sale_id"], strict=True)
+    ids = pa.array((str(finding_id(*subject)) for subject in subjects), pa.string(), size=len(found))
+    return found.assign(id=ids.to_pandas()).reindex(columns=list(COLUMNS))
 
 
 def _codes(problems: str, missing: str, reasons: str, has_client: bool) -> Iterator[tuple[str, str | None]]:
@@ -50,6 +53,6 @@ def present_file_findings(findings: Iterable[IntegrityFinding], sales: pd.DataFr
         for finding in findings
         for each, sale_id in file_finding_ids(finding)
     ]
-    found = pd.DataFrame(rows, columns=["id", "code", "sale_id"], dtype=object)
+    found = pd.DataFrame(rows, columns=["id", "code", "sale_id"], dtype="str")
     found = found.drop_duplicates("id").merge(sales, on="sale_id", how="left")
     return found.reindex(columns=list(COLUMNS))

@@ -46,6 +46,9 @@ ROW_COLUMNS: Final = {
 }
 """The columns of ``AuditResult.rows`` under the contract's names, and what the expression calls them."""
 
+FEW: Final = ("utilityGroup", "status", "missing", "reasons", "problems", "counted", "partner")
+"""The columns with few distinct values: each is stored once, as a category, for there may be millions of sales."""
+
 AGE_BANDS: Final = {"0-1": 1, "2-7": 7, "8-30": 30, "31-90": 90}
 """The age of a sale in whole days since it was created: each band, and the last day that belongs to it."""
 
@@ -72,7 +75,7 @@ class AuditResult:
     counts: pd.DataFrame
     """The census: one row a combination, see ``toolkit.operations.judge.audit.census``."""
     read_rows: Callable[[], pd.DataFrame]
-    """Reads ``rows`` and ``warned`` together, of all partners; as of the moment, whenever it is asked for."""
+    """Reads ``told``, of all partners; as of the moment, whenever it is asked for."""
     life: Life
     """The findings with their lives, what changed, the trend and the waivers."""
     read_faults: Callable[[], pd.DataFrame]
@@ -95,8 +98,7 @@ class AuditResult:
     @cached_property
     def told(self) -> pd.DataFrame:
         """The sales of ``rows``, and then those of ``warned``."""
-        found = self._own(self.read_rows())
-        return found.iloc[(found["status"] == Status.COMPLIANT).argsort(kind="stable")].reset_index(drop=True)
+        return self._own(self.read_rows())
 
     @cached_property
     def rows(self) -> pd.DataFrame:

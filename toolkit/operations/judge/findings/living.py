@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
+from functools import partial
 from typing import Any, Final
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from toolkit.domain.codes import CODES, Owner, Severity
 from toolkit.domain.deadlines import Deadlines, business_days
@@ -49,7 +52,7 @@ _NAMES: Final = {
     "code": "code",
 }
 _FEW: Final = ("partner", "utilityGroup", "code", "reason")
-_FEW_TOLD: Final = (*_FEW, "evidenceType", "severity", "owner", "remedy", "waiverId")
+_FEW_TOLD: Final = (*_FEW, "evidenceType", "severity", "status", "owner", "remedy", "waiverId")
 """The columns with few distinct values: each is stored and looked up once, whatever the number of findings."""
 
 _DAYS: Final = {
@@ -59,6 +62,7 @@ _DAYS: Final = {
     "dueInBusinessDays": "int64",
     "overdue": "bool",
 }
+_CATALOGUED: Final = dict.fromkeys(("severity", "owner", "remedy", "evidenceType"), "category")
 
 
 def living(
@@ -81,11 +85,12 @@ def living(
     found = _with_days(found, deadlines)
     found = _with_catalogue(found)
     found = found[list(COLUMNS)].astype(dict.fromkeys(_FEW_TOLD, "category"))
-    weight = found["severity"].astype(object).map(_SEVERITIES.index)
-    order = found[["dueAt", "saleId", "code"]].astype({"code": "str"})
-    order = order.assign(weight=weight, gone=found["status"] == FindingStatus.RESOLVED)
-    order = order.sort_values(["gone", "weight", "dueAt", "saleId", "code"], na_position="last", kind="stable")
-    return found.loc[order.index].reset_index(drop=True)
+    order = found[["dueAt", "saleId", "code"]].assign(
+        weight=found["severity"].cat.set_categories(_SEVERITIES, ordered=True),
+        gone=found["status"] == FindingStatus.RESOLVED,
+    )
+    order = order.sort_values(["gone", "weight", "dueAt", "saleId", "code"], kind="stable")
+    return found.take(order.index.to_numpy()).reset_index(drop=True)
 
 
 def _present(present: pd.DataFrame, lives: pd.DataFrame, moment: datetime) -> pd.DataFrame:
@@ -108,8 +113,8 @@ def _present(present: pd.DataFrame, lives: pd.DataFrame, moment: datetime) -> pd
 def _resolved(
     present: pd.DataFrame, lives: pd.DataFrame, audits: Sequence[datetime], moment: datetime
 ) -> pd.DataFrame:
-    still = lives["id"].astype(object).isin(present["id"].astype(object))  # Arrow's texts take ten times as long
-    gone = lives[~still].reset_index(drop=True)
+    known, seen = (pa.array(table["id"], pa.large_string()) for table in (lives, present))
+    gone = lives[~pc.is_in(known, seen).to_numpy(zero_copy_only=False)].reset_index(drop=True)
     gone = gone.reindex(columns=["id", "code", "sale_id", "partner", "utility_group", *_MOMENTS])
     first, opened, closed = (pd.to_datetime(gone[name], utc=True) for name in _MOMENTS)
     ended = closed.fillna(pd.Timestamp(moment))
@@ -127,7 +132,8 @@ def _resolved(
 
 
 def _named(found: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame({ours: found[name].astype("str") for name, ours in _NAMES.items()}, index=found.index)
+    kinds = {ours: "category" if ours in _FEW else "str" for ours in _NAMES.values()}
+    return found[list(_NAMES)].rename(columns=_NAMES).astype(kinds)
 
 
 def _waived(found: pd.DataFrame, waivers: Sequence[Waiver], day: date) -> pd.Series[Any]:
@@ -152,12 +158,9 @@ def _longest(by: dict[tuple[Any, ...], Waiver], sale: Any, partner: Any, code: A
 
 
 def _with_days(found: pd.DataFrame, deadlines: Deadlines) -> pd.DataFrame:
-    """Add deadline and ages; each combination that occurs is computed once."""
-    keys = found[["openedAt", "firstSeen", "until", "code", "utilityGroup"]]
-    alike = keys.groupby(list(keys), sort=False, dropna=False, observed=True).ngroup()
-    places, combinations = pd.factorize(alike)[0], keys[~alike.duplicated()].itertuples(index=False, name=None)
-    days = pd.DataFrame([_days(deadlines, *each) for each in combinations], columns=list(_DAYS)).astype(_DAYS)
-    days = days.iloc[places].set_axis(found.index)
+    """Add deadline and ages."""
+    of = ["openedAt", "firstSeen", "until", "code", "utilityGroup"]
+    days = _made(found, of, partial(_days, deadlines), _DAYS)
     standing = found["status"].isin([FindingStatus.OPEN, FindingStatus.REOPENED])
     return found.assign(**days).assign(overdue=days["overdue"] & standing)
 
@@ -174,15 +177,27 @@ def _days(
 
 def _with_catalogue(found: pd.DataFrame) -> pd.DataFrame:
     """Add what the catalogue says of each code."""
-    codes, partners = found["code"], found["partner"].astype(object)
-    owners = codes.map(lambda code: str(CODES[code].owner)).astype(object)
-    by_reason = found["reason"].map(lambda reason: CODES[reason].remedy, na_action="ignore").astype(object)
-    return found.assign(
-        severity=codes.map(lambda code: str(CODES[code].severity)),
-        owner=partners.where((owners == Owner.PARTNER) & partners.notna(), owners),
-        remedy=by_reason.where(by_reason.notna(), codes.map(lambda code: CODES[code].remedy).astype(object)),
-        evidenceType=codes.str.removeprefix(_MISSING).where(codes.str.startswith(_MISSING)),
-    )
+    told = _made(found, ["code", "reason", "partner"], _catalogued, _CATALOGUED)
+    return found.assign(**told)
+
+
+def _catalogued(code: str, reason: str | None, partner: str | None) -> tuple[str | None, ...]:
+    """Return the values of ``_CATALOGUED``; a partner that is not known cannot act."""
+    named, why = CODES[code], CODES[code if pd.isna(reason) else reason]
+    owner = partner if named.owner is Owner.PARTNER and not pd.isna(partner) else str(named.owner)
+    evidence_type = code.removeprefix(_MISSING) if code.startswith(_MISSING) else None
+    return str(named.severity), owner, why.remedy, evidence_type
+
+
+def _made(
+    found: pd.DataFrame, of: list[str], make: Callable[..., tuple[Any, ...]], kinds: Mapping[str, str]
+) -> pd.DataFrame:
+    """Return columns of these kinds that are made of others: each combination that occurs is made once."""
+    keys = found[of]
+    alike = keys.groupby(of, sort=False, dropna=False, observed=True).ngroup()
+    rows = [make(*each) for each in keys[~alike.duplicated()].itertuples(index=False, name=None)]
+    places = pd.factorize(alike)[0]
+    return pd.DataFrame(rows, columns=list(kinds)).astype(dict(kinds)).take(places).set_axis(found.index)
 
 
 def _known(column: pd.Series[Any]) -> pd.Series[Any]:
