@@ -17,12 +17,14 @@ from toolkit.domain.codes import CODES, Owner, Severity, Subject
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.domain.findings import Status
 from toolkit.domain.jobs import outcomes
+from toolkit.domain.quality import WARNING_TEXTS
 from toolkit.entrypoints.cli import explain, sale_case
 from toolkit.entrypoints.jobs.notices import texts
-from toolkit.operations.register.bulk_load import REPAIR_TEXTS, WARNINGS
+from toolkit.operations.register.bulk_load import REPAIR_TEXTS, WARNINGS, loads
 from toolkit.operations.register.client_quality import LIKENESS_TEXTS, QUALITY_TEXTS
 from toolkit.operations.register.limits import REFUSAL_TEXTS
 from toolkit.operations.request import LEFT_OUT_TEXTS
+from toolkit.operations.spreadsheets.records import TOO_MANY, UNCLOSED
 from toolkit.operations.verify.contents.verification import FAILURE_TEXTS
 from toolkit.reports import sections, wording
 
@@ -224,4 +226,7 @@ def _of_loops() -> Iterator[str]:
     )
     yield from (*_CLICK_TEXTS, *outcomes.RunStatus)
     yield from (fields.REQUIRED, fields._WANTED_INSTALLATION)
+    yield from (loads._THERE, f"{loads._THERE}, clientId {{1}}", UNCLOSED, TOO_MANY)
+    yield from (text.partition(" ")[2] for text in WARNING_TEXTS.values())  # behind the name of its field
+    yield from ("source", "accepted", "rejected", "skipped", "reasons", "repairs", "warnings")
     yield from (*sale_case._PAYERS.values(), *explain._TITLES.values())

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import openpyxl
+import pyarrow as pa
 import pytest
 from babel.messages.pofile import read_po
 from pypdf import PdfReader
@@ -19,6 +22,9 @@ from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.spoken import counted, sentence, speak_as
 from toolkit.errors import InvalidInput
 from toolkit.language import LANGUAGES, default_language, language
+from toolkit.operations.register.bulk_load.rejects import Outputs
+from toolkit.operations.register.bulk_load.results import Tally
+from toolkit.operations.spreadsheets import Chunk
 from toolkit.reports import write_report
 from toolkit.reports.job_history import write_history_page
 from toolkit.reports.notices import headline
@@ -196,3 +202,16 @@ def test_no_text_stays_no_text_and_reasons_are_told_behind_their_field() -> None
         "a.csv: falta o cabeçalho de cpf. Na linha 1 há: Doc. Renomeie os cabeçalhos ou diga o que significam: "
         "--map CABEÇALHO=campo."
     )
+
+
+def test_reasons_of_rejected_rows_are_in_the_language_of_the_workbook_and_not_of_the_table(tmp_path: Path) -> None:
+    reasons = ["cpf: Must not be empty; birthdate: lies in the future", "row: Registered already, clientId 7"]
+    with Outputs(tmp_path, "a.csv", ";", ["cpf"], PORTUGUESE) as outputs:
+        outputs.reject(Chunk([pa.array(["", "1"])], np.array([2, 3]), 0), reasons)
+        outputs.complete(Tally(0, 2, reasons=Counter(reasons[1:])))
+        table, workbook = outputs.publish()[0]
+    assert [line.rpartition(";")[2] for line in table.read_text("utf-8").splitlines()[2:]] == reasons[1:]
+    sheet, summary = openpyxl.load_workbook(workbook).worksheets
+    told = ["cpf: Não pode ficar vazio; birthdate: está no futuro", "row: Já cadastrado, clientId 7"]
+    assert [cell.value for cell in sheet["A"]] == ["errors", *told]
+    assert (told[1], 1) in summary.iter_rows(values_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import html
 import json
 import os
 import re
@@ -22,6 +23,7 @@ from uuid import UUID
 import openpyxl
 import pandas as pd
 import pytest
+from openpyxl.utils.escape import unescape
 from pypdf import PdfReader
 from pypdf.generic import ArrayObject
 
@@ -32,6 +34,7 @@ from toolkit.errors import InvalidInput, ReportError
 from toolkit.language import language
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.judge.audit.details import FAULTS, WITHDRAWN
+from toolkit.operations.spreadsheets.formulas import as_written
 from toolkit.reports import (
     DEFAULT_FORMATS,
     FORMATS,
@@ -43,6 +46,7 @@ from toolkit.reports import (
 )
 from toolkit.reports.notices import headline, notices
 from toolkit.reports.palette import COLOURS
+from toolkit.reports.wording import TURNING, unturned
 
 GOLDEN = Path(__file__).parents[1] / "data" / "report"
 
@@ -55,6 +59,9 @@ SALES = (
     Told("VND-6", "POV DC", group="E", days=1),
     Told("VND-7", "POV DC DCR", group="C", unexamined=1),
 )
+
+TURNED = ("S\u202e01", "\u2067isolated\u2069", "line\u2028break")
+"""Characters that show a text in another order, or break its line."""
 
 NASTY = (
     "=cmd|'/c calc'!A1",
@@ -269,7 +276,7 @@ def test_nothing_that_a_sale_holds_becomes_a_formula_or_markup(tmp_path: Path) -
 
 
 def test_hostile_text_in_any_field_is_text_everywhere(tmp_path: Path) -> None:
-    nasty = [text.strip() for text in NASTY]
+    nasty = [text.strip() for text in (*NASTY, *TURNED, "W" * 3000, "a;b|c\r\nd\te", "x\x07\x1b[2J", "_x0041_")]
     given = {
         "evidenceId": UUID(int=1),
         "evidenceType": "POV",
@@ -302,22 +309,27 @@ def test_hostile_text_in_any_field_is_text_everywhere(tmp_path: Path) -> None:
     made = replace(made, life=replace(made.life, waivers=waivers, ending=waivers))
     out = written(made, tmp_path, *FORMATS)
     assert not [cell for row in csv_rows(out) for cell in row.values() if cell[:1] and cell[0] in "=+-@\t\r"]
+    assert {as_written(row["partner"]) for row in csv_rows(out)} == set(nasty)
     for waiver in json.loads((out / "missing-evidence.json").read_text(encoding="utf-8"))["waivers"]:
         assert waiver["reason"] == waiver["owner"] == waiver["approvedBy"] == waiver["saleId"] in nasty
     for name in ("missing-evidence.html", "index.html"):
         page = (out / name).read_text(encoding="utf-8")
         assert "<script>alert" not in page
         assert "<img" not in page
+        assert not re.search(TURNING, re.sub(r'value="[^"]*"', "", page))
+    page = html.unescape((out / "missing-evidence.html").read_bytes().decode())
+    assert [text for text in nasty if unturned(text) not in page] == []
     for sheet in openpyxl.load_workbook(out / "missing-evidence.xlsx"):
         found = [cell for row in sheet.iter_rows() for cell in row]
         assert "f" not in {cell.data_type for cell in found}
         assert not [cell for cell in found if cell.hyperlink]
         if sheet.title == "Waivers":
-            assert [[cell.value for cell in row[:2]] for row in sheet.iter_rows(min_row=2)] == [
-                [t, t] for t in nasty
-            ]
+            told = [[unescape(cell.value) for cell in row[:2]] for row in sheet.iter_rows(min_row=2)]
+            assert told == [[unturned(text)] * 2 for text in nasty]
     text = "".join(page.extract_text() for page in PdfReader(out / "missing-evidence.pdf").pages)
-    assert "<script>alert(1)</script>" in "".join(text.split()).replace("\u200b", "")
+    told = "".join(text.split()).replace("\u200b", "")
+    for shown in ("<script>alert(1)</script>", r"S\u202e01", "W" * 3000, "x\u25a1\u25a1[2J"):
+        assert shown in told
     for name in ("missing-evidence.json", "missing-evidence.oscal.json"):
         assert nasty[7] in json.dumps(json.loads((out / name).read_text(encoding="utf-8")))
 

@@ -63,19 +63,23 @@ class Language:
         found = self.translations.gettext(text)
         if found != text:
             return found
-        for told, pattern in self._patterns:
-            if values := pattern.fullmatch(text):
+        for begin, told, pattern in self._patterns:
+            if text.startswith(begin) and (values := pattern.fullmatch(text)):
                 return told.format("", *map(self._value, values.groups()))
         field, separator, reason = text.partition(": ")
         return f"{field}{separator}{self._recognised(reason)}" if _FIELD.fullmatch(field) and reason else text
 
     @cached_property
-    def _patterns(self) -> list[tuple[str, re.Pattern[str]]]:
-        """The translation of each message with places for values, and what fits it; the longest first."""
+    def _patterns(self) -> list[tuple[str, str, re.Pattern[str]]]:
+        """The beginning of each message with places for values, its translation, what fits it; longest first."""
         told = {str(each.id): str(each.string) for each in self._catalogue if isinstance(each.id, str)}
         composed = [each for each in told if _PLACE.search(each)]
         composed.sort(key=lambda each: len(_PLACE.sub("", each)), reverse=True)
-        return [(told[each], re.compile(_pattern(each), re.DOTALL)) for each in composed]
+        begun = (each.partition("{")[0] for each in composed)
+        return [
+            (begin, told[each], re.compile(_pattern(each), re.DOTALL))
+            for begin, each in zip(begun, composed, strict=True)
+        ]
 
     def _value(self, value: str) -> str:
         """Return a number or a sentence as in this language, and any other value as it is."""

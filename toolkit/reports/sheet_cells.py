@@ -118,7 +118,7 @@ def names(codes: Iterable[str]) -> dict[str, str]:
 
 def text(value: str, style: Style) -> Cells:
     """Return one cell."""
-    return Cells(pa.array([value], pa.string()), style=style)
+    return Cells(texts(pd.Series([value], dtype=object)), style=style)
 
 
 def texts(column: pd.Series[Any]) -> pa.StringArray:
@@ -127,6 +127,8 @@ def texts(column: pd.Series[Any]) -> pa.StringArray:
     found = pc.if_else(pc.equal(found, ""), None, found)
     if has_unwritable(found):
         found = pc.replace_substring_regex(found, "[\ufffe\uffff]", "\ufffd")
+    if pc.any(pc.match_substring_regex(found, wording.TURNING)).as_py():
+        found = pa.array([cell and wording.unturned(cell) for cell in found.to_pylist()], pa.string())
     if (pc.max(pc.utf8_length(found)).as_py() or 0) <= CELL_CHARACTERS:
         return found
     cut = pc.binary_join_element_wise(pc.utf8_slice_codeunits(found, 0, CELL_CHARACTERS - 1), "…", "")

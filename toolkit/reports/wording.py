@@ -1,5 +1,6 @@
 """The English words of a report: the meanings of codes, the headline, the notices."""
 
+import re
 from collections.abc import Mapping
 from typing import Final, TypeVar
 from zoneinfo import ZoneInfo
@@ -107,7 +108,15 @@ MEANINGS: Final = {
 }
 """The meaning of each code of the tables."""
 
+TURNING: Final = "[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+"""Characters that show a text in another order; people read them written out, programs get them as they are."""
+
 K = TypeVar("K", bound=str)
+
+
+def unturned(text: str) -> str:
+    """Return the text with each such character as a backslash, ``u`` and its four digits."""
+    return re.sub(TURNING, lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def told(names: Mapping[K, str], language: Language) -> dict[str, str]:

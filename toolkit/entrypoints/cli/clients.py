@@ -141,7 +141,7 @@ def load(
         files,
         out=out,
         dry_run=dry_run,
-        options=LoadOptions(on_duplicate=OnDuplicate(on_duplicate), **options),
+        options=LoadOptions(on_duplicate=OnDuplicate(on_duplicate), language=spoken(), **options),
         clock=ctx.application.clock,
         progress=ctx.progress,
         announce=lambda understood: note(str(understood)),

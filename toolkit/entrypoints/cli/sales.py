@@ -9,7 +9,7 @@ from toolkit.domain.documents import named
 from toolkit.domain.findings import Verdict
 from toolkit.entrypoints.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, Place, pass_context
 from toolkit.entrypoints.cli.printing import SHOWN, first_of, json_option, note, print_json, rejected_row, show
-from toolkit.entrypoints.spoken import _, counted, readable, sentence
+from toolkit.entrypoints.spoken import _, counted, readable, sentence, spoken
 from toolkit.operations.judge.completion import complete_sale
 from toolkit.operations.register.sales_load import load_sales
 
@@ -60,6 +60,7 @@ def load(ctx: Context, file: Path, overwrite: bool, out: Path | None, as_json: b
         write=overwrite or ctx.application.database.embedded,
         out=out,
         progress=ctx.progress,
+        language=spoken(),
     )
     if as_json:
         print_json(

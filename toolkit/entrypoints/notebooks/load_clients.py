@@ -15,7 +15,7 @@ from toolkit.entrypoints.notebooks.notebook_errors import (
     told_plainly,
 )
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
-from toolkit.entrypoints.spoken import _, readable, sentence
+from toolkit.entrypoints.spoken import _, readable, sentence, spoken
 from toolkit.errors import SettingsError
 from toolkit.operations.register import bulk_load
 from toolkit.operations.register.bulk_load import (
@@ -59,6 +59,7 @@ def load_clients(
         encoding=encoding or None,
         delimiter=delimiter or None,
         sheet=sheet or None,
+        language=spoken(),
     )
     with application() as opened, TemporaryDirectory(prefix="toolkit-sample-") as folder:
         if not paths:

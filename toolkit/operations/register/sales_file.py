@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from toolkit.errors import InvalidField
+from toolkit.language import Language
 from toolkit.operations.register.bulk_load.headings import OWN
 from toolkit.operations.register.bulk_load.rejects import Outputs
 from toolkit.operations.register.bulk_load.results import Tally
@@ -47,7 +48,12 @@ class RejectedSale:
 
 
 def hand_back(
-    table: Table, columns: dict[str, str], rejected: Sequence[RejectedSale], out: Path, name: str
+    table: Table,
+    columns: dict[str, str],
+    rejected: Sequence[RejectedSale],
+    out: Path,
+    name: str,
+    language: Language,
 ) -> tuple[Path, ...]:
     """Write the rejected rows for people to correct, as those of clients."""
     headings = [str(heading) for heading in table.rows.columns if str(heading) not in OWN]
@@ -67,7 +73,7 @@ def hand_back(
     }
     tally = Tally(len(table.rows) - len(rejected), len(rejected))
     tally.reasons.update(f"{item.field}: {item.message}" for each in rejected for item in each.invalid)
-    with Outputs(out, name, table.layout.delimiter, headings) as outputs:
+    with Outputs(out, name, table.layout.delimiter, headings, language) as outputs:
         outputs.reject(chunk, reasons, wrong)
         outputs.complete(tally)
         return outputs.publish()[0]

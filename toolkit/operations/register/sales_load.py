@@ -14,6 +14,7 @@ from toolkit.domain.evidence import UtilityGroup
 from toolkit.domain.requests import parse
 from toolkit.domain.sales import SaleRecord
 from toolkit.errors import InvalidField, InvalidFields
+from toolkit.language import ENGLISH, Language
 from toolkit.operations import Clock
 from toolkit.operations.observe.service_history import OBSERVED, observe_sales
 from toolkit.operations.progress import Progress, Quiet
@@ -59,6 +60,7 @@ def load_sales(
     write: bool = True,
     out: Path | None = None,
     progress: Progress | None = None,
+    language: Language = ENGLISH,
 ) -> SalesLoaded:
     """Take over the sales of a CSV or XLSX file, all valid rows in one transaction; or only compare them.
 
@@ -91,8 +93,8 @@ def load_sales(
                     rejected.append(RejectedSale(line, error.invalid))
                     continue
                 if sale.sale_id in first_line:
-                    reason = f"Stands in line {first_line[sale.sale_id]} already"
-                    rejected.append(RejectedSale(line, (InvalidField("saleId", reason),)))
+                    twice = InvalidField("saleId", f"Stands in line {first_line[sale.sale_id]} already")
+                    rejected.append(RejectedSale(line, (twice,)))
                     continue
                 first_line[sale.sale_id] = line
                 if sale.utility_group not in known_groups:
@@ -110,7 +112,7 @@ def load_sales(
         else:
             differing = _differing(connection)
     rejected.sort(key=lambda row: row.line)
-    files = hand_back(table, columns, rejected, out or path.parent, path.name) if rejected else ()
+    files = hand_back(table, columns, rejected, out or path.parent, path.name, language) if rejected else ()
     rows = len(table.rows)
     unchanged = rows - len(rejected) - inserted - updated - len(differing)
     return SalesLoaded(rows, inserted, updated, unchanged, tuple(rejected), unknown_groups, differing, files)

@@ -49,7 +49,9 @@ class Load:
         self._plan, self._options, self._moment, self._progress = plan, options, moment, progress
         self._batch = Batch(plan.table.source.name, layout.sha256, options)
         self._tally = Tally()
-        self._outputs = Outputs(plan.folder, plan.table.source.flat_name, layout.delimiter, plan.headings)
+        self._outputs = Outputs(
+            plan.folder, plan.table.source.flat_name, layout.delimiter, plan.headings, options.language
+        )
         self._on_duplicate = options.on_duplicate
         self._counted = counted
         self._turn = Turn(alone)

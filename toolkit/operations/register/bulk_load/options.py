@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from toolkit.domain.quality import WARNING_TEXTS, QualityWarning
+from toolkit.language import ENGLISH, Language
 
 
 class OnDuplicate(StrEnum):
@@ -84,6 +85,8 @@ class LoadOptions:
     encoding: str | None = None
     delimiter: str | None = None
     sheet: str | None = None
+    language: Language = ENGLISH
+    """The language of the reasons in the workbook of rejected rows."""
 
     def deciding(self) -> dict[str, Any]:
         """Return the options that change what becomes of a row, as they are kept with a batch."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit.errors import InvalidInput
+from toolkit.language import ENGLISH, Language
 from toolkit.operations.private_folder import PrivateFolder, sync
 from toolkit.operations.register.bulk_load.headings import OWN
 from toolkit.operations.register.bulk_load.repairs import NUMBERS
@@ -32,6 +34,8 @@ from toolkit.operations.spreadsheets.xlsx_writer import Cells, Form, Mask, Workb
 
 _OWNER_ONLY: Final = 0o600
 _NONE: Final[Mapping[int, Mask]] = {}
+_APART: Final = re.compile(r"; (?=\w+(?:\.\w+)?: )")
+"""Between the reasons of a row, each of which begins with its field."""
 _WHY_WIDE: Final = 60
 _WIDEST: Final = 40
 """Characters that a column of the workbook shows at most without wrapping or widening."""
@@ -48,7 +52,15 @@ class Outputs:
     ``complete``.
     """
 
-    def __init__(self, folder: Path, source: str, delimiter: str | None, headings: Sequence[str]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        source: str,
+        delimiter: str | None,
+        headings: Sequence[str],
+        language: Language = ENGLISH,
+    ) -> None:
+        self._language = language
         self._folder, self._source, self._delimiter = folder, source, delimiter or ";"
         self._headings = tuple(headings)
         self._place: PrivateFolder | None = None
@@ -97,7 +109,7 @@ class Outputs:
             if self._rejected is not None:
                 workbook = self._rejected[1]
                 workbook.begin_sheet("summary", Looks((40, 12), table=False))
-                for row in _summary(self._source, tally):
+                for row in _summary(self._source, tally, self._language):
                     workbook.add_row(*row)
                 if workbook.problem:
                     self.notes.append(f"No .rejected.xlsx: {workbook.problem}; use the .rejected.csv.")
@@ -137,10 +149,11 @@ class Outputs:
             Cells(column, forms=_forms(chunk, position), styles=_marked(wrong.get(position)))
             for position, column in enumerate(chunk.columns)
         ]
-        workbook.add([Cells(why, style=Style.WRAPPED), Cells(line, Form.NUMBER), *cells])
+        told = pa.array(_told(reasons, self._language), pa.string())
+        workbook.add([Cells(told, style=Style.WRAPPED), Cells(line, Form.NUMBER), *cells])
 
     def _begin_rejected(self, columns: Sequence[pa.StringArray]) -> tuple[_CsvFile, Workbook]:
-        """Begin the table for programs, and the workbook for people, where the reasons come first."""
+        """Begin the table for programs, and the workbook for people in their language, the reasons first."""
         place = self._private()
         headings = [harmless(heading) for heading in (*self._headings, *OWN)]
         workbook = Workbook(place / "rejected.xlsx")
@@ -204,17 +217,25 @@ def _rows(columns: Iterable[pa.StringArray]) -> list[tuple[str, ...]]:
     return list(zip(*(column.to_pylist() for column in columns), strict=True))
 
 
-def _summary(source: str, tally: Tally) -> list[tuple[str, str | int]]:
+def _told(reasons: Sequence[str], language: Language) -> list[str]:
+    """Return the reasons in a language, each distinct text made once; the names of fields stay."""
+    told = {each: "; ".join(map(language.sentence, _APART.split(each))) for each in set(reasons)}
+    return [told[each] for each in reasons]
+
+
+def _summary(source: str, tally: Tally, language: Language) -> list[tuple[str, str | int]]:
+    say = language.text
     rows: list[tuple[str, str | int]] = [
-        ("source", source),
-        ("accepted", tally.accepted),
-        ("rejected", tally.rejected),
-        ("skipped", tally.skipped),
+        (say("source"), source),
+        (say("accepted"), tally.accepted),
+        (say("rejected"), tally.rejected),
+        (say("skipped"), tally.skipped),
     ]
     for title, counts in (
         ("reasons", tally.reasons),
         ("repairs", tally.repairs),
         ("warnings", tally.warnings),
     ):
-        rows += [("", ""), (title, ""), *counts.most_common()]
+        rows += [("", ""), (say(title), "")]
+        rows += [(language.sentence(text), number) for text, number in counts.most_common()]
     return rows
