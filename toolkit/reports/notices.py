@@ -1,6 +1,7 @@
 """Describe the numbers of a report: the headline, the notices of what weakens them, and their source."""
 
 from collections import Counter
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -48,78 +49,61 @@ def headline(result: AuditResult, language: Language = ENGLISH) -> str:
 
 def notices(result: AuditResult, language: Language = ENGLISH, timezone: ZoneInfo = _TIMEZONE) -> list[str]:
     """Return the facts that a reader must know before trusting the numbers."""
+    return list(_notices(result, language, timezone))
+
+
+def _notices(result: AuditResult, language: Language, timezone: ZoneInfo) -> Iterator[str]:
     say, count = language.text, language.count
-    found = []
     if result.source.embedded:
         services = language.listed([say(name) for name in result.source.embedded])
-        found.append(
-            say(
-                "Made on embedded services for trying out (%(services)s): "
-                "the numbers say nothing about real sales.",
-                services=services,
-            )
+        yield say(
+            "Made on embedded services for trying out (%(services)s): the numbers say nothing about real sales.",
+            services=services,
         )
     if result.source.snapshot is not None:
-        found.append(
-            say(
-                "Judged on the snapshot %(snapshot)s.",
-                snapshot=result.source.snapshot,
-            )
-        )
+        yield say("Judged on the snapshot %(snapshot)s.", snapshot=result.source.snapshot)
     if not result.source.people_asked:
-        found.append(
-            say(
-                "The database of the snapshot could not be asked: CPFs, and the reasons and people of withdrawals "
-                "and waivers are missing, and findings about files are those that the last audit noted."
-            )
+        yield say(
+            "The database of the snapshot could not be asked: CPFs, and the reasons and people of withdrawals "
+            "and waivers are missing, and findings about files are those that the last audit noted."
         )
     if result.source.last_sync is None and result.sales:
-        found.append(say("The bucket had never been read at this moment, so no file could count."))
+        yield say("The bucket had never been read at this moment, so no file could count.")
     since, taken_from = result.source.picture_since, result.source.last_sync and result.source.last_sync.taken_from
     if taken_from:
-        found.append(
-            say(
-                "The bucket was not read: files are as %(source)s tells, or as they were seen later. The oldest "
-                "part of the picture is of %(moment)s.",
-                source=taken_from,
-                moment=language.moment(since, timezone) if since else say("an unknown time"),
-            )
+        yield say(
+            "The bucket was not read: files are as %(source)s tells, or as they were seen later. The oldest "
+            "part of the picture is of %(moment)s.",
+            source=taken_from,
+            moment=language.moment(since, timezone) if since else say("an unknown time"),
         )
     elif since is not None and result.as_of - since > timedelta(days=1):
-        found.append(
-            say(
-                "Files of completed sales are as they were last seen, some of them at %(moment)s; those of open "
-                "sales were looked at by the last reading of the bucket.",
-                moment=language.moment(since, timezone),
-            )
+        yield say(
+            "Files of completed sales are as they were last seen, some of them at %(moment)s; those of open "
+            "sales were looked at by the last reading of the bucket.",
+            moment=language.moment(since, timezone),
         )
     assumed_at = result.source.records_assumed_at
     if assumed_at is not None and result.as_of < assumed_at:
-        found.append(
-            say(
-                "Evidence records were first observed at %(moment)s: each is taken as it was then, from the time "
-                "when it was requested.",
-                moment=language.moment(assumed_at, timezone),
-            )
+        yield say(
+            "Evidence records were first observed at %(moment)s: each is taken as it was then, from the time "
+            "when it was requested.",
+            moment=language.moment(assumed_at, timezone),
         )
     if result.unexamined:
-        found.append(
-            count(
-                "%(number)s file counts although nobody has examined it.",
-                "%(number)s files count although nobody has examined them.",
-                result.unexamined,
-            )
+        yield count(
+            "%(number)s file counts although nobody has examined it.",
+            "%(number)s files count although nobody has examined them.",
+            result.unexamined,
         )
-    found += _coverage_notices(result, language)
+    yield from _coverage_notices(result, language)
     if result.compliant_on_replaced:
-        found.append(
-            count(
-                "%(number)s compliant sale has a file that was replaced after it had been seen: what lies there "
-                "now was judged, not the first one.",
-                "%(number)s compliant sales have files that were replaced after they had been seen: what lies "
-                "there now was judged, not the first ones.",
-                result.compliant_on_replaced,
-            )
+        yield count(
+            "%(number)s compliant sale has a file that was replaced after it had been seen: what lies there "
+            "now was judged, not the first one.",
+            "%(number)s compliant sales have files that were replaced after they had been seen: what lies "
+            "there now was judged, not the first ones.",
+            result.compliant_on_replaced,
         )
     if result.file_findings:
         kinds = Counter(finding.problem for finding in result.file_findings)
@@ -128,59 +112,48 @@ def notices(result: AuditResult, language: Language = ENGLISH, timezone: ZoneInf
             for problem in IntegrityProblem
             if kinds[problem]
         )
-        found.append(say("There are findings about files: %(listed)s.", listed=listed))
+        yield say("There are findings about files: %(listed)s.", listed=listed)
     if result.source.records_of_unknown_partners and result.partner is None:
-        found.append(
-            count(
-                "Of %(number)s evidence record it is not known for which partner it was requested: it may have "
-                "been another than that of the sale.",
-                "Of %(number)s evidence records it is not known for which partner they were requested: it may "
-                "have been another than that of the sale.",
-                result.source.records_of_unknown_partners,
-            )
+        yield count(
+            "Of %(number)s evidence record it is not known for which partner it was requested: it may have "
+            "been another than that of the sale.",
+            "Of %(number)s evidence records it is not known for which partner they were requested: it may "
+            "have been another than that of the sale.",
+            result.source.records_of_unknown_partners,
         )
     if result.without_client:
-        found.append(
-            count(
-                "%(number)s sale without a client: nobody can be asked for evidence.",
-                "%(number)s sales without a client: nobody can be asked for evidence.",
-                result.without_client,
-            )
+        yield count(
+            "%(number)s sale without a client: nobody can be asked for evidence.",
+            "%(number)s sales without a client: nobody can be asked for evidence.",
+            result.without_client,
         )
     if result.cpf_shown:
-        found.append(say("This report holds whole CPFs: keep it as closely as the contracts themselves."))
-    return found
+        yield say("This report holds whole CPFs: keep it as closely as the contracts themselves.")
 
 
-def _coverage_notices(result: AuditResult, language: Language) -> list[str]:
+def _coverage_notices(result: AuditResult, language: Language) -> Iterator[str]:
     say, count, number = language.text, language.count, language.number
-    found = []
     if result.verification is None and result.of_now:
-        found.append(say("The contents of new files were not verified before this report."))
+        yield say("The contents of new files were not verified before this report.")
     coverage = result.coverage
     if coverage[Coverage.VERIFIED] < (files := sum(coverage.values())):
-        found.append(
-            count(
-                "Of %(number)s counted file, %(verified)s is fully verified, %(first)s by its first bytes only, "
-                "%(never)s was never looked at, %(unreadable)s could not be read.",
-                "Of %(number)s counted files, %(verified)s are fully verified, %(first)s by their first bytes "
-                "only, %(never)s were never looked at, %(unreadable)s could not be read.",
-                files,
-                verified=number(coverage[Coverage.VERIFIED]),
-                first=number(coverage[Coverage.FIRST_BYTES]),
-                never=number(coverage[Coverage.NEVER]),
-                unreadable=number(coverage[Coverage.UNREADABLE]),
-            )
+        yield count(
+            "Of %(number)s counted file, %(verified)s is fully verified, %(first)s by its first bytes only, "
+            "%(never)s was never looked at, %(unreadable)s could not be read.",
+            "Of %(number)s counted files, %(verified)s are fully verified, %(first)s by their first bytes "
+            "only, %(never)s were never looked at, %(unreadable)s could not be read.",
+            files,
+            verified=number(coverage[Coverage.VERIFIED]),
+            first=number(coverage[Coverage.FIRST_BYTES]),
+            never=number(coverage[Coverage.NEVER]),
+            unreadable=number(coverage[Coverage.UNREADABLE]),
         )
     if unproven := result.compliant - result.compliant_verified:
-        found.append(
-            count(
-                "%(number)s compliant sale rests on files that are not fully verified.",
-                "%(number)s compliant sales rest on files that are not fully verified.",
-                unproven,
-            )
+        yield count(
+            "%(number)s compliant sale rests on files that are not fully verified.",
+            "%(number)s compliant sales rest on files that are not fully verified.",
+            unproven,
         )
-    return found
 
 
 def provenance(result: AuditResult, timezone: ZoneInfo, language: Language = ENGLISH) -> dict[str, str]:

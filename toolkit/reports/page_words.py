@@ -1,10 +1,10 @@
 """The words of the page: the choices above its grid, the names of codes, and the sentences of its script."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from toolkit.domain.codes import CODES
+from toolkit.domain.codes import CODES, names_of
 from toolkit.domain.findings import Problem, Reason, Status
 from toolkit.domain.integrity import IntegrityProblem
 from toolkit.language import Language
@@ -39,17 +39,13 @@ def filters(report: Report) -> list[dict[str, Any]]:
         ("status", say("Status"), say("all"), statuses),
         ("group", say("Group"), say("all"), groups),
         ("missing", say("Missing"), say("anything"), types),
-        ("reason", say("Why"), say("any reason"), _names(Reason, words)),
-        ("problem", say("Problem"), say("any or none"), _names(Problem, words)),
+        ("reason", say("Why"), say("any reason"), told(names_of(Reason), report.language)),
+        ("problem", say("Problem"), say("any or none"), told(names_of(Problem), report.language)),
         ("partner", say("Partner"), say("all"), {each: each for each in partners}),
         ("age", say("Age, days"), say("any"), ages),
         ("only", say("Only with"), say("anything"), only),
     )  # fmt: skip
     return [dict(zip(("name", "label", "unused", "values"), each, strict=True)) for each in chosen]
-
-
-def _names(codes: Iterable[str], words: Mapping[str, Any]) -> dict[str, str]:
-    return {str(code): words["codes"][code]["name"] for code in codes}
 
 
 @cache
@@ -96,5 +92,6 @@ def script_words(language: Language) -> Mapping[str, str]:
         "files": say("Findings about files"),
         "toDo": say("To do ({owner})"),
         "facts": say("The sale"),
+        "more": say("Its records, files and time line:"),
         "otherSale": say("{sale} is none of the sales to act on: it is compliant, or no sale of this report."),
     }

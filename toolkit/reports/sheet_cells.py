@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
@@ -11,7 +11,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.domain.codes import CODES
 from toolkit.domain.findings import Status
 from toolkit.domain.report_cells import items
 from toolkit.operations.spreadsheets.xlsx_parts import Style
@@ -109,11 +108,6 @@ def values(column: Sequence[Cell], report: Report) -> Cells:
     if isinstance(some, int | float):
         return Cells(pa.array(list(column)).cast(pa.string()), Form.NUMBER, Style.NUMBER)
     return Cells(texts(pd.Series(column, dtype=object)), style=Style.WRAPPED)
-
-
-def names(codes: Iterable[str]) -> dict[str, str]:
-    """Return the English names of codes."""
-    return {str(code): CODES[code].name for code in codes}
 
 
 def text(value: str, style: Style) -> Cells:

@@ -7,7 +7,6 @@ hashes: nothing else runs and nothing is fetched, whatever the data hold. Jinja 
 
 import base64
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -43,24 +42,6 @@ SECTION_ROWS: Final = 200
 """Rows of each list below the sales; the workbook has all of them."""
 
 _SCRIPTS: Final = ("page_data.js", "page_view.js", "page_grid.js", "page_sale.js", "page.js")
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A sale in the plain table."""
-
-    sale_id: str
-    group: str
-    status: str
-    pieces: tuple[tuple[str, str], ...]
-    """The type and the reason of each."""
-    troubles: tuple[str, ...]
-    counted: tuple[str, ...]
-    partner: str
-    cpf: str
-    days: int
-    created: str
-    completed: str
 
 
 def write(report: Report, path: Path) -> None:
@@ -214,22 +195,22 @@ def hashed(text: str) -> str:
     return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
-def _lines(rows: pd.DataFrame, timezone: ZoneInfo) -> Iterator[Line]:
+def _lines(rows: pd.DataFrame, timezone: ZoneInfo) -> Iterator[dict[str, Any]]:
+    """Yield the sales of the plain table; ``pieces`` are the type and the reason of each."""
     for row in tuples(rows):
-        pairs = zip(items(row.missing), items(row.reasons), strict=True)
-        yield Line(
-            sale_id=row.saleId,
-            group=row.utilityGroup,
-            status=row.status,
-            pieces=tuple(pairs),
-            troubles=tuple(items(row.problems)),
-            counted=tuple(items(row.counted)),
-            partner=row.partner or "",
-            cpf=row.cpf or "",
-            days=row.ageDays,
-            created=_day(row.createdAt, timezone),
-            completed=_day(row.completedAt, timezone),
-        )
+        yield {
+            "sale_id": row.saleId,
+            "group": row.utilityGroup,
+            "status": row.status,
+            "pieces": list(zip(items(row.missing), items(row.reasons), strict=True)),
+            "troubles": items(row.problems),
+            "counted": items(row.counted),
+            "partner": row.partner or "",
+            "cpf": row.cpf or "",
+            "days": row.ageDays,
+            "created": _day(row.createdAt, timezone),
+            "completed": _day(row.completedAt, timezone),
+        }
 
 
 def _day(moment: Any, timezone: ZoneInfo) -> str:

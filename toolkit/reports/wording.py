@@ -1,9 +1,8 @@
-"""The English words of a report: the meanings of codes, the headline, the notices."""
+"""The English words of a report: the names and meanings of codes and columns, and the glossary."""
 
 import re
 from collections.abc import Mapping
 from typing import Final, TypeVar
-from zoneinfo import ZoneInfo
 
 from toolkit.domain.codes import CODES, Owner, Severity
 from toolkit.domain.evidence import EvidenceType
@@ -11,9 +10,6 @@ from toolkit.domain.finding_life import FindingStatus
 from toolkit.domain.findings import Problem, Reason, Status
 from toolkit.domain.integrity import IntegrityProblem
 from toolkit.language import Language
-from toolkit.settings import DEFAULT_TIMEZONE
-
-_TIMEZONE: Final = ZoneInfo(DEFAULT_TIMEZONE)
 
 TITLE: Final = "Missing evidence"
 

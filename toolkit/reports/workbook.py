@@ -15,7 +15,7 @@ from typing import Final
 import pandas as pd
 import pyarrow.compute as pc
 
-from toolkit.domain.codes import CODES
+from toolkit.domain.codes import CODES, names_of
 from toolkit.domain.findings import Reason, Status
 from toolkit.domain.report_cells import SEPARATOR
 from toolkit.errors import ReportError
@@ -72,7 +72,7 @@ def _write_summary(book: Workbook, report: Report) -> None:
     }
     for name, number in totals.items():
         book.add_row(name, number)
-    statuses, reasons = told(wording.STATUS_NAMES, language), told(sheet_cells.names(Reason), language)
+    statuses, reasons = told(wording.STATUS_NAMES, language), told(names_of(Reason), language)
     for title, table, names in (
         (say("Status by utility group"), result.by_group, statuses),
         (say("What is missing, and why"), result.missing, reasons),
@@ -139,7 +139,7 @@ def _write_rows(
 def _sales(report: Report) -> Table:
     """Return the columns of the rows, with the words for their codes."""
     language = report.language
-    types, codes = told(wording.TYPE_NAMES, language), told(sheet_cells.names([*CODES]), language)
+    types, codes = told(wording.TYPE_NAMES, language), told(names_of(CODES), language)
     worded: dict[str, Callable[[pd.DataFrame, Report, str], Cells]] = {
         "status": sheet_cells.statuses,
         "missing": sheet_cells.listed(types),
@@ -156,7 +156,7 @@ def _sales(report: Report) -> Table:
 
 def _missing(report: Report) -> Table:
     say, language = report.language.text, report.language
-    types, codes = told(wording.TYPE_NAMES, language), told(sheet_cells.names([*CODES]), language)
+    types, codes = told(wording.TYPE_NAMES, language), told(names_of(CODES), language)
     names = told(wording.COLUMN_NAMES, language)
     return [
         Heading(names["saleId"], "saleId"),

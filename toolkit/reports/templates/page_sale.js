@@ -1,5 +1,8 @@
 // One sale: its cells in the grid and in print, and all about it in a panel.
 
+// A text as a shell reads it.
+const argument = (text) => (/^[\w.:@%+=,/][\w.:@%+=,/-]*$/.test(text) ? text : `'${text.replace(/'/g, `'\\''`)}'`);
+
 class SaleWriter {
   constructor(sales, page) {
     this.sales = sales;
@@ -142,6 +145,7 @@ class SaleWriter {
       ...this.section(words.counted, ...(counted.length ? counted : [element("li", {}, words.nothingCounted)])),
       ...this.files(sale),
       element("section", {}, element("h3", {}, words.facts), this.facts(row)),
+      element("p", {}, words.more, " ", element("code", {}, `toolkit sale show ${argument(sale)}`)),
     ];
   }
 

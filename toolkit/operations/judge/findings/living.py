@@ -83,7 +83,7 @@ def living(
     waived = found["waiverId"].notna()
     found["status"] = found["status"].where(~waived, str(FindingStatus.WAIVED))
     found = _with_days(found, deadlines)
-    found = _with_catalogue(found)
+    found = found.assign(**_made(found, ["code", "reason", "partner"], _catalogued, _CATALOGUED))
     found = found[list(COLUMNS)].astype(dict.fromkeys(_FEW_TOLD, "category"))
     order = found[["dueAt", "saleId", "code"]].assign(
         weight=found["severity"].cat.set_categories(_SEVERITIES, ordered=True),
@@ -175,14 +175,8 @@ def _days(
     return due, (last - first).days, business_days(first, last), min(left, -1) if overdue else left, overdue
 
 
-def _with_catalogue(found: pd.DataFrame) -> pd.DataFrame:
-    """Add what the catalogue says of each code."""
-    told = _made(found, ["code", "reason", "partner"], _catalogued, _CATALOGUED)
-    return found.assign(**told)
-
-
 def _catalogued(code: str, reason: str | None, partner: str | None) -> tuple[str | None, ...]:
-    """Return the values of ``_CATALOGUED``; a partner that is not known cannot act."""
+    """Return the values of ``_CATALOGUED`` by the catalogue; a partner that is not known cannot act."""
     named, why = CODES[code], CODES[code if pd.isna(reason) else reason]
     owner = partner if named.owner is Owner.PARTNER and not pd.isna(partner) else str(named.owner)
     evidence_type = code.removeprefix(_MISSING) if code.startswith(_MISSING) else None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+from toolkit.domain.documents import named
 from toolkit.domain.quality import WARNING_TEXTS, QualityWarning
 from toolkit.language import ENGLISH, Language
 
@@ -90,16 +91,8 @@ class LoadOptions:
 
     def deciding(self) -> dict[str, Any]:
         """Return the options that change what becomes of a row, as they are kept with a batch."""
-        return {
-            "strict": self.strict,
-            "padCpf": self.pad_cpf,
-            "onDuplicate": str(self.on_duplicate),
-            "warningsAsErrors": self.warnings_as_errors,
-            "headings": dict(sorted(self.headings.items())),
-            "encoding": self.encoding,
-            "delimiter": self.delimiter,
-            "sheet": self.sheet,
-        }
+        told = named(self, "strict", "pad_cpf", "warnings_as_errors", "encoding", "delimiter", "sheet")
+        return told | {"onDuplicate": str(self.on_duplicate), "headings": dict(sorted(self.headings.items()))}
 
     def fingerprint(self, sha256: str) -> str:
         """Return the fingerprint of a file with these contents, loaded with these options."""
