@@ -198,10 +198,10 @@ def database(server: sa.Engine) -> Iterator[Database]:
     yield from _fresh(server, _TEMPLATE)
 
 
-def _fresh(server: sa.Engine, template: str) -> Iterator[Database]:
+def _fresh(server: sa.Engine, template: str, options: str = "STRATEGY FILE_COPY") -> Iterator[Database]:
     name = f"test_{uuid4().hex}"
     with server.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
+        connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {template} {options}")
     database = Database(_named(server.url, name))
     try:
         yield database

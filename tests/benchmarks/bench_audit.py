@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
@@ -21,6 +19,7 @@ import ibis
 import pyarrow.parquet as pq
 import sqlalchemy as sa
 
+from tests.benchmarks.timing import timed
 from toolkit.domain.evidence import EvidenceType, FileKind
 from toolkit.domain.findings import Status
 from toolkit.domain.rules import Evidence, Sale, evaluate, evidence_state
@@ -65,11 +64,11 @@ def _judge(database: Database, sales: int) -> AuditResult:
     _check_same(database, judged)
     # In turn, so that both meet the same neighbours on the machine.
     rounds = [
-        [_timed(lambda query=query: _made(database, query))[0] for query in (_BY_HAND, judged)]  # type: ignore[misc]
+        [timed(lambda query=query: _made(database, query))[0] for query in (_BY_HAND, judged)]  # type: ignore[misc]
         for _ in range(_ROUNDS)
     ]
     floor, ours = (min(each) for each in zip(*rounds, strict=True))
-    whole, _ = _timed(lambda: run_audit(database, clock=lambda: _NOW))
+    whole, _ = timed(lambda: run_audit(database, clock=lambda: _NOW))
     _line("floor: hand-written SQL", floor, sales, "1.00 floors")
     _line("the expression in PostgreSQL", ours, sales, f"{ours / floor:.2f} floors (goal 1.15)")
     _line("audit of all sales, the first one", whole, sales, f"{whole / floor:.2f} floors")
@@ -84,9 +83,9 @@ def _nightly(database: Database, sales: int) -> AuditResult:
             ":touched", str(touched)
         )
         connection.execute(told.encode())
-    night, result = _timed(lambda: run_audit(database, clock=lambda: _NIGHTS[0]))
-    life, _ = _timed(lambda: (result.life.findings, result.life.changes, result.faults))
-    every, control = _timed(lambda: run_audit(database, clock=lambda: _NIGHTS[1], everything=True))
+    night, result = timed(lambda: run_audit(database, clock=lambda: _NIGHTS[0]))
+    life, _ = timed(lambda: (result.life.findings, result.life.changes, result.faults))
+    every, control = timed(lambda: run_audit(database, clock=lambda: _NIGHTS[1], everything=True))
     assert (result.sales, result.open, result.coverage) == (control.sales, control.open, control.coverage)
     assert control.life.changes is not None
     assert len(control.life.changes.open) == len(control.life.findings.query("status != 'resolved'"))
@@ -119,7 +118,7 @@ def _made(database: Database, query: str) -> None:
 
 def _one_by_one(database: Database, sales: int) -> None:
     """The peer: the rows into Python, and `evaluate` for each sale."""
-    seconds, _ = _timed(lambda: _evaluated(database, sales))
+    seconds, _ = timed(lambda: _evaluated(database, sales))
     _line(f"peer: one by one in Python ({sales:,})", seconds, sales, "")
 
 
@@ -159,21 +158,14 @@ def _over_parquet(database: Database, home: Path, sales: int) -> None:
         pq.write_table(rows, home / f"{name}.parquet")
         tables.append(duckdb.read_parquet(home / f"{name}.parquet"))
     expression = missing_evidence(tables[0], tables[1], tables[2], _NOW)
-    seconds, _ = _timed(lambda: duckdb.to_pyarrow(expression.status.value_counts()))
+    seconds, _ = timed(lambda: duckdb.to_pyarrow(expression.status.value_counts()))
     _line("the expression in DuckDB over Parquet", seconds, sales, "")
 
 
 def _reports(result: AuditResult, home: Path) -> None:
     for name in FORMATS:
-        seconds, _ = _timed(lambda name=name: write_report(result, home / "out", [name]))  # type: ignore[misc]
+        seconds, _ = timed(lambda name=name: write_report(result, home / "out", [name]))  # type: ignore[misc]
         _line(f"report as {name}, {result.open:,} sales", seconds, result.open, "")
-
-
-def _timed(work: Callable[[], T]) -> tuple[float, T]:
-    """The seconds that something takes, and its answer."""
-    started = time.perf_counter()
-    answer = work()
-    return time.perf_counter() - started, answer
 
 
 def _line(name: str, seconds: float, count: int, ratio: str) -> None:

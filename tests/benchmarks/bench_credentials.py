@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
@@ -22,6 +21,7 @@ import psutil
 import sqlalchemy as sa
 from botocore.config import Config
 
+from tests.benchmarks.timing import timed
 from tests.contract.bodies import UPLOAD
 from toolkit.domain.evidence import object_key
 from toolkit.entrypoints.application_context import ApplicationContext
@@ -47,9 +47,9 @@ def main(scale: float) -> None:
         manifest = _manifest(home, files)
         command, peak = _command(home, manifest)
         again, _ = _command(home, manifest)
-        signing = _seconds(lambda: _sign(home, files))
-        copying = _seconds(lambda: _copy(application, files))
-        single = _seconds(lambda: _one_by_one(application, files // 50)) * 50
+        signing = timed(lambda: _sign(home, files))[0]
+        copying = timed(lambda: _copy(application, files))[0]
+        single = timed(lambda: _one_by_one(application, files // 50))[0] * 50
         application.close()
     finally:
         embedded.stop(home)
@@ -66,12 +66,6 @@ def main(scale: float) -> None:
     ):
         print(f"{name:<24}{seconds:9.2f}{seconds / floor:12.2f}")
     print(f"peak of memory of the command: {peak / 1e6:.0f} MB")
-
-
-def _seconds(job: Callable[[], None]) -> float:
-    begun = time.perf_counter()
-    job()
-    return time.perf_counter() - begun
 
 
 def _sales(application: ApplicationContext, count: int) -> None:

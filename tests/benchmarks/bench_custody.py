@@ -14,7 +14,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ import sqlalchemy as sa
 from botocore.config import Config
 
 from tests import gateway
+from tests.benchmarks.timing import timed
 from toolkit.domain.evidence import object_key
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.observe.bucket_sync.listing import pages_of
@@ -118,7 +118,7 @@ def _listing(server: _Server, database: Database, objects: int) -> None:
     peer = None
     print(f"\nlisting {objects:,} objects     keys a second   to boto3")
     for name, way in ways:
-        rate = objects / min(_seconds(way), _seconds(way))
+        rate = objects / min(timed(way)[0], timed(way)[0])
         peer = peer or rate
         print(f"{name:<28}{rate:14,.0f}{rate / peer:11.1f}")
 
@@ -133,7 +133,7 @@ def _incremental(server: _Server, database: Database, sizes: list[int]) -> None:
         for what in ("new", "again"):
             sync = partial(sync_bucket, database, bucket, clock=lambda: _NOW, every_key_within=_ROUND)
             sync = partial(sync, tolerance=Tolerance(confirmed=True))
-            seconds = _seconds(sync)
+            seconds = timed(sync)[0]
             print(f"{f'beside {older:,} older ones, {what}':<38}{seconds:9.2f}")
 
 
@@ -155,7 +155,7 @@ def _uploads(server: _Server, home: Path, files: int) -> None:
     peer = None
     print(f"\nuploading {files:,} files of 100 kB  files a second  to the first")
     for name, way in ways:
-        rate = files / _seconds(way)
+        rate = files / timed(way)[0]
         peer = peer or rate
         print(f"{name:<32}{rate:15,.0f}{rate / peer:14.2f}")
 
@@ -268,9 +268,3 @@ def _credentials(bucket: Bucket, home: Path, files: int) -> Path:
 
 def _count(pages: Iterator[Any]) -> int:
     return sum(len(page) for page in pages)
-
-
-def _seconds(job: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    job()
-    return time.perf_counter() - begun

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
 
 from tests.client_rows import body, client, read_csv, write_csv
+from tests.conftest import _fresh
 from tests.integration.test_service_maps import MAPS, NOW, load, mapped
 from toolkit.entrypoints.cli import main
 from toolkit.errors import InvalidFields
@@ -32,18 +32,24 @@ NARROW = """
 @pytest.fixture
 def latin_database(server: sa.Engine) -> Iterator[Database]:
     """A database of an older system, which cannot write every character."""
-    name = f"latin_{uuid4().hex}"
-    with server.connect() as connection:
-        connection.exec_driver_sql(
-            f"CREATE DATABASE {name} ENCODING 'LATIN1' LOCALE_PROVIDER libc LOCALE 'C' TEMPLATE template0"
-        )
-    database = Database(server.url.set(database=name).render_as_string(hide_password=False))
-    try:
-        yield database
-    finally:
-        database.dispose()
-        with server.connect() as connection:
-            connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
+    yield from _fresh(server, "template0", "ENCODING 'LATIN1' LOCALE_PROVIDER libc LOCALE 'C'")
+
+
+def loaded(
+    database: Database, folder: Path, rows: Sequence[Mapping[str, str]], capsys: pytest.CaptureFixture[str]
+) -> tuple[tuple[int, int], list[tuple[str, str]]]:
+    """How many clients the service of the first map took and did not take, and the errors by their lines."""
+    source = write_csv(folder / "clients.csv", rows)
+    environ = {
+        "DATABASE_URL": database.engine.url.render_as_string(hide_password=False),
+        "TOOLKIT_SERVICE_MAP": str(MAPS / "typescript.toml"),
+        "TOOLKIT_HOME": str(folder / "home"),
+    }
+    assert main(["db", "upgrade"], environ) == 0
+    assert main(["clients", "load", str(source), "--out", str(folder), "--json"], environ) == 3
+    told = json.loads(capsys.readouterr().out.partition("\n")[2])
+    rejected = read_csv(folder / "clients.csv.rejected.csv")
+    return (told["accepted"], told["rejected"]), [(row["line"], row["errors"]) for row in rejected]
 
 
 def test_clients_that_do_not_fit_are_rejected_alone(
@@ -60,18 +66,10 @@ def test_clients_that_do_not_fit_are_rejected_alone(
         client(5, firstName="Zoë \u0141", enrollment="5"),
         client(6, email="", enrollment="6"),
     ]
-    source = write_csv(tmp_path / "clients.csv", rows)
-    environ = {
-        "DATABASE_URL": latin_database.engine.url.render_as_string(hide_password=False),
-        "TOOLKIT_SERVICE_MAP": str(MAPS / "typescript.toml"),
-        "TOOLKIT_HOME": str(tmp_path / "home"),
-    }
-    assert main(["db", "upgrade"], environ) == 0
-    assert main(["clients", "load", str(source), "--out", str(tmp_path), "--json"], environ) == 3
-    told = json.loads(capsys.readouterr().out.partition("\n")[2])
-    assert (told["accepted"], told["rejected"]) == (2, 4)
+    counts, errors = loaded(latin_database, tmp_path, rows, capsys)
+    assert counts == (2, 4)
     place = 'public."Customer"'
-    assert [(row["line"], row["errors"]) for row in read_csv(tmp_path / "clients.csv.rejected.csv")] == [
+    assert errors == [
         (
             "3",
             f"enrollment: Is no number that the service takes ({place}.enrollment); "
@@ -117,18 +115,10 @@ def test_rows_that_break_rules_over_several_rows_or_columns_are_rejected_and_the
     rows[8]["enrollment"] = rows[20]["enrollment"]
     rows[11]["firstName"] = rows[11]["lastName"]
     rows[26]["email"] = rows[2]["email"]
-    source = write_csv(tmp_path / "clients.csv", rows)
-    environ = {
-        "DATABASE_URL": empty_database.engine.url.render_as_string(hide_password=False),
-        "TOOLKIT_SERVICE_MAP": str(MAPS / "typescript.toml"),
-        "TOOLKIT_HOME": str(tmp_path / "home"),
-    }
-    assert main(["db", "upgrade"], environ) == 0
-    assert main(["clients", "load", str(source), "--out", str(tmp_path), "--json"], environ) == 3
-    told = json.loads(capsys.readouterr().out.partition("\n")[2])
-    assert (told["accepted"], told["rejected"]) == (25, 4)
+    counts, errors = loaded(empty_database, tmp_path, rows, capsys)
+    assert counts == (25, 4)
     once = "row: Repeats what may stand only once in the service (Customer_enrollment_key)"
-    assert [(row["line"], row["errors"]) for row in read_csv(tmp_path / "clients.csv.rejected.csv")] == [
+    assert errors == [
         ("5", once),
         ("13", "row: Breaks a rule of the service (names)"),
         ("22", once),
