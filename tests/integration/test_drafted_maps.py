@@ -144,6 +144,14 @@ def test_what_a_draft_cannot_read_or_know_is_said(empty_database: Database) -> N
             "codes = { holder = true, third_party = false } }  # REVIEW: does",
         ),
         ("payer boolean", "true, false", '"payer"  # REVIEW: does yes mean that the client pays?'),
+        (
+            "customer_is_not_payer boolean",
+            "true, false",
+            '{ true = "TODO", false = "TODO" } }  # does the client pay?',
+        ),
+        ("checked_payer boolean", "true, false", '{ true = "TODO", false = "TODO" } }  # does the client pay?'),
+        ("payer_id int", "1, 2", '{ sql = "TODO" }  # is the client the one who pays?'),
+        ("payer text", "'titular', 'filho do titular'", '"filho do titular" = "TODO" } }  # does the client'),
         ("tem_pagador boolean", "true, false", "codes = { true = false, false = true } }  # REVIEW: by its name"),
     ],
 )

@@ -61,7 +61,7 @@ class Coded:
         return elsewhere or Choice({"sql": TODO}, why)
 
     def _perhaps(self, match: Match) -> str:
-        """Name the columns with few short values that nothing was taken from."""
+        """Name the columns with few short values, or about a payer, that nothing was taken from."""
         taken = {field.column.name for field in match.fields.values()}
         found = []
         for column in match.table.columns.values():
@@ -71,7 +71,7 @@ class Coded:
             values = [value.rstrip() for value in self._samples.values(Field(match.table, column))]
             if 0 < len(values) <= _FEW and all(len(value) <= _SHORT for value in values):
                 found.append(f"{column.name} ({', '.join(values)})")
-            elif column.labels:
+            elif column.labels or {"payer", "responsible"} & set(tokens(column.name)):
                 found.append(column.name)
         return f"; perhaps in {', '.join(found)}" if found else ""
 
@@ -169,8 +169,14 @@ class Coded:
     def _flag(self, found: Field) -> Choice:
         said, spelled = set(tokens(found.name)), set(words(found.name))
         whose = bool(said & {"client", "same"})
-        inverted = "other" in said or (bool(spelled & _HAS) and not whose)
+        inverted = bool(said & {"other", "nao", "not"} or spelled & _HAS)
         why = "by its name" if inverted else "" if whose else "does yes mean that the client pays?"
+        unsure = bool(said - _UNDERSTOOD - _HAS) or bool(spelled & (_HAS | {"nao", "not"}) and whose)
+        if unsure and (found.family == "boolean" or codes.are_flags(self._samples.values(found))):
+            values = ["true", "false"] if found.family == "boolean" else self._samples.values(found)
+            return Choice(
+                {**found.members, "codes": dict.fromkeys(values, TODO)}, "does the client pay? say true or false"
+            )
         if found.family == "boolean":
             if not inverted:
                 return Choice(found.source, why, review=bool(why))
@@ -198,9 +204,14 @@ class Coded:
         return Choice({**found.members, "codes": given}, why, review=bool(why))
 
 
+_UNDERSTOOD: Final = {
+    *("client", "same", "payer", "responsible", "financial", "flag", "other", "nao", "not"),
+    *("type", "status", "role", "sale", "installation", "for", "o", "a", "es"),
+}
+"""Tokens of a flag's name that are understood; with another one, nobody knows what its yes means."""
 _FEW: Final = 12
 _SHORT: Final = 4
-_HAS: Final = {"has", "tem", "possui", "with", "com"}
+_HAS: Final = {"has", "tem", "possui", "with", "com", "exige", "requer", "requires", "needs"}
 """Words that make a flag say that there is a payer besides the client."""
 
 

@@ -135,12 +135,17 @@ def _named_for(relation: str, table: CatalogTable) -> float:
     said = tokens(table.plain_name)
     if not said:
         return 0
-    if said[-1] in sure:
+    if said[-1] in sure and not (relation == "clients" and "payer" in said):
         return 2.5
+    if said[-1] in _DESCRIPTIONS or (relation == "clients" and "payer" in said):
+        return -2.5
     if said[-1] in perhaps:
         return 1.5
     return 0.5 if set(said) & sure else -0.5
 
+
+_DESCRIPTIONS: Final = {"group", "dealership", "tariff", "type", "status", "partner"}
+"""Tokens that name tables of what a sale or a record refers to."""
 
 _OWN: Final = {"clients": "client", "addresses": "address", "sales": "sale", "evidences": "evidence"}
 """The token that a column of the relation may carry without saying more."""
@@ -215,8 +220,10 @@ def _looks(column: str, field: Field, samples: Samples) -> float | None:
         return 0.3 if "key" in tokens(field.name) and share(values, OPAQUE) > _MOST else -1
     if column == "file_name":
         return 0.4 if share(values, FILE) > 0.8 else -0.5
+    if field.family != "text" and {"id", "uuid"} & set(tokens(field.name)) and "0" not in values:
+        return -1  # a key of another row
     if codes.are_flags(values):
-        return 0.4 if "0" in values or not {"id", "uuid"} & set(tokens(field.name)) else -1
+        return 0.4
     understood = sum(codes.payer(value) is not None for value in values)
     coded = field.column.labels or all(len(value) <= _CODE for value in values)
     return 0.2 if understood >= len(values) / 2 else -0.2 if coded and len(values) <= _FEW else -1

@@ -6,7 +6,8 @@ from typing import Final
 
 _SAME: Final = {
     "client": "client clients customer customers cliente clientes contratante contratantes consumer consumidor "
-    "consumidores titular person pessoa pessoas assinante subscriber holder contracting contractor party",
+    "consumidores titular person pessoa pessoas profile profiles perfil assinante subscriber holder contracting "
+    "contractor party",
     "address": "address addresses endereco enderecos addr adress",
     "installation": "installation installations instalacao instalacoes unit unidade uc premise",
     "sale": "sale sales venda vendas order orders pedido pedidos contract contracts contrato contratos proposal "
