@@ -135,6 +135,25 @@ def test_the_same_file_for_two_sales_names_them_until_one_is_withdrawn(
     assert look() == []
 
 
+def test_one_object_of_several_records_is_found_before_anybody_verified_it(
+    database: Database, bucket: Bucket, put: Any, clock: Any
+) -> None:
+    with database.transaction() as connection:  # a service that is read through a map may have no such rule
+        connection.execute(sa.text("ALTER TABLE evidences DROP CONSTRAINT evidences_object_key_key"))
+    _, key = add_record(database, add_sale(database, "sale-1"), EvidenceType.POV, expires_at=LATER)
+    add_record(database, "sale-1", EvidenceType.AUT, expires_at=LATER, key=key)
+    put(key, tone())
+    put(add_record(database, "sale-1", EvidenceType.KYC, expires_at=LATER)[1], pdf())
+    sync_bucket(database, bucket, clock=clock)
+    [finding] = integrity_findings(database, clock)
+    assert (finding.problem, finding.detail) == (IntegrityProblem.CONTENT_REPEATED, "AUT and POV")
+    add_record(database, add_sale(database, "sale-2"), EvidenceType.POV, expires_at=LATER, key=key)
+    sync_bucket(database, bucket, clock=clock)
+    [reused, repeated] = integrity_findings(database, clock)
+    assert (reused.problem, reused.sale_ids) == (IntegrityProblem.CONTENT_REUSED, ("sale-1", "sale-2"))
+    assert (reused.detail, repeated) == ("one object of several records", finding)
+
+
 def test_the_same_file_as_two_types_of_one_sale(database: Database, put: Any, look: Any) -> None:
     sale_id = add_sale(database)
     for evidence_type in (EvidenceType.DOC_RESPONSAVEL_FINANCEIRO, EvidenceType.DOC_CONTRATANTE):

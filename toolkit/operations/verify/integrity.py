@@ -1,7 +1,8 @@
 """Find evidence files that were used twice, came late, were replaced, or belong to another or to no record.
 
 Records without an object are the audit's. Withdrawn records are left out: withdrawing is how a finding is mended.
-Files are compared by the SHA-256 of their bytes, so reuse is found among those that were verified.
+Files are compared by the SHA-256 of their bytes, so reuse is found among those that were verified, and where a
+service gives one object to several records.
 """
 # ruff: noqa: S608  # statements are made of constants
 
@@ -122,10 +123,9 @@ _ACTIVE: Final = "array_remove(array_remove(active_parts, 'LINK'), 'BLANK')"
 
 _FINDERS: Final = {
     IntegrityProblem.CONTENT_REUSED: f"""
-        SELECT {_OF_FILES}, 'SHA-256 ' || sha256 AS detail
-        FROM stored
-        WHERE sha256 IS NOT NULL AND size > 0
-        GROUP BY sha256
+        SELECT {_OF_FILES}, coalesce('SHA-256 ' || min(sha256), 'one object of several records') AS detail
+        FROM compared
+        GROUP BY content
         HAVING count(DISTINCT sale_id) > 1
     """,
     IntegrityProblem.CONTENT_ALIKE: f"""
@@ -174,9 +174,8 @@ _FINDERS: Final = {
     """,
     IntegrityProblem.CONTENT_REPEATED: f"""
         SELECT {_OF_FILES}, string_agg(DISTINCT evidence_type, ' and ' ORDER BY evidence_type)
-        FROM stored
-        WHERE sha256 IS NOT NULL AND size > 0
-        GROUP BY sale_id, sha256
+        FROM compared
+        GROUP BY sale_id, content
         HAVING count(DISTINCT evidence_type) > 1
     """,
     IntegrityProblem.TYPE_DIFFERS: f"""
@@ -224,6 +223,14 @@ _FINDINGS: Final = f"""
         JOIN audit.evidence_observations AS record ON record.object_key = seen.key
         LEFT JOIN checked ON checked.observation_id = seen.id
         WHERE {_HELD.format("seen")} AND {_STANDING}
+    ),
+    compared AS (
+        SELECT *, coalesce(sha256, key) AS content
+        FROM stored
+        WHERE size > 0 AND (
+            sha256 IS NOT NULL
+            OR key IN (SELECT key FROM stored WHERE sha256 IS NULL GROUP BY key HAVING count(*) > 1)
+        )
     ),
     versions AS MATERIALIZED (
         SELECT observed.id, observed.key, observed.size, observed.etag, observed.seen_at, checked.sha256
