@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.client_rows import FIELDS, body, client, cpf
 from toolkit.domain.clients import Client
 from toolkit.domain.fields import TRIMMED
-from toolkit.domain.quality import QualityWarning, warnings_for
+from toolkit.domain.quality import AREA_CODES, UNASSIGNED_CEP, QualityWarning, oldest_birthdate
 from toolkit.domain.requests import parse
 from toolkit.errors import InvalidFields
 from toolkit.operations.register.bulk_load.fields import FIELDS as RULES
@@ -28,6 +28,20 @@ TODAY = date(2026, 2, 28)
 digits = st.integers(0, 999_999_999)
 anything = st.text(max_size=12) | st.text("0123456789.-/ ()+'Ee,\u00a0\u200b\x00\n\x85９", max_size=16)
 spaces = st.sampled_from(["", "", "", *TRIMMED])
+
+
+def warnings_for(client: Client, today: date) -> list[QualityWarning]:
+    """The warnings for an accepted client, read one by one."""
+    found = []
+    if client.phone_number and client.phone_number[:2] not in AREA_CODES:
+        found.append(QualityWarning.AREA_CODE_UNKNOWN)
+    if UNASSIGNED_CEP[0] <= client.address.zip_code <= UNASSIGNED_CEP[1]:
+        found.append(QualityWarning.CEP_UNASSIGNED)
+    if client.birthdate > today:
+        found.append(QualityWarning.BIRTHDATE_IN_FUTURE)
+    if client.birthdate < oldest_birthdate(today):
+        found.append(QualityWarning.BIRTHDATE_TOO_OLD)
+    return found
 
 
 def masked(pattern: str, digits_wanted: str) -> str:

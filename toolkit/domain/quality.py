@@ -4,8 +4,6 @@ from datetime import date
 from enum import StrEnum
 from typing import Final
 
-from toolkit.domain.clients import Client
-
 AREA_CODES: Final = frozenset((
     "11", "12", "13", "14", "15", "16", "17", "18", "19", "21", "22", "24", "27", "28",
     "31", "32", "33", "34", "35", "37", "38", "41", "42", "43", "44", "45", "46", "47", "48", "49",
@@ -42,17 +40,3 @@ def oldest_birthdate(today: date) -> date:
     """Return the first day that is not more than ``OLDEST_YEARS`` ago."""
     year = today.year - OLDEST_YEARS
     return date(year, 2, 28) if (today.month, today.day) == (2, 29) else today.replace(year=year)
-
-
-def warnings_for(client: Client, today: date) -> list[QualityWarning]:
-    """Return the data-quality warnings for an accepted client, as of ``today``."""
-    found = []
-    if client.phone_number and client.phone_number[:2] not in AREA_CODES:
-        found.append(QualityWarning.AREA_CODE_UNKNOWN)
-    if UNASSIGNED_CEP[0] <= client.address.zip_code <= UNASSIGNED_CEP[1]:
-        found.append(QualityWarning.CEP_UNASSIGNED)
-    if client.birthdate > today:
-        found.append(QualityWarning.BIRTHDATE_IN_FUTURE)
-    if client.birthdate < oldest_birthdate(today):
-        found.append(QualityWarning.BIRTHDATE_TOO_OLD)
-    return found

@@ -29,12 +29,6 @@ STATUS_NAMES: Final = {
     Status.CONFLICT: "in conflict",
 }
 
-STATUS_TEXTS: Final = {
-    Status.COMPLIANT: "Everything that the contract demands is there.",
-    Status.INCOMPLETE: "Some evidence that the contract demands is missing.",
-    Status.CONFLICT: "What was sent contradicts the contract; more files do not mend it.",
-}
-
 SEVERITY_NAMES: Final = {
     Severity.CRITICAL: "critical",
     Severity.ERROR: "error",

@@ -49,7 +49,6 @@ class Connection(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._deadline: asyncio.TimerHandle | None = None
-        self._unsent: asyncio.TimerHandle | None = None
         self._head_bytes = 0
         self._in_body = False
         self._framing_bytes = 0
@@ -67,7 +66,6 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Drop the deadline, and tell all requests that wait for an answer; uvicorn tells the last one only."""
         self._stop()
-        self._sent()
         for cycle in self._unanswered:
             cycle.disconnected = True
             cycle.message_event.set()
@@ -81,7 +79,7 @@ class Connection(HttpToolsProtocol):
     def resume_writing(self) -> None:
         """Go on: the caller took all of it."""
         super().resume_writing()
-        self._sent()
+        self._unsent.cancel()
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser; a head that began with these bytes has its deadline from now on."""
@@ -155,10 +153,6 @@ class Connection(HttpToolsProtocol):
         head = b"".join(b"%s: %s\r\n" % header for header in response.raw_headers)
         self.transport.write(STATUS_LINE[response.status_code] + head + b"\r\n" + bytes(response.body))
         self.transport.close()
-
-    def _sent(self) -> None:
-        if self._unsent is not None:
-            self._unsent.cancel()
 
     def _start(self, seconds: float, then: Any) -> None:
         self._deadline = self.loop.call_later(seconds, then)

@@ -40,11 +40,11 @@ class RevokedTokens:
 
 
 def revocations(database: Database) -> list[Revocation]:
-    """Return all revocations, the oldest first."""
+    """Return all revocations, the oldest first, whatever the clock did between them."""
     columns = token_revocations.c
     query = sa.select(
         columns.token_id, columns.subject, columns.reason, columns.revoked_at, columns.revoked_by
-    ).order_by(columns.id)
+    ).order_by(columns.revoked_at, columns.id)
     with database.transaction() as connection:
         return [Revocation(*row) for row in connection.execute(query)]
 

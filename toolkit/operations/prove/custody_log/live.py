@@ -150,6 +150,30 @@ _FROM_OBSERVED: Final = (
 )
 _WITH_RECORD: Final = "JOIN audit_service.evidences AS record ON record.id = told.evidence"
 
+
+def _paired(
+    what: str,
+    how: str,
+    rows: str,
+    kinds: str,
+    at: str,
+    same: str,
+    told: str = "(detail ->> 'observation')::bigint",
+) -> tuple[str, str, str]:
+    """Find rows without their event, and events without their row; of rows that are younger than the log."""
+    query = f"""
+        SELECT coalesce(row.id, event.told) AS id
+        FROM {rows} AS row
+        FULL JOIN (
+            SELECT {told} AS told, detail, happened_at FROM audit.custody_events WHERE kind IN ({kinds})
+        ) AS event
+            ON row.id = event.told AND {same}
+        WHERE (row.id IS NULL OR event.told IS NULL) AND coalesce(row.{at}, 'infinity') >= {_BEGAN}
+        ORDER BY 1
+    """  # noqa: S608  # made of constants
+    return what, how, query
+
+
 _COMPARED: Final[tuple[tuple[str, str, str], ...]] = (
     (
         "record",
@@ -192,65 +216,48 @@ _COMPARED: Final[tuple[tuple[str, str, str], ...]] = (
             "AND NOT EXISTS (SELECT FROM audit_service.evidences AS record WHERE record.id = told.evidence)",
         ),
     ),
-    (
+    _paired(
         "file",
         "was observed otherwise than the log holds",
-        f"""
-        SELECT coalesce(seen.id, (event.detail ->> 'observation')::bigint) AS id
-        FROM audit.object_observations AS seen
-        FULL JOIN (
-            SELECT * FROM audit.custody_events WHERE kind IN ('{CustodyEvent.UPLOADED}', '{CustodyEvent.RESTORED}')
-        ) AS event
-            ON seen.id = (event.detail ->> 'observation')::bigint
-           AND {_hash("seen.key")} = event.detail ->> 'key'
-           AND seen.etag = event.detail ->> 'etag'
-           AND seen.size = (event.detail ->> 'size')::bigint
-           AND seen.seen_at = event.happened_at
-        WHERE (seen.id IS NULL OR event.id IS NULL) AND coalesce(seen.seen_at, 'infinity') >= {_BEGAN}
-        ORDER BY 1
-        """,  # noqa: S608
+        "audit.object_observations",
+        f"'{CustodyEvent.UPLOADED}', '{CustodyEvent.RESTORED}'",
+        "seen_at",
+        f"row.seen_at = happened_at AND {_hash('row.key')} = detail ->> 'key' "
+        "AND row.etag = detail ->> 'etag' AND row.size = (detail ->> 'size')::bigint",
     ),
-    (
+    _paired(
         "file",
         "was gone otherwise than the log holds",
-        f"""
-        SELECT coalesce(seen.id, (event.detail ->> 'observation')::bigint) AS id
-        FROM (SELECT * FROM audit.object_observations WHERE gone_at IS NOT NULL) AS seen
-        FULL JOIN (SELECT * FROM audit.custody_events WHERE kind = '{CustodyEvent.GONE}') AS event
-            ON seen.id = (event.detail ->> 'observation')::bigint AND seen.gone_at = event.happened_at
-        WHERE (seen.id IS NULL OR event.id IS NULL) AND coalesce(seen.gone_at, 'infinity') >= {_BEGAN}
-        ORDER BY 1
-        """,  # noqa: S608
+        "(SELECT * FROM audit.object_observations WHERE gone_at IS NOT NULL)",
+        f"'{CustodyEvent.GONE}'",
+        "gone_at",
+        "row.gone_at = happened_at",
     ),
-    (
+    _paired(
         "content",
         "was verified otherwise than the log holds",
-        f"""
-        SELECT coalesce(found.observation_id, (event.detail ->> 'observation')::bigint) AS id
-        FROM (SELECT * FROM audit.content_checks WHERE sha256 IS NOT NULL) AS found
-        FULL JOIN (SELECT * FROM audit.custody_events WHERE kind = '{CustodyEvent.VERIFIED}') AS event
-            ON found.observation_id = (event.detail ->> 'observation')::bigint
-           AND found.sha256 = event.detail ->> 'sha256'
-           AND found.kind = event.detail ->> 'kind'
-           AND found.problem IS NOT DISTINCT FROM event.detail ->> 'problem'
-        WHERE (found.id IS NULL OR event.id IS NULL) AND coalesce(found.checked_at, 'infinity') >= {_BEGAN}
-        ORDER BY 1
-        """,  # noqa: S608
+        "(SELECT observation_id AS id, sha256, kind, problem, checked_at FROM audit.content_checks "
+        "WHERE sha256 IS NOT NULL)",
+        f"'{CustodyEvent.VERIFIED}'",
+        "checked_at",
+        "(row.sha256, row.kind) = (detail ->> 'sha256', detail ->> 'kind') "
+        "AND row.problem IS NOT DISTINCT FROM detail ->> 'problem'",
     ),
-    (
+    _paired(
         "withdrawal",
         "is not as the log holds it",
-        f"""
-        SELECT coalesce(row.evidence_id, (event.detail ->> 'evidence')::uuid) AS id
-        FROM audit.withdrawals AS row
-        FULL JOIN (SELECT * FROM audit.custody_events WHERE kind = '{CustodyEvent.WITHDRAWN}') AS event
-            ON row.evidence_id = (event.detail ->> 'evidence')::uuid
-           AND coalesce(event.detail ->> 'by', {_hash("row.withdrawn_by")}) = {_hash("row.withdrawn_by")}
-           AND coalesce(event.detail ->> 'approvedBy', {_hash("row.approved_by")}) = {_hash("row.approved_by")}
-           AND coalesce(event.detail ->> 'reason', {_hash("row.reason")}) = {_hash("row.reason")}
-        WHERE (row.evidence_id IS NULL OR event.id IS NULL) AND coalesce(row.withdrawn_at, 'infinity') >= {_BEGAN}
-        ORDER BY 1
-        """,  # noqa: S608
+        "(SELECT evidence_id AS id, withdrawn_by, approved_by, reason, withdrawn_at FROM audit.withdrawals)",
+        f"'{CustodyEvent.WITHDRAWN}'",
+        "withdrawn_at",
+        " AND ".join(
+            f"coalesce(detail ->> '{told}', {_hash(column)}) = {_hash(column)}"
+            for told, column in (
+                ("by", "row.withdrawn_by"),
+                ("approvedBy", "row.approved_by"),
+                ("reason", "row.reason"),
+            )
+        ),
+        "(detail ->> 'evidence')::uuid",
     ),
     (
         "sale",

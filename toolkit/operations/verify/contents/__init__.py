@@ -8,7 +8,6 @@
     inspector       a process in bounds that looks at files nobody trusts
     inspection      what it does there: kind, and what is wrong
     pdf, audio      the two kinds
-    active_parts    what a document can do by itself
     containers      what audio containers say about their own length
 
 The package itself imports nothing, neither database nor bucket: the process that looks at files starts with it.

@@ -2,7 +2,7 @@
 
 import mmap
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +41,7 @@ _LEAST_BYTES: Final = {"audio/wav": 600, "audio/mp4": 100}
 """Bytes in a second of the poorest speech; a file that claims to need fewer lasts shorter than it says."""
 
 _CLUSTER: Final = b"\x1f\x43\xb6\x75"
-"""The name of the part of a Matroska file that holds sound."""
+"""The part of a Matroska file that holds sound."""
 
 _ASF_DATA: Final = bytes.fromhex("3626b2758e66cf11a6d900aa0062ce6c")
 
@@ -79,6 +79,21 @@ def wav_seconds(path: Path) -> float:
     with _mapped(path) as data:
         wave = _wave(data)
     return wave.there / max(wave.bytes_per_second, _LEAST_BYTES["audio/wav"])
+
+
+def wave_samples(path: Path) -> bytes:
+    """Return the samples of a WAV file as they lie there; ``Broken`` where there are none."""
+    with _mapped(path) as data:
+        wave = _wave(data)
+        start = len(data) - wave.there
+        return data[start : start + (wave.declared or wave.there)]
+
+
+def after_tag(data: mmap.mmap) -> int:
+    """Return the place behind the ID3 tag of an MPEG recording."""
+    if data[:3] != b"ID3":
+        return 0
+    return 10 + (data[6] << 21 | data[7] << 14 | data[8] << 7 | data[9])
 
 
 def mp4_seconds(path: Path) -> float | None:
@@ -168,35 +183,20 @@ def _wave_sizes(data: mmap.mmap) -> tuple[int, int]:
     return wave.declared, wave.there
 
 
-def _matroska_sizes(data: mmap.mmap) -> tuple[int, int]:
-    """Return that nothing is declared.
+def _holding(part: bytes) -> Callable[[mmap.mmap], tuple[int, int]]:
+    """Return a reading that declares nothing, and raises ``Broken`` where the part with the sound is missing."""
 
-    Raises:
-        Broken: no part holds sound.
-    """
-    if data.find(_CLUSTER) < 0:
-        raise Broken
-    return 0, len(data)
+    def sizes(data: mmap.mmap) -> tuple[int, int]:
+        if data.find(part) < 0:
+            raise Broken
+        return 0, len(data)
 
-
-def _asf_sizes(data: mmap.mmap) -> tuple[int, int]:
-    """Return the bytes that the object with the sound declares, and those there.
-
-    Raises:
-        Broken: there is no such object.
-    """
-    start = data.find(_ASF_DATA)
-    if start < 0:
-        raise Broken
-    return int.from_bytes(data[start + 16 : start + 24], "little"), len(data) - start
+    return sizes
 
 
 def _mpeg_sizes(data: mmap.mmap) -> tuple[int, int]:
     """Return the bytes that the encoder's own header names, if it left one in the first frame, and those there."""
-    start = 0
-    if data[:3] == b"ID3":
-        digits = data[6:10]
-        start = 10 + (digits[0] << 21 | digits[1] << 14 | digits[2] << 7 | digits[3])
+    start = after_tag(data)
     length = mpeg_frame_length(data[start : start + 4])
     found = _XING.search(data, start, start + 200) if length else None
     if found is None or not found[1][0] & 2:
@@ -235,8 +235,8 @@ def _ogg_sizes(data: mmap.mmap) -> tuple[int, int]:
 
 _SIZES: Final = {
     "audio/wav": _wave_sizes,
-    "audio/webm": _matroska_sizes,
-    "audio/x-ms-wma": _asf_sizes,
+    "audio/webm": _holding(_CLUSTER),
+    "audio/x-ms-wma": _holding(_ASF_DATA),
     "audio/mpeg": _mpeg_sizes,
     "audio/aiff": _aiff_sizes,
     "audio/basic": _au_sizes,

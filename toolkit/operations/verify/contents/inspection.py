@@ -18,7 +18,6 @@ from typing import Final
 from toolkit.domain.contents import ActivePart, ContentProblem
 from toolkit.domain.evidence import FileKind, kind_of_media_type
 from toolkit.domain.signatures import SIGNATURE_BYTES, UNKNOWN, media_type_of_bytes
-from toolkit.operations.verify.contents.active_parts import active_parts
 from toolkit.operations.verify.contents.audio import inspect_audio, is_decoded
 from toolkit.operations.verify.contents.containers import NotAudio
 from toolkit.operations.verify.contents.normal_form import normal_form
@@ -52,21 +51,17 @@ def inspect_file(path: Path) -> Inspected:
         media_type = media_type_of_bytes(file.read(SIGNATURE_BYTES))
     kind = kind_of_media_type(media_type)
     if kind is FileKind.PDF:
-        problem, pages = inspect_pdf(path)
-        if problem is not None:
-            return Inspected(media_type, problem, pages=pages)
-        form, active = normal_form(path, media_type), active_parts(path)
-        return Inspected(media_type, pages=pages, normal_form=form, active_parts=active)
+        problem, pages, active = inspect_pdf(path)
+        form = normal_form(path, media_type) if problem is None else None
+        return Inspected(media_type, problem, pages=pages, normal_form=form, active_parts=active)
     if kind is FileKind.AUDIO:
         try:
             problem, seconds = inspect_audio(path, media_type)
         except NotAudio:
             return Inspected(UNKNOWN)
-        if problem is not None:
-            return Inspected(media_type, problem, seconds=seconds)
-        unclear = () if is_decoded(path, media_type) else (ActivePart.UNCLEAR,)
-        form = normal_form(path, media_type)
-        return Inspected(media_type, seconds=seconds, normal_form=form, active_parts=unclear)
+        unclear = () if problem or is_decoded(path, media_type) else (ActivePart.UNCLEAR,)
+        form = normal_form(path, media_type) if problem is None else None
+        return Inspected(media_type, problem, seconds=seconds, normal_form=form, active_parts=unclear)
     return Inspected(media_type)
 
 

@@ -13,6 +13,7 @@ from pypdf import PdfReader
 from pypdf.generic import StreamObject
 
 from toolkit.domain.signatures import mpeg_frame_length
+from toolkit.operations.verify.contents.containers import after_tag, wave_samples
 
 _SEARCHED: Final = 1024 * 1024
 """Bytes after a tag within which the first frame of audio is looked for."""
@@ -27,7 +28,8 @@ def normal_form(path: Path, media_type: str) -> str | None:
         if media_type == "audio/mpeg":
             return _of_mpeg(path)
         if media_type == "audio/wav":
-            return _of_wave(path)
+            samples = wave_samples(path).rstrip(b"\0")
+            return hashlib.sha256(samples).hexdigest() if samples else None
         if media_type == "application/pdf":
             return _of_pdf(path)
     except Exception:  # a hostile file makes a reader fail in any way there is
@@ -52,28 +54,13 @@ def _of_mpeg(path: Path) -> str | None:
 
 
 def _first_frame(data: mmap.mmap) -> int:
-    start = 0
-    if data[:3] == b"ID3":
-        digits = data[6:10]
-        start = 10 + (digits[0] << 21 | digits[1] << 14 | digits[2] << 7 | digits[3])
+    start = after_tag(data)
     for position in range(start, min(len(data), start + _SEARCHED)):
         if data[position] == 0xFF and (length := mpeg_frame_length(data[position : position + 4])) is not None:
             following = data[position + length : position + length + 4]
             if not following or mpeg_frame_length(following) is not None:
                 return position
     return len(data)
-
-
-def _of_wave(path: Path) -> str | None:
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        position = 12
-        while position + 8 <= len(data):
-            size = int.from_bytes(data[position + 4 : position + 8], "little")
-            if data[position : position + 4] == b"data":
-                samples = data[position + 8 : position + 8 + size].rstrip(b"\0")
-                return hashlib.sha256(samples).hexdigest() if samples else None
-            position += 8 + size + size % 2
-    return None
 
 
 def _of_pdf(path: Path) -> str | None:

@@ -8,7 +8,6 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolkit.domain.evidence import EvidenceType
 from toolkit.storage.service_map.catalog import CatalogTable, Column, read_catalog
 from toolkit.storage.service_map.draft.vocabulary import words
 from toolkit.storage.service_map.expressions import THIS, literal, quoted
@@ -186,7 +185,6 @@ def share(values: Sequence[str], pattern: re.Pattern[str]) -> float:
 
 
 CPF: Final = re.compile(r"[0-9]{11}|[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}")
-MASKED_CPF: Final = re.compile(r"[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}")
 EPOCH: Final = re.compile(r"1[0-9]{9}(?:[0-9]{3})?")
 MEDIA: Final = re.compile(r"(?:application|audio|video|image)/[\w.+-]+", re.IGNORECASE)
 ENDING: Final = re.compile(r"\.?(?:pdf|mp3|wav|ogg|opus|m4a|aac|flac|amr|wma)", re.IGNORECASE)
@@ -194,4 +192,3 @@ FILE: Final = re.compile(r"[^/\\]+\.[A-Za-z0-9]{2,4}")
 PLACE: Final = re.compile(r"(?:.*/)?[^/\\]+\.[A-Za-z0-9]{2,4}|.*/.+", re.DOTALL)
 OPAQUE: Final = re.compile(r"[A-Za-z0-9_-]{20,}")
 FOLDER: Final = re.compile(r"[^.]*/[^.]*|.*/")
-TYPES: Final = re.compile("|".join(EvidenceType), re.IGNORECASE)
