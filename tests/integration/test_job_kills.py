@@ -125,17 +125,17 @@ def nobody_answers() -> bool:
 
 
 @pytest.mark.parametrize(
-    ("renew", "timeout", "code"),
+    ("renew", "lease", "timeout", "code"),
     [
-        (lambda: True, 0.3, FailureCode.TIMED_OUT),
-        (lambda: False, 60, FailureCode.LEASE_LOST),
-        (nobody_answers, 60, FailureCode.DATABASE_UNAVAILABLE),
+        (lambda: True, PATIENCE, 0.3, FailureCode.TIMED_OUT),
+        (lambda: False, 8, PATIENCE, FailureCode.LEASE_LOST),  # asked after 2 s, given up after 5.6 s
+        (nobody_answers, 1, PATIENCE, FailureCode.DATABASE_UNAVAILABLE),
     ],
 )
 def test_a_run_is_stopped_when_its_time_is_up_or_it_cannot_be_held(
-    renew: Callable[[], bool], timeout: float, code: FailureCode
+    renew: Callable[[], bool], lease: float, timeout: float, code: FailureCode
 ) -> None:
-    holding = Holding(renew, lease=timedelta(seconds=1), timeout=timedelta(seconds=timeout))
+    holding = Holding(renew, lease=timedelta(seconds=lease), timeout=timedelta(seconds=timeout))
     with stop_signals_handled(Stops()), pytest.raises(SystemExit), holding.held():
         time.sleep(PATIENCE)
     assert holding.cause is code
