@@ -9,6 +9,7 @@ from itertools import count, product
 from pathlib import Path
 from typing import Any
 
+import click
 from babel.messages.extract import extract_from_dir
 
 import toolkit
@@ -18,6 +19,7 @@ from toolkit.domain.finding_life import FindingStatus
 from toolkit.domain.findings import Status
 from toolkit.domain.jobs import outcomes
 from toolkit.domain.quality import WARNING_TEXTS
+from toolkit.entrypoints import cli
 from toolkit.entrypoints.cli import explain, sale_case
 from toolkit.entrypoints.jobs.notices import texts
 from toolkit.operations.register.bulk_load import REPAIR_TEXTS, WARNINGS, loads
@@ -83,6 +85,9 @@ _CLICK_TEXTS = (
     "Directory {1} is a file.",
 )
 """What click says of a wrong usage, ``{1}`` and ``{2}`` for its values."""
+
+_HELP_TEXTS = ("Options", "Commands", "Show this message and exit.", "Show the version and exit.")
+"""What click writes in every help."""
 
 Template = str
 
@@ -229,4 +234,16 @@ def _of_loops() -> Iterator[str]:
     yield from (loads._THERE, f"{loads._THERE}, clientId {{1}}", UNCLOSED, TOO_MANY)
     yield from (text.partition(" ")[2] for text in WARNING_TEXTS.values())  # behind the name of its field
     yield from ("source", "accepted", "rejected", "skipped", "reasons", "repairs", "warnings")
+    yield from (*_HELP_TEXTS, "No progress bars.", *(summary for _, summary in cli._COMMANDS.values()))
+    yield from _short_helps(cli._toolkit)
     yield from (*sale_case._PAYERS.values(), *explain._TITLES.values())
+
+
+def _short_helps(group: click.Group) -> Iterator[str]:
+    """Return the line of each command in the help of its group."""
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
+        if group is not cli._toolkit and command is not None:
+            yield command.get_short_help_str(200)
+        if isinstance(command, click.Group):
+            yield from _short_helps(command)

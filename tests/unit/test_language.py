@@ -162,6 +162,11 @@ def test_a_sentence_with_values_is_recognised_and_keeps_all_of_them() -> None:
         (["verify", "."], "Não há relatório em .: falta manifest.json"),
         (["explain", "WITHOUT_CLIENT"], "significado"),
         (["report", "--langage", "en"], "Erro: Não há a opção '--langage'."),
+        (["--help"], "audit        Julga cada venda pelas evidências e mostra os totais."),
+        (
+            ["waiver", "-h"],
+            "-h, --help  Mostra esta mensagem e termina.\n\nComandos:\n  add     Inclui",
+        ),
         (["repotr"], "Erro: Não há o comando 'repotr'. Você quis dizer 'report'?"),
         (["clients", "load"], "Uso: toolkit clients load"),
         (["clients", "load"], "Erro: falta o argumento 'FILE...'."),

@@ -104,12 +104,7 @@ def charts(result: AuditResult, language: Language) -> list[Chart]:
 
 def shares(result: AuditResult) -> tuple[Segment, ...]:
     """Return all sales as one bar, by status."""
-    counts = {
-        Status.COMPLIANT.value: result.compliant,
-        Status.INCOMPLETE.value: result.incomplete,
-        Status.CONFLICT.value: result.conflict,
-    }
-    return segments(counts, result.sales)
+    return segments({str(status): getattr(result, status) for status in Status}, result.sales)
 
 
 def _bars(table: pd.DataFrame, meanings: Mapping[str, str] | None = None) -> tuple[Bar, ...]:

@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 import pandas as pd
 
 from toolkit.domain.codes import CODES, Code, Subject
+from toolkit.domain.documents import named
 from toolkit.domain.finding_life import NAMESPACE, FindingStatus
 from toolkit.domain.report_cells import REPORT
 from toolkit.operations.judge.audit import AuditResult
@@ -47,13 +48,9 @@ def assessment_results(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any
         "end": moment,
         "props": [
             _property(name, value)
-            for name, value in {
-                "sales": result.sales,
-                "compliant": result.compliant,
-                "incomplete": result.incomplete,
-                "conflict": result.conflict,
-                "rules": result.source.rules,
-            }.items()
+            for name, value in (
+                named(result, "sales", "compliant", "incomplete", "conflict") | named(result.source, "rules")
+            ).items()
         ],
         "reviewed-controls": {
             "description": "The contract's minimum-evidence rules and the integrity of evidence files.",

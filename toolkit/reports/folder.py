@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from toolkit.domain.documents import named
 from toolkit.domain.report_cells import REPORT
 from toolkit.errors import ReportError
 from toolkit.operations.private_folder import PrivateFolder
@@ -135,12 +136,8 @@ def _write_manifest(
         "report": REPORT,
         **_identity(report),
         "madeAt": iso(result.made_at, report.timezone),
-        "sales": result.sales,
-        "compliant": result.compliant,
-        "incomplete": result.incomplete,
-        "conflict": result.conflict,
-        "toolkit": result.source.toolkit,
-        "rules": result.source.rules,
+        **named(result, "sales", "compliant", "incomplete", "conflict"),
+        **named(result.source, "toolkit", "rules"),
         "custodySeal": seal,
         "files": [
             {"name": name, "bytes": (folder / name).stat().st_size, "sha256": digest(folder / name)}

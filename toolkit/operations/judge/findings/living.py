@@ -99,10 +99,9 @@ def _present(present: pd.DataFrame, lives: pd.DataFrame, moment: datetime) -> pd
     back = joined["closed_at"].notna()
     again = back | (joined["stretches"].fillna(0) > 1)
     first, opened = (pd.to_datetime(joined[name], utc=True) for name in ("first_seen", "opened_at"))
-    status = pd.Series(str(FindingStatus.OPEN), index=joined.index, dtype=object)
     return _named(joined).assign(
         reason=joined["reason"],
-        status=status.where(~again, str(FindingStatus.REOPENED)),
+        status=again.map({False: str(FindingStatus.OPEN), True: str(FindingStatus.REOPENED)}).astype(object),
         firstSeen=first.fillna(pd.Timestamp(moment)),
         openedAt=opened.where(~back).fillna(pd.Timestamp(moment)),
         lastSeen=pd.Timestamp(moment).tz_convert("UTC"),
@@ -145,8 +144,9 @@ def _waived(found: pd.DataFrame, waivers: Sequence[Waiver], day: date) -> pd.Ser
     if not by:
         return pd.Series(None, index=found.index, dtype=object)
     standing = found["status"] != FindingStatus.RESOLVED
-    about = zip(standing, *(_known(found[name]) for name in ("saleId", "partner", "code")), strict=True)
-    held = [_longest(by, sale, partner, code) if stands else None for stands, sale, partner, code in about]
+    subjects = found[["saleId", "partner", "code"]].astype(object)
+    about = zip(standing, subjects.where(subjects.notna(), None).itertuples(index=False, name=None), strict=True)
+    held = [_longest(by, *subject) if stands else None for stands, subject in about]
     return pd.Series(held, index=found.index, dtype=object)
 
 
@@ -192,8 +192,3 @@ def _made(
     rows = [make(*each) for each in keys[~alike.duplicated()].itertuples(index=False, name=None)]
     places = pd.factorize(alike)[0]
     return pd.DataFrame(rows, columns=list(kinds)).astype(dict(kinds)).take(places).set_axis(found.index)
-
-
-def _known(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return the same values as objects, ``None`` for what is not known."""
-    return column.astype(object).where(column.notna(), None)
