@@ -21,7 +21,7 @@ from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.observe.bucket_sync import picture_since, sync_bucket
 from toolkit.operations.observe.delivered import TakenOver, find_inventory, find_journal, take_over
 from toolkit.reports.notices import notices
-from toolkit.storage.bucket import Bucket
+from toolkit.storage.bucket import Area, Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.file_store import FolderStore
 
@@ -198,6 +198,19 @@ def test_a_key_that_an_inventory_lists_twice_is_taken_over_once(
     write_inventory(tmp_path / "inventory", bucket.name, [row_of(item), row_of(item)], clock.now, files=2)
     assert take().synced.appeared == 1
     assert [row[0] for row in seen(database)] == [KEY]
+
+
+def test_an_inventory_tells_of_the_area_only_that_a_listing_shows(
+    put: Any, sync: Any, take: Any, deliver: Any, database: Database, bucket: Bucket, clock: Any
+) -> None:
+    keys = ("d'ouro/a.txt", "d'ouro/tmp/b.txt", "notes/c.txt")
+    for key in keys:
+        put(key)
+    deliver(clock.now)
+    bucket.area = Area(("d'ouro/",), ("d'ouro/tmp/",))
+    assert take().synced.appeared == 1
+    assert [row[0] for row in seen(database)] == ["d'ouro/a.txt"]
+    assert sync().listed == 1
 
 
 def test_a_report_says_how_old_an_inventory_was(

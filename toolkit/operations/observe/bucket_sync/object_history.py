@@ -110,8 +110,8 @@ def _ask_for_versions(connection: Connection, bucket: Bucket) -> None:
     """Ask a bucket that keeps versions for that of each new object, and how each vanished one was deleted."""
     if not bucket.keeps_versions():
         return
-    rows = connection.execute(sa.text(_UNLIKE).execution_options(yield_per=ASKED_AT_ONCE))
-    for answers in ask_each(partial(_told, bucket), rows.partitions()):
+    rows = connection.execute(sa.text(_UNLIKE).execution_options(stream_results=True))
+    for answers in ask_each(partial(_told, bucket), rows.partitions(ASKED_AT_ONCE)):
         with raw(connection).cursor() as cursor, cursor.copy("COPY told (key, version, how) FROM STDIN") as copy:
             for answer in answers:
                 copy.write_row(answer)
