@@ -5,7 +5,8 @@ indexes, in one transaction. Four processes that load four files have four such 
 most 1.2 of it for a goal, too. Goals on 2 cores, for one million rows of which 2 % are bad: the whole command at
 most 1.2 floors, a dry run of at least 500,000 rows a second, 15 times as fast as row by row; the same memory
 within 20 % for one and five million rows, under 500 MB; a workbook of 100,000 rows read and judged in 1.3
-times what the reader library takes alone.
+times what the reader library takes alone. Where others work on the machine, too, CPU seconds tell more: those of
+the client and of the server are shown beside the seconds.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 from uuid import uuid4
 
 import psycopg
@@ -29,7 +31,7 @@ from python_calamine import load_workbook
 
 from tests.benchmarks import bulk_load_peers as peers
 from tests.benchmarks.client_files import write_clients
-from tests.benchmarks.commands import toolkit
+from tests.benchmarks.commands import server_cpu, toolkit
 from tests.client_rows import FIELDS
 from toolkit.operations.register.bulk_load import LoadOptions, load_clients
 from toolkit.operations.register.bulk_load.copying import rows_of
@@ -62,6 +64,18 @@ def main(scale: float) -> None:
         shutil.rmtree(home)
 
 
+class _Taken(NamedTuple):
+    """The time that something took, by the clock, and of all processors together."""
+
+    seconds: float
+    cpu: float
+
+    def beside(self, floor: _Taken) -> str:
+        """Return both ratios as they are shown."""
+        ratio, of_cpu = self.seconds / floor.seconds, self.cpu / floor.cpu
+        return f"{ratio:.2f} floors (goal 1.2); {self.cpu:.2f} s of CPU, {of_cpu:.2f} floors"
+
+
 class _Bench:
     def __init__(self, home: Path, rows: int) -> None:
         self._home, self._rows = home, rows
@@ -72,20 +86,16 @@ class _Bench:
     def against_floor(self) -> None:
         """The whole command, with and without writing."""
         split = self._split()
-        floors, loads, dry_runs = [], [], []
-        for _ in range(_ROUNDS):
-            with self._database() as url:
-                floors.append(_copy(url, *split))
-            with self._database() as url:
-                loads.append(self._toolkit(url, self._source))
-            with self._database() as url:
-                dry_runs.append(self._toolkit(url, self._source, "--dry-run"))
-        floor, load, dry_run = map(statistics.median, (floors, loads, dry_runs))
-        self._load_rate = self._rows / load
+        floor, load, dry_run = self._in_turn(
+            lambda url: _copy(url, *split),
+            lambda url: self._toolkit(url, self._source),
+            lambda url: self._toolkit(url, self._source, "--dry-run"),
+        )
+        self._load_rate = self._rows / load.seconds
         print(f"{'':38}{'seconds':>9}{'rows/s':>12}  ratio")
-        _line("floor: two COPYs", floor, self._rows, "1.00 floors")
-        _line("toolkit clients load, whole command", load, self._rows, f"{load / floor:.2f} floors (goal 1.2)")
-        _line("toolkit clients load --dry-run", dry_run, self._rows, "(goal 500,000 rows/s)")
+        _line("floor: two COPYs", floor.seconds, self._rows, f"1.00 floors; {floor.cpu:.2f} s of CPU")
+        _line("toolkit clients load, whole command", load.seconds, self._rows, load.beside(floor))
+        _line("toolkit clients load --dry-run", dry_run.seconds, self._rows, "(goal 500,000 rows/s)")
 
     def side_by_side(self, rows: int) -> None:
         """Four processes that load four files, beside four connections that copy what they accept."""
@@ -93,26 +103,30 @@ class _Bench:
             write_clients(self._home / f"part{part}.csv", rows, seed=2 + part) for part in range(_PROCESSES)
         ]
         split = [self._split(source) for source in sources]
-        floors: list[float] = []
-        loads: list[float] = []
+        with ThreadPoolExecutor(_PROCESSES) as threads:
+            floor, load = self._in_turn(
+                lambda url: list(threads.map(lambda paths: _copy(url, *paths), split)),
+                lambda url: list(threads.map(lambda source: self._toolkit(url, source), sources)),
+            )
+        name, ratio = f"floor: {_PROCESSES} connections, two COPYs each", f"1.00 floors; {floor.cpu:.2f} s of CPU"
+        _line(name, floor.seconds, _PROCESSES * rows, ratio)
+        name, ratio = f"{_PROCESSES} processes load {_PROCESSES} files", load.beside(floor)
+        _line(name, load.seconds, _PROCESSES * rows, ratio)
+
+    def _in_turn(self, *works: Callable[[str], object]) -> list[_Taken]:
+        """Return the median of some rounds of each, every time in a fresh database."""
+        rounds: list[list[_Taken]] = [[] for _ in works]
         for _ in range(_ROUNDS):
-            for seconds, work in ((floors, self._copied_at_once), (loads, self._loaded_at_once)):
+            for work, taken in zip(works, rounds, strict=True):
                 with self._database() as url:
-                    started = time.perf_counter()
-                    work(url, sources, split)
-                    seconds.append(time.perf_counter() - started)
-        floor, load = map(statistics.median, (floors, loads))
-        _line(f"floor: {_PROCESSES} connections, two COPYs each", floor, _PROCESSES * rows, "1.00 floors")
-        ratio = f"{load / floor:.2f} floors (goal 1.2)"
-        _line(f"{_PROCESSES} processes load {_PROCESSES} files", load, _PROCESSES * rows, ratio)
+                    started, before = time.perf_counter(), self._cpu()
+                    work(url)
+                    taken.append(_Taken(time.perf_counter() - started, self._cpu() - before))
+        return [_Taken(*map(statistics.median, zip(*taken, strict=True))) for taken in rounds]
 
-    def _copied_at_once(self, url: str, _: list[Path], split: list[tuple[Path, Path]]) -> None:
-        with ThreadPoolExecutor(_PROCESSES) as threads:
-            list(threads.map(lambda paths: _copy(url, *paths), split))
-
-    def _loaded_at_once(self, url: str, sources: list[Path], _: list[tuple[Path, Path]]) -> None:
-        with ThreadPoolExecutor(_PROCESSES) as threads:
-            list(threads.map(lambda source: self._toolkit(url, source), sources))
+    def _cpu(self) -> float:
+        """The CPU seconds of this process, of those that it started and that ended, and of the server."""
+        return sum(os.times()[:4]) + server_cpu(self._home)
 
     def against_peers(self, rows: int) -> None:
         """The same work by usual means, on fewer rows."""
