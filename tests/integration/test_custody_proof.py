@@ -110,6 +110,8 @@ def test_a_record_that_was_moved_to_another_sale_is_found(
             "SELECT 'a', 1, '', now(), max(seen_at) FROM {}",
             "file",
         ),
+        ("audit_runs", "UPDATE {} SET compliant = 1", "audit"),
+        ("audit_runs", "INSERT INTO {} SELECT gen_random_uuid(), as_of, ran_at, 0, 0, 0, 0 FROM {}", "audit"),
         ("evidence_observations", "UPDATE {} SET sale_id = 'sale-2' WHERE gone_at IS NOT NULL", "record"),
         ("evidence_observations", "UPDATE {} SET seen_at = seen_at - interval '1 day'", "record"),
     ],
@@ -124,6 +126,7 @@ def test_a_history_that_was_changed_is_found(
     for (key,) in rows(database, "SELECT object_key FROM evidences"):
         s3.delete_object(Bucket=bucket.name, Key=key)
     sync_bucket(database, bucket, clock=clock)
+    execute(database, "INSERT INTO audit.audit_runs SELECT gen_random_uuid(), now(), now(), 1, 0, 1, 0")
     assert {name for name, _ in differences(database)} <= {"record"}  # of which the log holds another type
     before = verify_live(database, KEYS).differences
     unguarded(database, table, change.format(*[f"audit.{table}"] * 2))

@@ -244,6 +244,16 @@ _COMPARED: Final[tuple[tuple[str, str, str], ...]] = (
         "AND row.problem IS NOT DISTINCT FROM detail ->> 'problem'",
     ),
     _paired(
+        "audit",
+        "ran otherwise than the log holds",
+        "audit.audit_runs",
+        f"'{CustodyEvent.AUDITED}'",
+        "ran_at",
+        "(row.ran_at, row.sales, row.compliant) "
+        "= (happened_at, (detail ->> 'sales')::bigint, (detail ->> 'compliant')::bigint)",
+        "(detail ->> 'run')::uuid",
+    ),
+    _paired(
         "withdrawal",
         "is not as the log holds it",
         "(SELECT evidence_id AS id, withdrawn_by, approved_by, reason, withdrawn_at FROM audit.withdrawals)",
