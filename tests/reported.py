@@ -120,7 +120,9 @@ def result_of(
         cpf_shown=cpf_shown,
         file_findings=tuple(file_findings),
         verification=Verified(0, {}, 0),
-        life=replace(NO_LIFE, read=lambda: living(present, no_lives, [], [], AS_OF, Deadlines(zone))),
+        life=replace(
+            NO_LIFE, read=lambda: (living(present, no_lives, [], [], AS_OF, Deadlines(zone)), NO_LIFE.trends)
+        ),
         read_faults=lambda: pd.DataFrame(columns=list(FAULTS)),
         read_withdrawals=lambda: pd.DataFrame(columns=list(WITHDRAWN)),
         completions=pd.DataFrame(columns=["partner", "completed", "median_days"]),

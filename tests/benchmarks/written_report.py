@@ -47,7 +47,10 @@ def _with_findings(result: AuditResult) -> AuditResult:
     half = len(ids) // 2
     changes = Changes(AS_OF - timedelta(days=1), AS_OF, ids[:half], (), (), ids[half:])
     findings = findings.assign(overdue=findings.index >= half)
-    return replace(result, life=replace(result.life, read=lambda: findings, read_changes=lambda: changes))
+    return replace(
+        result,
+        life=replace(result.life, read=lambda: (findings, result.life.trends), read_changes=lambda: changes),
+    )
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import SettableClock
+from tests.figures import wrong_figures
 from tests.integration.evidence_bytes import JPEG, adts, amr, mp4, overwritten, pdf, silence, telephone_wav, tone
 from tests.integration.uploaded_sales import add_record, add_sale
 from toolkit.domain.evidence import EvidenceType
@@ -93,7 +94,7 @@ def test_files_that_are_unusable_change_the_verdict_of_the_report_itself(
 
 
 def test_what_the_budget_leaves_is_counted_and_verified_by_the_next_audit(
-    embedded_environment: dict[str, str], uploaded: None, capsys: pytest.CaptureFixture[str]
+    embedded_environment: dict[str, str], uploaded: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def audit(**limits: str) -> dict[str, Any]:
         main(["--quiet", "audit", "--json"], embedded_environment | limits)
@@ -102,6 +103,12 @@ def test_what_the_budget_leaves_is_counted_and_verified_by_the_next_audit(
 
     nothing = audit(TOOLKIT_VERIFY_SECONDS="0")
     assert (nothing["coverage"]["verified"], nothing["compliantVerified"]) == (0, 0)
+    assert main(["--quiet", "report", "--no-verify", "--out", str(tmp_path)], embedded_environment) == 0
+    capsys.readouterr()
+    document = json.loads((tmp_path / "missing-evidence.json").read_text(encoding="utf-8"))
+    assert document["compliant"] == len(document["unverified"]) > 0
+    assert wrong_figures(tmp_path) == []
+    assert audit(TOOLKIT_VERIFY_BYTES="1")["coverage"]["verified"] == 1  # no file is too large to be ever read
     some = audit(TOOLKIT_VERIFY_BYTES="60000")
     assert 0 < some["coverage"]["verified"] < ALL_VERIFIED["verified"]
     assert audit()["coverage"] == ALL_VERIFIED

@@ -36,7 +36,10 @@ def test_each_record_says_how_far_it_got(database: Database, story: Story, clock
     fresh, _ = story.record("S-1", "DOC_CONTRATANTE", requested_at=day(31) - timedelta(minutes=1))
     story.withdraw(late, at=day(6))
     assert listed(database, clock) == {good: "COUNTED", bad: "UNUSABLE", late: "EXPIRED", fresh: "NOT_UPLOADED"}
-    withdrawn = {record.id: record.withdrawn_at for record in records_of(database, "S-1", clock)}
+    withdrawn = {
+        record.id: record.withdrawal and record.withdrawal.withdrawn_at
+        for record in records_of(database, "S-1", clock)
+    }
     assert withdrawn == {good: None, bad: None, late: day(6), fresh: None}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -92,9 +93,15 @@ def test_assessment_results_are_valid_by_the_schema_of_nist_and_the_same_when_as
     for each in outcome["findings"]:
         assert {related["observation-uuid"] for related in each.get("related-observations", [])} <= known
 
+    told = {each["name"]: each["value"] for each in outcome["props"]}
+    assert (told["files-verified"], told["files-firstBytes"], told["embedded"]) == ("0", "1", "nothing")
+
     (withdrawn,) = [each for each in outcome["observations"] if each["types"] == ["withdrawal"]]
     assert withdrawn["description"] == "sent twice"
     assert {"ana", "bia"} <= {each["value"] for each in withdrawn["props"]}
 
     again = run_audit(database, clock=clock, as_of=audited.as_of)
     assert written(again, tmp_path / "again", "oscal.json") == document
+    unasked = replace(again, read_withdrawals=lambda: again.withdrawals.assign(reason=None, withdrawnBy=None))
+    document = written(unasked, tmp_path / "unasked", "oscal.json")
+    assert [f"{each.instance_path}: {each.message}" for each in validator.iter_errors(document)] == []

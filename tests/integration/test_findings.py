@@ -17,10 +17,11 @@ from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.finding_life import finding_id
 from toolkit.entrypoints.cli import main
-from toolkit.errors import WaiverRefused
+from toolkit.errors import InvalidInput, WaiverRefused
 from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.operations.judge.audit.run import DEFAULT_DEADLINES
 from toolkit.operations.judge.findings.waivers import add_waiver, revoke_waiver
+from toolkit.operations.observe.service_history import observe_service
 from toolkit.storage.database import Database
 from toolkit.storage.tables import custody_events
 
@@ -153,8 +154,10 @@ def test_a_finding_becomes_overdue_after_its_last_day(
 ) -> None:
     deadlines = Deadlines(DEFAULT_DEADLINES.timezone, {"MISSING_POV": 2})
     due = {}
-    for number in (2, 3, 4, 5):
-        found = audit(database, clock, day(number), deadlines=deadlines).life.findings.set_index("id").loc[POV]
+    moments = {number: day(number) for number in (2, 3, 4, 5)}
+    moments[4] = datetime(2026, 3, 4, 23, 59, 59, 999_999, tzinfo=deadlines.timezone)  # the whole of its last day
+    for number, moment in moments.items():
+        found = audit(database, clock, moment, deadlines=deadlines).life.findings.set_index("id").loc[POV]
         due[number] = (found["dueInBusinessDays"], found["overdue"], found["ageBusinessDays"])
     assert due == {2: (2, False, 0), 3: (1, False, 1), 4: (0, False, 2), 5: (-1, True, 3)}
 
@@ -162,13 +165,43 @@ def test_a_finding_becomes_overdue_after_its_last_day(
 def test_what_belongs_to_one_partner_holds_nothing_of_another(
     database: Database, story: Story, clock: SettableClock
 ) -> None:
+    story.sale("S-3", partner=" ")
+    clock.now = day(9)
+    observe_service(database, clock)  # a blank name is none
     whole = audit(database, clock, day(10))
-    assert list(whole.partners["partner"]) == ["Norte", "Sul"]
+    assert list(whole.partners["partner"]) == ["", "Norte", "Sul"]
+    with pytest.raises(InvalidInput, match="No sale names the partner ' '"):
+        whole.for_partner(" ")
     sul = whole.for_partner("Sul")
     assert (sul.sales, sul.open, list(sul.life.findings["saleId"])) == (1, 0, ["S-2"])
     assert "S-1" not in repr((sul.rows.to_dict(), sul.warned.to_dict(), sul.life.findings.to_dict()))
     assert "Norte" not in repr((sul.counts.to_dict(), sul.life.trends.to_dict(), sul.partners.to_dict()))
     assert list(sul.warned["saleId"]) == ["S-2"]
+
+
+def test_a_sale_of_another_partner_takes_its_findings_and_their_trend_along(
+    database: Database, story: Story, clock: SettableClock
+) -> None:
+    story.sale("S-3", partner="Leste", gone_at=day(5))
+    story.sale("S-3", partner="Oeste", seen_at=day(5), utility_group="D")
+    before = audit(database, clock, day(4))
+    after = audit(database, clock, day(6))
+
+    def of_s_3(result: AuditResult) -> dict[str, str]:
+        own = result.life.findings.query("saleId == 'S-3'")
+        return dict(zip(own["id"], own["status"], strict=True))
+
+    assert of_s_3(before) == of_s_3(after)  # neither partner nor group is part of an id
+    for result, partner in (
+        (before, "Leste"),
+        (after, "Oeste"),
+        (run_audit(database, clock=clock, as_of=day(4)), "Leste"),
+    ):
+        own = result.for_partner(partner)
+        standing = own.life.counts["open"]
+        assert own.life.trend["present"].iloc[-1] == standing == 3
+        assert dict(result.partners[["partner", "trend"]].to_numpy())[partner] == standing
+    assert set(after.partners["partner"]) == {"Norte", "Sul", "Oeste"}
 
 
 def run(environ: dict[str, str], capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, dict[str, Any]]:
@@ -205,6 +238,10 @@ def test_the_commands_tell_findings_changes_and_waivers(
     assert (status, added["waivers"][0]["holds"]) == (0, True)
     assert ask("waiver", "add", "--file", str(waivers))[1] == added  # the same again adds nothing
 
+    aimless = ["--reason", "r", "--owner", "ana", "--approved-by", "bruno", "--end", until]
+    assert main(["waiver", "add", "--sale", "S-2", "--partner", "sul", *aimless], embedded_environment) == 0
+    assert "fits no sale that was seen" in capsys.readouterr().err
+
     status, second = ask("findings", "--no-sync")
     assert [(each["code"], each["status"]) for each in second["findings"]] == [
         ("WITHOUT_CLIENT", "waived"),
@@ -218,5 +255,7 @@ def test_the_commands_tell_findings_changes_and_waivers(
     assert main(["changes", "--from", first["asOf"], "--to", second["asOf"]], embedded_environment) == 0
     (line,) = [each for each in capsys.readouterr().out.splitlines() if each.startswith("resolved  S")]
     assert line.split()[:4] == ["resolved", "S-1", "MISSING_POV", "Norte"]
+    assert main(["changes", "--from", "2026-01-01", "--to", second["asOf"]], embedded_environment) == 0
+    assert "no audit had been made by 1 Jan 2026" in capsys.readouterr().err
     assert main(["waiver", "list"], embedded_environment) == 0
     assert "ends in 10 days" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import io
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
 from uuid import UUID
@@ -20,6 +21,7 @@ from tests.contract.bodies import UPLOAD
 from tests.integration.evidence_bytes import amr, pdf, tone
 from tests.integration.uploaded_sales import add_record, add_sale, rows
 from toolkit.domain.evidence import EvidenceType
+from toolkit.domain.finding_life import file_finding_ids
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem, same_type
 from toolkit.domain.partners import PartnerAccess, UnassignedSales
 from toolkit.entrypoints.cli import main
@@ -161,7 +163,11 @@ def test_the_same_file_as_two_types_of_one_sale(database: Database, put: Any, lo
     [finding] = look()
     assert finding.problem is IntegrityProblem.CONTENT_REPEATED
     assert finding.sale_ids == ("sale-1",)
-    assert finding.detail == "DOC_CONTRATANTE and DOC_RESPONSAVEL_FINANCEIRO"
+    assert finding.detail == f"DOC_CONTRATANTE and DOC_RESPONSAVEL_FINANCEIRO, SHA-256 {sha256(pdf()).hexdigest()}"
+    put(add_record(database, sale_id, EvidenceType.KYC, expires_at=LATER)[1], pdf())
+    [again] = look()
+    assert again.detail.startswith("DOC_CONTRATANTE and DOC_RESPONSAVEL_FINANCEIRO and KYC")
+    assert file_finding_ids(again) == file_finding_ids(finding)
 
 
 def test_a_file_sent_twice_as_one_type_is_no_finding(database: Database, put: Any, look: Any) -> None:
@@ -225,6 +231,12 @@ def test_one_recording_under_two_sales_with_a_byte_and_a_tag_added(
         put(add_record(database, sale_id, evidence_type=EvidenceType.POV, expires_at=LATER)[1], content)
     [finding] = [each for each in look() if each.problem is not IntegrityProblem.TYPE_DIFFERS]
     assert (finding.problem, finding.sale_ids) == (IntegrityProblem.CONTENT_ALIKE, ("sale-1", "sale-2"))
+    add_sale(database, "sale-0")
+    key = add_record(database, "sale-0", evidence_type=EvidenceType.POV, expires_at=LATER)[1]
+    put(key, tag + voice + b"y")
+    [again] = [each for each in look() if each.problem is IntegrityProblem.CONTENT_ALIKE]
+    assert again.sale_ids == ("sale-0", "sale-1", "sale-2")
+    assert set(file_finding_ids(finding)) < set(file_finding_ids(again))  # those of the others stay what they were
 
 
 def test_a_wav_declared_as_mpeg(database: Database, put: Any, look: Any) -> None:
@@ -264,6 +276,10 @@ def test_any_number_of_foreign_objects_is_one_finding_and_those_of_records_are_n
     [finding] = look()
     assert (finding.problem, len(finding.keys)) == (IntegrityProblem.KEY_OUTSIDE_LAYOUT, 5)
     assert finding.detail == "7 objects, of which the first 5 are named"
+    put("another/1", pdf())
+    [again] = look()
+    assert again.keys[0] == "another/1"
+    assert file_finding_ids(again) == file_finding_ids(finding)
 
 
 def test_the_findings_of_a_past_moment_stay_whatever_happens_later(

@@ -16,6 +16,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
+from tests.figures import wrong_figures
 from tests.integration.audited import FIRST, Story
 from tests.unit.test_samples import UNTOLD_PROBLEMS
 from tests.unpacked import everything_in
@@ -255,6 +256,7 @@ def test_the_main_job_finds_what_the_sample_tells_and_a_second_time_changes_noth
     assert f"Report: {out}" in first
     assert judged(out / "missing-evidence.csv") == deserved()
     assert_everything_appears(json.loads((out / "missing-evidence.json").read_text(encoding="utf-8")))
+    assert wrong_figures(out) == []
     assert_nothing_leaked(out, embedded_environment)
     assert_each_partner_is_told_of_its_own(out, embedded_environment)
     assert_its_moment_gives_the_same_bytes_again(out, embedded_environment)

@@ -24,6 +24,10 @@ SAO_PAULO = ZoneInfo("America/Sao_Paulo")
         ("2026-12-30", 2, "2027-01-04"),  # across the year: the 31st, then the 4th
         ("2026-11-21", 1, "2026-11-23"),  # a Saturday
         ("2026-11-16", 0, "2026-11-16"),
+        ("2026-02-13", 3, "2026-02-18"),  # carnival is no national holiday
+        ("2026-06-03", 2, "2026-06-05"),  # nor is Corpus Christi
+        ("2026-07-08", 1, "2026-07-09"),  # nor are the days of the states
+        ("2026-11-14", 0, "2026-11-14"),  # no time at all: the day itself, even at a week-end
     ],
 )
 def test_week_ends_and_holidays_do_not_count(opened: str, days: int, due: str) -> None:

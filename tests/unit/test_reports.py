@@ -27,6 +27,7 @@ from openpyxl.utils.escape import unescape
 from pypdf import PdfReader
 from pypdf.generic import ArrayObject
 
+from tests.figures import wrong_figures
 from tests.reported import AS_OF, Told, result_of, source
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
 from toolkit.domain.waivers import Waiver, WaiverRequest
@@ -179,6 +180,10 @@ def test_a_report_reads_as_it_always_did(result: AuditResult, tmp_path: Path, na
     if os.environ.get("RENEW_GOLDEN"):
         (GOLDEN / name).write_bytes((out / name).read_bytes())
     assert (out / name).read_text(encoding="utf-8") == (GOLDEN / name).read_text(encoding="utf-8")
+
+
+def test_every_figure_is_what_the_rows_give_that_it_leads_to(result: AuditResult, tmp_path: Path) -> None:
+    assert wrong_figures(written(result, tmp_path)) == []
 
 
 def test_the_same_result_gives_the_same_bytes(result: AuditResult, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Final
 from uuid import UUID, uuid5
 
-from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
+from toolkit.domain.integrity import HASH, IntegrityFinding, IntegrityProblem
 
 NAMESPACE: Final = UUID("6f9b3f0e-4c1d-5b8e-9d55-2d1f0c7a6e21")
 """The namespace of the ids of findings; an id is a UUID of version 5 in it and never changes."""
@@ -30,10 +30,12 @@ def finding_id(code: str, *subject: str) -> UUID:
 def file_finding_ids(finding: IntegrityFinding) -> list[tuple[UUID, str | None]]:
     """Return one id for each sale that the file concerns, with the sale; one without a sale where there is none.
 
-    A file that several sales share is told by its contents, every other by the keys of its objects.
+    Files with the same contents are told by them, since another may join them, and every other by the key of its
+    object; what lies outside the layout is one finding, whatever lies there.
     """
-    shared = finding.problem is IntegrityProblem.CONTENT_REUSED
-    subject = finding.detail if shared else "|".join(finding.keys)
+    contents = finding.problem.startswith("CONTENT_") and "".join(finding.detail.partition(HASH)[1:])
+    all_alike = finding.problem is IntegrityProblem.KEY_OUTSIDE_LAYOUT
+    subject = "" if all_alike else contents or "|".join(dict.fromkeys(finding.keys))
     if not finding.sale_ids:
         return [(finding_id(finding.problem, subject), None)]
     return [(finding_id(finding.problem, subject, sale_id), sale_id) for sale_id in finding.sale_ids]

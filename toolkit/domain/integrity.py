@@ -36,6 +36,9 @@ LAYOUT: Final = re.compile(
 )
 """The keys of the objects of evidence records, see ``toolkit.domain.evidence.object_key``."""
 
+HASH: Final = "SHA-256"
+"""The word before the hash in the detail of a finding about files with the same contents."""
+
 _SAME_TYPE: Final = (
     {"audio/mpeg", "audio/mp3", "audio/mpeg3", "audio/x-mpeg-3", "audio/x-mp3", "audio/mpa", "audio/mpg"},
     {"audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave", "audio/x-pn-wav"},

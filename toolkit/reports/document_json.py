@@ -24,6 +24,7 @@
     rows       [{saleId, ...}]   one a sale that is not compliant: the columns of the CSV, with real lists,
                                  ``missing`` as [{evidenceType, reason}]
     warnings   the same for compliant sales that have a warning
+    unverified the same for compliant sales on files that are not fully verified, the first ones
     findings, unusableFiles, withdrawals, waivers              see ``toolkit.reports.document_life``
 
 ``templates/report.schema.json`` is its JSON Schema.
@@ -71,7 +72,8 @@ def fingerprint(report: Report) -> str:
 def _text(report: Report) -> Iterator[str]:
     result, timezone = report.result, report.timezone
     yield json.dumps(summary(result, timezone), ensure_ascii=False, indent=2).removesuffix("\n}")
-    lists = {"rows": _rows(result.rows, timezone), "warnings": _rows(result.warned, timezone)}
+    sales = {"rows": result.rows, "warnings": result.warned, "unverified": result.unverified}
+    lists = {name: _rows(rows, timezone) for name, rows in sales.items()}
     for name, rows in (lists | life_lists(result, timezone)).items():
         yield f',\n  "{name}": ['
         separator = "\n"

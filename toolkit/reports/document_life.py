@@ -12,13 +12,10 @@ import pandas as pd
 from toolkit.domain.documents import named
 from toolkit.domain.waivers import Waiver
 from toolkit.operations.judge.audit import AuditResult
-from toolkit.operations.judge.findings.changes import Changes
+from toolkit.operations.judge.findings.changes import KINDS, Changes
 from toolkit.reports.json_rows import json_rows
 from toolkit.reports.report import known
 from toolkit.reports.times import iso_exact
-
-KINDS: Final = ("new", "resolved", "reopened", "open")
-"""The changes that a finding can undergo between two moments."""
 
 _LIFE_MOMENTS: Final = ("firstSeen", "lastSeen", "openedAt", "dueAt")
 

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 import pandas as pd
 
-from toolkit.domain.codes import CODES, Code, Subject
+from toolkit.domain.codes import CODES, Code
 from toolkit.domain.documents import named
 from toolkit.domain.finding_life import NAMESPACE, FindingStatus
 from toolkit.domain.report_cells import REPORT
@@ -48,15 +48,19 @@ def assessment_results(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any
         "end": moment,
         "props": [
             _property(name, value)
-            for name, value in (
-                named(result, "sales", "compliant", "incomplete", "conflict") | named(result.source, "rules")
-            ).items()
+            for name, value in {
+                **named(result, "sales", "compliant", "incomplete", "conflict"),
+                "compliant-verified": result.compliant_verified,
+                **{f"files-{name}": number for name, number in result.coverage.items()},
+                "embedded": ", ".join(result.source.embedded) or "nothing",
+                "rules": result.source.rules,
+            }.items()
         ],
         "reviewed-controls": {
             "description": "The contract's minimum-evidence rules and the integrity of evidence files.",
             "control-selections": [{"include-all": {}}],
         },
-        "findings": [_objective(code, active, audit) for code in _judged()],
+        "findings": [_objective(code, active, audit) for code in CODES.values() if code.severity],
     }
     observations = [_observation(row, moment, timezone) for row in tuples(active)]
     observations += [_withdrawal(row, timezone) for row in tuples(result.withdrawals)]
@@ -79,10 +83,6 @@ def assessment_results(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any
             "results": [outcome],
         }
     }
-
-
-def _judged() -> list[Code]:
-    return [code for code in CODES.values() if code.subject in (Subject.SALE, Subject.FILE)]
 
 
 def _objective(code: Code, active: pd.DataFrame, audit: UUID) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def _withdrawal(row: Any, timezone: ZoneInfo) -> dict[str, Any]:
     return {
         "uuid": str(uuid5(NAMESPACE, f"withdrawal {row.evidenceId}")),
         "title": "Withdrawn evidence record",
-        "description": " ".join(row.reason.split()),
+        "description": " ".join((row.reason or "The database that knows the reason could not be asked.").split()),
         "props": _properties(told),
         "methods": ["EXAMINE"],
         "types": ["withdrawal"],

@@ -136,7 +136,7 @@ def _write_manifest(
         "report": REPORT,
         **_identity(report),
         "madeAt": iso(result.made_at, report.timezone),
-        **named(result, "sales", "compliant", "incomplete", "conflict"),
+        **named(result, "sales", "compliant", "incomplete", "conflict", "coverage"),
         **named(result.source, "toolkit", "rules"),
         "custodySeal": seal,
         "files": [

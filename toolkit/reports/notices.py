@@ -67,9 +67,15 @@ def _notices(result: AuditResult, language: Language, timezone: ZoneInfo) -> Ite
             "The database of the snapshot could not be asked: CPFs, and the reasons and people of withdrawals "
             "and waivers are missing, and findings about files are those that the last audit noted."
         )
-    if result.source.last_sync is None and result.sales:
+    sync = result.source.last_sync
+    if sync is None and result.sales:
         yield say("The bucket had never been read at this moment, so no file could count.")
-    since, taken_from = result.source.picture_since, result.source.last_sync and result.source.last_sync.taken_from
+    if sync is not None and result.as_of - sync.finished_at > timedelta(days=1):
+        yield say(
+            "The bucket was last read at %(moment)s: what was sent or deleted since then is not known here.",
+            moment=language.moment(sync.finished_at, timezone),
+        )
+    since, taken_from = result.source.picture_since, sync and sync.taken_from
     if taken_from:
         yield say(
             "The bucket was not read: files are as %(source)s tells, or as they were seen later. The oldest "

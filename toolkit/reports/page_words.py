@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from toolkit.domain.codes import CODES, names_of
 from toolkit.domain.findings import Problem, Reason, Status
@@ -13,6 +13,9 @@ from toolkit.operations.judge.audit.result import AGE_BANDS, OLDER
 from toolkit.reports import wording
 from toolkit.reports.report import Report
 from toolkit.reports.wording import told
+
+NOBODY: Final = " "
+"""The value of the filter for sales without a partner; no partner has a blank name."""
 
 
 def filters(report: Report) -> list[dict[str, Any]]:
@@ -25,14 +28,13 @@ def filters(report: Report) -> list[dict[str, Any]]:
     partners = sorted(set(result.rows["partner"].dropna()), key=str.casefold)
     types = {each: words["types"][each] for each in result.missing["evidenceType"]}
     statuses = dict(words["statuses"])
-    statuses[str(Status.COMPLIANT)] = say("compliant, with a warning")
+    statuses[str(Status.COMPLIANT)] = say("compliant, with something to look at")
     ages = {band: band for band in [*AGE_BANDS, OLDER]}
     only = {
         "unexamined": say("files not examined"),
         "no-client": say("no client"),
         "completed": say("completed"),
         "overdue": say("an overdue finding"),
-        "no-partner": say("no partner"),
         "file-finding": say("a finding about a file"),
     }
     chosen = (
@@ -41,7 +43,7 @@ def filters(report: Report) -> list[dict[str, Any]]:
         ("missing", say("Missing"), say("anything"), types),
         ("reason", say("Why"), say("any reason"), told(names_of(Reason), report.language)),
         ("problem", say("Problem"), say("any or none"), told(names_of(Problem), report.language)),
-        ("partner", say("Partner"), say("all"), {each: each for each in partners}),
+        ("partner", say("Partner"), say("all"), {each: each for each in partners} | {NOBODY: say("no partner")}),
         ("age", say("Age, days"), say("any"), ages),
         ("only", say("Only with"), say("anything"), only),
     )  # fmt: skip

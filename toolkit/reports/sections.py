@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from toolkit.domain.codes import CODES, Owner
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.domain.report_cells import items
+from toolkit.operations.judge.audit.census import UNVERIFIED
 from toolkit.reports import wording
 from toolkit.reports.report import Report, tuples
 
@@ -262,14 +263,26 @@ def _warned(report: Report, most: int) -> Section:
     )
 
 
+def _unverified(report: Report, most: int) -> Section:
+    say, names = report.language.text, wording.COLUMN_NAMES
+    wanted = ("saleId", "partner", "verified", "firstBytes", "never", "unreadable", "createdAt")
+    rows = report.result.unverified[list(wanted)]
+    return _listed(
+        "unverified",
+        say("Compliant, not fully verified"),
+        say("Nothing is missing as far as is known. At most %(number)s are listed.", number=UNVERIFIED),
+        {say(names[name]): 1.5 if name in {"saleId", "createdAt"} else 1.0 for name in wanted},
+        (tuple(row) for row in tuples(rows.head(most))),
+        len(rows),
+    )
+
+
 def _withdrawals(report: Report, most: int) -> Section:
     say = report.language.text
     rows = [
         (
             row.saleId,
-            say(wording.TYPE_NAMES[row.evidenceType])
-            if row.evidenceType in wording.TYPE_NAMES
-            else row.evidenceType,
+            say(wording.TYPE_NAMES.get(row.evidenceType, row.evidenceType)),
             row.reason,
             row.withdrawnBy,
             row.approvedBy,
@@ -322,6 +335,7 @@ _ALL: Final[tuple[Callable[[Report, int], Section], ...]] = (
     _faults,
     _file_findings,
     _warned,
+    _unverified,
     _withdrawals,
     _waivers,
 )

@@ -12,7 +12,6 @@ from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
@@ -27,7 +26,7 @@ from toolkit.operations.judge.audit.result import AGE_BANDS, OLDER
 from toolkit.reports import web_data, wording
 from toolkit.reports.charts import charts, shares
 from toolkit.reports.notices import headline, notices, provenance
-from toolkit.reports.page_words import filters, page_words, script_words
+from toolkit.reports.page_words import NOBODY, filters, page_words, script_words
 from toolkit.reports.report import Report, tuples
 from toolkit.reports.sections import Cell, Section, cell_text, sections
 from toolkit.reports.wording import told
@@ -66,6 +65,7 @@ def template(name: str, code: str) -> Template:
     )
     environment.install_gettext_translations(language.translations, newstyle=True)  # type: ignore[attr-defined]
     environment.filters["number"] = language.number
+    environment.filters["listed"] = items
     environment.filters["percent"] = lambda share: language.percent(share / 100)
     environment.filters["breakable"] = lambda code: Markup("_<wbr>").join(code.split("_"))
     return environment.get_template(name)
@@ -88,7 +88,8 @@ def _context(report: Report) -> dict[str, Any]:
         "shares": shares(result),
         "charts": charts(result, language),
         "troubles": [(row.problem, row.sales) for row in tuples(result.problems) if row.sales],
-        "lines": _lines(result.rows.head(STATIC_ROWS), report.timezone),
+        "lines": tuples(result.rows.head(STATIC_ROWS)),
+        "day": lambda moment: f"{moment.astimezone(report.timezone):%Y-%m-%d}",
         "shown": min(len(result.rows), STATIC_ROWS),
         "filters": filters(report),
         "sections": [_section(each, report) for each in sections(report, SECTION_ROWS)],
@@ -97,7 +98,8 @@ def _context(report: Report) -> dict[str, Any]:
         "glossary": {language.text(word): language.text(text) for word, text in wording.GLOSSARY.items()},
         "codes": told(wording.MEANINGS, language),
         "provenance": provenance(result, report.timezone, language),
-        "data": _packed(report) if result.open else "",
+        "listed": len(result.told),
+        "data": _packed(report) if len(result.told) else "",
         "style": style,
         "script": script,
         "policy": (
@@ -134,7 +136,7 @@ def _cells(name: str, row: Sequence[Cell], report: Report) -> list[dict[str, Any
 def _links(name: str, row: Sequence[Cell], report: Report) -> dict[int, dict[str, Any]]:
     """Return the filters that cells lead to, by their place."""
     if name == "partners":
-        own = {"partner": row[0]} if row[0] != report.language.text("no partner") else {"only": "no-partner"}
+        own = {"partner": NOBODY if row[0] == report.language.text("no partner") else row[0]}
         return {
             0: own if row[3] or row[4] else {},
             3: own | {"status": str(Status.INCOMPLETE)},
@@ -146,10 +148,9 @@ def _links(name: str, row: Sequence[Cell], report: Report) -> dict[int, dict[str
 
 
 def _with_deadlines(report: Report) -> pd.DataFrame:
-    """Return the rows and the compliant sales with a warning, each with its next deadline and overdue findings."""
+    """Return the sales behind the numbers, each with its next deadline and overdue findings."""
     findings = report.result.life.findings
-    warned = report.result.warned
-    rows = pd.concat([report.result.rows, warned], ignore_index=True) if len(warned) else report.result.rows
+    rows = report.result.told
     standing = findings["status"].isin([str(FindingStatus.OPEN), str(FindingStatus.REOPENED)])
     by_sale = findings.loc[standing, ["saleId", "dueAt", "overdue"]].groupby("saleId", sort=False, as_index=False)
     found = rows[["saleId"]].merge(by_sale.agg({"dueAt": "min", "overdue": "sum"}), on="saleId", how="left")
@@ -193,25 +194,3 @@ def asset(*names: str) -> Markup:
 def hashed(text: str) -> str:
     """Return a text as a content policy names it."""
     return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"
-
-
-def _lines(rows: pd.DataFrame, timezone: ZoneInfo) -> Iterator[dict[str, Any]]:
-    """Yield the sales of the plain table; ``pieces`` are the type and the reason of each."""
-    for row in tuples(rows):
-        yield {
-            "sale_id": row.saleId,
-            "group": row.utilityGroup,
-            "status": row.status,
-            "pieces": list(zip(items(row.missing), items(row.reasons), strict=True)),
-            "troubles": items(row.problems),
-            "counted": items(row.counted),
-            "partner": row.partner or "",
-            "cpf": row.cpf or "",
-            "days": row.ageDays,
-            "created": _day(row.createdAt, timezone),
-            "completed": _day(row.completedAt, timezone),
-        }
-
-
-def _day(moment: Any, timezone: ZoneInfo) -> str:
-    return f"{moment.astimezone(timezone):%Y-%m-%d}" if moment is not None else ""

@@ -105,7 +105,7 @@ def record_as_json(record: EvidenceRecord, ctx: Context) -> dict[str, Any]:
         "file": file
         and named(file, "size", "seen_at", "coverage", "media_type", "sha256", "seconds", "pages", "fault")
         | {"seenAt": moment(file.seen_at)},
-        "withdrawnAt": moment(record.withdrawn_at),
+        "withdrawnAt": moment(taken.withdrawn_at if taken else None),
         "withdrawal": taken
         and named(taken, "reason", "withdrawn_by", "approved_by") | {"withdrawnAt": moment(taken.withdrawn_at)},
     }

@@ -10,9 +10,10 @@ from toolkit.entrypoints.cli.audit_options import Asked, asked_for, audit_option
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
 from toolkit.entrypoints.cli.printing import json_option, note, print_json, show, show_table
 from toolkit.entrypoints.spoken import _, counted, readable, spoken
-from toolkit.operations.judge.findings.changes import Changes, all_partners, changes_seen, trends
-from toolkit.operations.judge.findings.history import lives_at
-from toolkit.reports.document_life import KINDS, changes_as_json, finding_records
+from toolkit.operations.judge.findings.changes import KINDS, Changes, all_partners, changes_seen, trends
+from toolkit.operations.judge.findings.history import audits_until, lives_at
+from toolkit.reports.document_life import changes_as_json, finding_records
+from toolkit.reports.notices import notices
 from toolkit.reports.report import tuples
 from toolkit.reports.times import iso_exact
 
@@ -64,6 +65,8 @@ def findings(
         counts = result.life.counts
         print_json({"asOf": iso_exact(result.as_of, ctx.settings.timezone), "counts": counts, "findings": records})
     else:
+        for text in notices(result, spoken(), ctx.settings.timezone):
+            note(f"note: {text}")
         _show(found, result.as_of, ctx, with_resolved=status == FindingStatus.RESOLVED)
     return NEEDS_ATTENTION if found["status"].isin(_ACTIVE).any() else DONE
 
@@ -111,6 +114,8 @@ def changes(ctx: Context, start: str, end: str | None, as_json: bool) -> int:
     with ctx.application.database.snapshot() as connection:
         found = changes_seen(connection, first, last)
         lives = lives_at(connection, last)
+        if not audits_until(connection, first):
+            note(f"note: no audit had been made by {readable(first, zone)}, so that every finding counts as new")
         opening = first.astimezone(zone).date()
         by_day = all_partners(trends(connection, min(opening, last.astimezone(zone).date()), last, zone))
     if as_json:

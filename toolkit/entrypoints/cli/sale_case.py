@@ -14,7 +14,7 @@ from toolkit.entrypoints.cli.evidence_records import record_as_json
 from toolkit.entrypoints.cli.printing import json_option, print_json, show
 from toolkit.entrypoints.cli.unmasking import show_names_options, unmasking_for
 from toolkit.entrypoints.record_facts import file_facts
-from toolkit.entrypoints.spoken import _, readable
+from toolkit.entrypoints.spoken import _, counted, readable
 from toolkit.operations.judge.sale_case import SaleCase, sale_case
 from toolkit.reports.document_life import finding_records, waiver_as_json
 from toolkit.reports.report import tuples
@@ -72,6 +72,8 @@ def _show(case: SaleCase, ctx: Context) -> None:
     show(f"  group {case.utility_group}, {whose}, partner {case.partner or '-'}, client {case.client_id or '-'}")
     completed = readable(case.completed_at, zone) if case.completed_at else _("not completed")
     show(f"  created {readable(case.created_at, zone)}, {completed}")
+    read_at = readable(case.last_sync.finished_at, zone) if case.last_sync else _("never")
+    show(f"  {_('Bucket read')}: {read_at}")
     show("Rule")
     for requirement in case.rule:
         show("  " + f" {_('or')} ".join(requirement.accepts))
@@ -90,6 +92,7 @@ def _show(case: SaleCase, ctx: Context) -> None:
     show("Findings")
     for finding in tuples(case.findings):
         due = "" if finding.status == FindingStatus.RESOLVED else f", {_('due')} {readable(finding.dueAt, zone)}"
+        due += f", {_('late by')} {counted(-finding.dueInBusinessDays, 'business day')}" if finding.overdue else ""
         show(f"  {finding.code}: {_(finding.status)}, first seen {readable(finding.firstSeen, zone)}{due}")
     for waiver in case.waivers:
         request = waiver.request
@@ -113,6 +116,7 @@ def _as_json(case: SaleCase, ctx: Context) -> dict[str, Any]:
         **named(case, "sale_id", "utility_group", "is_client_financial_responsible", "partner", "client_id"),
         "createdAt": iso_exact(case.created_at, zone),
         "completedAt": iso_exact(case.completed_at, zone) if case.completed_at else None,
+        "lastSync": iso_exact(case.last_sync.finished_at, zone) if case.last_sync else None,
         "status": case.verdict.status,
         "rule": [{"evidenceType": each.named, "accepts": list(each.accepts)} for each in case.rule],
         "missing": [

@@ -10,17 +10,17 @@ from toolkit.domain.waivers import Waiver
 from toolkit.entrypoints.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, Place, pass_context
 from toolkit.entrypoints.cli.printing import json_option, note, print_json, show, show_table
 from toolkit.entrypoints.spoken import _, counted
+from toolkit.operations.judge.audit.life import ENDS_SOON
 from toolkit.operations.judge.findings.waivers import (
     LintedWaiver,
     add_waiver,
     add_waivers,
     all_waivers,
+    fits_a_sale,
     lint_waivers,
     revoke_waiver,
 )
 from toolkit.reports.document_life import waiver_as_json
-
-_ENDS_SOON = 14
 
 
 @click.group()
@@ -77,6 +77,11 @@ def add(ctx: Context, /, file: Path | None, as_json: bool, **given: str | None) 
         print_json({"waivers": [waiver_as_json(each, ctx.today(), ctx.settings.timezone) for each in added]})
     else:
         _show(added, ctx)
+    for each in added:
+        if not fits_a_sale(database, each.request):
+            note(
+                f"note: {each.id} fits no sale that was seen: ids and partners are written exactly as in the sales"
+            )
     return DONE
 
 
@@ -104,7 +109,7 @@ def list_waivers(ctx: Context, everything: bool, as_json: bool) -> int:
         return DONE
     _show(found, ctx)
     for each in found:
-        if each.holds(today) and each.days_left(today) <= _ENDS_SOON:
+        if each.holds(today) and each.days_left(today) <= ENDS_SOON:
             left = counted(each.days_left(today), "day")
             note(f"note: {each.id} ends in {left}; its findings are back then")
     return DONE

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 import pandas as pd
 
+from toolkit.domain.documents import named
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.entrypoints.auditing import audit
 from toolkit.entrypoints.notebooks.display import Bars, Colour, Fact, Facts, Grid, Part, Shown
@@ -11,10 +12,8 @@ from toolkit.entrypoints.notebooks.notebook_errors import application, told_plai
 from toolkit.entrypoints.spoken import readable
 from toolkit.entrypoints.timestamps import parse_timestamp
 from toolkit.operations.judge.audit import AuditResult
-from toolkit.operations.judge.findings.changes import Changes, changes_between
+from toolkit.operations.judge.findings.changes import KINDS, Changes, changes_between
 from toolkit.operations.judge.findings.history import audits_until
-
-_COLOURS = {"compliant": Colour.GOOD, "incomplete": Colour.DOUBTFUL, "conflict": Colour.BAD}
 
 
 @told_plainly
@@ -29,7 +28,7 @@ def compare_moments(*, earlier: str = "", later: str = "") -> Shown[Changes]:
         findings = after.life.findings
     counts = {
         "job": "compare_moments",
-        **{kind: len(getattr(changes, kind)) for kind in ("new", "resolved", "reopened", "open")},
+        **{kind: len(getattr(changes, kind)) for kind in KINDS},
         "needsAttention": bool(changes.new or changes.reopened),
     }
     names = [readable(moment, zone) for moment in (first, last)]
@@ -54,10 +53,13 @@ def _parts(
         Fact("still open", len(changes.open)),
     ]
     sales = {
-        name: {"compliant": result.compliant, "incomplete": result.incomplete, "conflict": result.conflict}
+        name: named(result, "compliant", "incomplete", "conflict")
         for name, result in zip(names, (before, after), strict=True)
     }
-    parts: list[Part] = [Facts(f"Findings from {names[0]} to {names[1]}", facts), Bars("Sales", sales, _COLOURS)]
+    parts: list[Part] = [
+        Facts(f"Findings from {names[0]} to {names[1]}", facts),
+        Bars("Sales", sales),
+    ]
     for heading, kind in (("New", "new"), ("Back again", "reopened"), ("Resolved", "resolved")):
         ids = set(map(str, getattr(changes, kind)))
         if ids:

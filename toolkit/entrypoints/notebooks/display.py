@@ -7,7 +7,7 @@ style sheets and SVG from a notebook that somebody else has run.
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
 from html import escape
@@ -32,6 +32,9 @@ class Colour(StrEnum):
     NEUTRAL = "#1f5a8a"
     QUIET = "#8a94a0"
 
+
+STATUS_COLOURS: Final = {"compliant": Colour.GOOD, "incomplete": Colour.DOUBTFUL, "conflict": Colour.BAD}
+"""The colour of each status of a sale."""
 
 _EDGE: Final = "1px solid rgba(128,128,128,.35)"
 _NO_WRAP: Final = 24
@@ -89,7 +92,7 @@ class Bars:
 
     heading: str
     counts: Mapping[str, Mapping[str, int]]
-    colours: Mapping[str, str]
+    colours: Mapping[str, str] = field(default_factory=lambda: STATUS_COLOURS)
 
     MOST: ClassVar = 12
 

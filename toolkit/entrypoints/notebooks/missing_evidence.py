@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pandas as pd
@@ -28,8 +28,6 @@ from toolkit.reports import DEFAULT_FORMATS, chosen, write_report
 from toolkit.reports.notices import headline, notices
 from toolkit.reports.palette import COLOURS
 from toolkit.reports.report import tuples
-
-_STATUS_COLOURS: Final = {"compliant": Colour.GOOD, "incomplete": Colour.DOUBTFUL, "conflict": Colour.BAD}
 
 
 @told_plainly
@@ -90,7 +88,7 @@ def _parts(result: AuditResult, written: Sequence[Path], timezone: ZoneInfo, spo
     as_of = f"{spoken.text('As of')} {spoken.moment(result.as_of, timezone)}."
     parts: list[Part] = [Facts(headline(result, spoken), facts, as_of), Files("The report", written)]
     parts += [Remark("Note", text) for text in notices(result, spoken, timezone)]
-    parts.append(Bars("Sales by utility group", _counts(result.by_group, "utilityGroup"), _STATUS_COLOURS))
+    parts.append(Bars("Sales by utility group", _counts(result.by_group, "utilityGroup")))
     missing = {name: row for name, row in _counts(result.missing, "evidenceType").items() if any(row.values())}
     if missing:
         parts.append(

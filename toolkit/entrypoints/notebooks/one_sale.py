@@ -5,14 +5,12 @@ from zoneinfo import ZoneInfo
 from toolkit.domain.codes import CODES
 from toolkit.domain.findings import Status
 from toolkit.entrypoints.auditing import deadlines_of
-from toolkit.entrypoints.notebooks.display import Colour, Fact, Facts, Grid, Part, Shown
+from toolkit.entrypoints.notebooks.display import STATUS_COLOURS, Fact, Facts, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
 from toolkit.entrypoints.record_facts import file_facts
 from toolkit.entrypoints.spoken import _, readable, spoken
 from toolkit.operations.judge.sale_case import SaleCase, sale_case
 from toolkit.reports.report import tuples
-
-_COLOURS = {Status.COMPLIANT: Colour.GOOD, Status.INCOMPLETE: Colour.DOUBTFUL, Status.CONFLICT: Colour.BAD}
 
 
 @told_plainly
@@ -36,10 +34,11 @@ def one_sale(*, sale_id: str = "") -> Shown[SaleCase | None]:
 def _parts(case: SaleCase, zone: ZoneInfo) -> list[Part]:
     status = case.verdict.status
     facts = [
-        Fact("status", _(str(status)), _COLOURS[status]),
+        Fact("status", _(str(status)), STATUS_COLOURS[status]),
         Fact("utility group", case.utility_group),
         Fact("partner", case.partner or _("none")),
         Fact("created", readable(case.created_at, zone)),
+        Fact("Bucket read", readable(case.last_sync.finished_at, zone) if case.last_sync else _("never")),
         Fact("completed", readable(case.completed_at, zone) if case.completed_at else _("no")),
     ]
     steps = [(step.code, _(CODES[step.code].meaning), _(step.remedy)) for step in case.next_steps]

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from toolkit.entrypoints.auditing import audit
-from toolkit.entrypoints.notebooks.display import Bars, Colour, Fact, Facts, Grid, Part, Shown
+from toolkit.entrypoints.notebooks.display import STATUS_COLOURS, Bars, Colour, Fact, Facts, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
 from toolkit.entrypoints.spoken import _, readable
@@ -34,9 +34,8 @@ def _parts(board: pd.DataFrame, as_of: str) -> list[Part]:
     if not len(board):
         return parts
     named = board.assign(partner=board["partner"].replace("", _("no partner")))
-    colours = {"compliant": Colour.GOOD, "incomplete": Colour.DOUBTFUL, "conflict": Colour.BAD}
-    sales = named.head(Bars.MOST).set_index("partner")[list(colours)].to_dict("index")
-    parts.append(Bars("Their sales", sales, colours))  # type: ignore[arg-type]
+    sales = named.head(Bars.MOST).set_index("partner")[list(STATUS_COLOURS)].to_dict("index")
+    parts.append(Bars("Their sales", sales))  # type: ignore[arg-type]
     rows = named.astype(object).where(named.notna(), "").to_numpy().tolist()
     parts.append(Grid("All partners, those with the most overdue findings first", list(named.columns), rows))
     return parts

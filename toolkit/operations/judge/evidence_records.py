@@ -81,11 +81,6 @@ class EvidenceRecord:
     withdrawal: RecordWithdrawal | None
 
     @property
-    def withdrawn_at(self) -> datetime | None:
-        """The time of the withdrawal, if there was one."""
-        return self.withdrawal.withdrawn_at if self.withdrawal else None
-
-    @property
     def told_state(self) -> str:
         """The state in words: a withdrawn record is withdrawn, whatever its file is."""
         return WITHDRAWN if self.withdrawal else str(self.state or TYPE_UNKNOWN)
@@ -171,9 +166,7 @@ def _record(row: Any, now: datetime, *, named: bool) -> EvidenceRecord:
             expired=ran_out(row.expires_at, now),
             vanished=row.seen_before,
         )
-    withdrawal = None
-    if row.withdrawn_at is not None:
-        withdrawal = RecordWithdrawal(row.reason, row.withdrawn_by, row.approved_by, row.withdrawn_at)
+    taken = RecordWithdrawal(row.reason, row.withdrawn_by, row.approved_by, row.withdrawn_at)
     return EvidenceRecord(
         row.id,
         row.evidence_type,
@@ -186,7 +179,7 @@ def _record(row: Any, now: datetime, *, named: bool) -> EvidenceRecord:
         row.file_name if named else None,
         row.object_key,
         None if row.observation is None else _file(row, known),
-        withdrawal,
+        None if row.withdrawn_at is None else taken,
     )
 
 

@@ -21,6 +21,8 @@ from toolkit.domain.sales import is_possible_sale_id
 from toolkit.domain.waivers import Waiver
 from toolkit.errors import SaleNotFound
 from toolkit.operations import Clock
+from toolkit.operations.judge.audit.run import last_sync
+from toolkit.operations.judge.audit.source import LastSync
 from toolkit.operations.judge.evidence_records import EvidenceRecord, records_seen
 from toolkit.operations.judge.findings.history import audits_until, lives_at
 from toolkit.operations.judge.findings.living import living
@@ -67,6 +69,8 @@ class SaleCase:
     client_id: str | None
     created_at: datetime
     completed_at: datetime | None
+    last_sync: LastSync | None
+    """The last reading of the bucket, ``None`` where it was never read."""
     verdict: Verdict
     rule: tuple[Requirement, ...]
     """The requirements of its utility group, empty where the group is unknown."""
@@ -127,6 +131,7 @@ def sale_case(
         findings = living(_present(sale, verdict, lives), lives, audits, waivers, now, deadlines)
         timeline = tuple(_events(connection, records))
         in_bucket = tuple(_object_events(connection, records))
+        synced = last_sync(connection, now)
     waived = set(findings["waiverId"].dropna())
     return SaleCase(
         sale_id,
@@ -136,6 +141,7 @@ def sale_case(
         None if sale.client_id is None else str(sale.client_id),
         sale.created_at,
         sale.completed_at,
+        synced,
         verdict,
         _rule(sale),
         tuple(records),

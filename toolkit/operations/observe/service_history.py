@@ -7,7 +7,7 @@ writes itself (``created_at``, ``requested_at``) are data: a row that is dated b
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -93,7 +93,7 @@ def _observe(connection: Connection, history: _History, now: datetime, only: str
     rows, seen = history.rows, history.observations
     every = only is None
     row = (
-        sa.select(rows.c.id, *(rows.c[name] for name in history.columns), sa.true().label("present"))
+        sa.select(rows.c.id, *(_told(rows.c[name]) for name in history.columns), sa.true().label("present"))
         .where(sa.true() if every else rows.c.id == only)
         .subquery("row")
     )
@@ -136,3 +136,8 @@ def _observe(connection: Connection, history: _History, now: datetime, only: str
         sa.func.count().filter(different.c.present.is_(None)),
     ).add_cte(opened.cte("opened"))
     return Observed(*connection.execute(counts).one())
+
+
+def _told(column: sa.Column[Any]) -> sa.ColumnElement[Any]:
+    """Return what a row says in a column; a blank partner is none."""
+    return sa.func.nullif(sa.func.btrim(column), "").label(column.name) if column.name == "partner" else column

@@ -13,7 +13,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy import Row
 
-from toolkit.domain.integrity import LAYOUT, IntegrityFinding, IntegrityProblem, same_type
+from toolkit.domain.integrity import HASH, LAYOUT, IntegrityFinding, IntegrityProblem, same_type
 from toolkit.storage.reader import Reader
 
 EXAMPLES: Final = 5
@@ -123,13 +123,13 @@ _ACTIVE: Final = "array_remove(array_remove(active_parts, 'LINK'), 'BLANK')"
 
 _FINDERS: Final = {
     IntegrityProblem.CONTENT_REUSED: f"""
-        SELECT {_OF_FILES}, coalesce('SHA-256 ' || min(sha256), 'one object of several records') AS detail
+        SELECT {_OF_FILES}, coalesce('{HASH} ' || min(sha256), 'one object of several records') AS detail
         FROM compared
         GROUP BY content
         HAVING count(DISTINCT sale_id) > 1
     """,
     IntegrityProblem.CONTENT_ALIKE: f"""
-        SELECT {_OF_FILES}, 'SHA-256 of the content ' || normal_form
+        SELECT {_OF_FILES}, '{HASH} of the content ' || normal_form
         FROM stored
         WHERE normal_form IS NOT NULL
         GROUP BY normal_form
@@ -173,7 +173,9 @@ _FINDERS: Final = {
         WHERE written_at > expires_at + :late_by
     """,
     IntegrityProblem.CONTENT_REPEATED: f"""
-        SELECT {_OF_FILES}, string_agg(DISTINCT evidence_type, ' and ' ORDER BY evidence_type)
+        SELECT {_OF_FILES},
+               string_agg(DISTINCT evidence_type, ' and ' ORDER BY evidence_type)
+               || coalesce(', {HASH} ' || min(sha256), '')
         FROM compared
         GROUP BY sale_id, content
         HAVING count(DISTINCT evidence_type) > 1

@@ -47,7 +47,7 @@ class Finder {
     }
     if (view.missing || view.reason) tests.push(this.pieceTest(view));
     if (view.problem) tests.push(column("problems").tester((problems) => listed(problems).includes(view.problem)));
-    if (view.partner) tests.push(column("partner").tester((partner) => partner === view.partner));
+    if (view.partner) tests.push(column("partner").tester((partner) => partner === view.partner.trimEnd()));
     if (view.age) {
       const last = new Map(page.ages);
       const before = [-1, ...last.values()];
@@ -56,7 +56,6 @@ class Finder {
     }
     if (view.only === "unexamined") tests.push(column("unexamined").tester((files) => files > 0));
     if (view.only === "no-client") tests.push(column("clientId").tester((client) => client === ""));
-    if (view.only === "no-partner") tests.push(column("partner").tester((partner) => partner === ""));
     if (view.only === "overdue") tests.push(column("overdue").tester((findings) => findings > 0));
     if (view.only === "completed") tests.push(column("completedAt").tester((moment) => moment !== ""));
     if (view.only === "file-finding") tests.push(column("saleId").tester((sale) => this.withFinding.has(sale)));

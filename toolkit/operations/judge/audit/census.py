@@ -4,12 +4,13 @@ Both start from the table that ``missing_evidence`` gives. The census has one ro
 occurs, so it stays small whatever the number of sales, and every total is a sum over it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 import ibis
 import pandas as pd
 from ibis import Table
+from ibis.expr.types import BooleanValue
 
 from toolkit.domain.evidence import UtilityGroup
 from toolkit.domain.findings import Status
@@ -19,6 +20,9 @@ UNKNOWN_GROUP: Final = "unknown"
 """The group in the census that stands for every utility group that the contract does not know."""
 
 _COUNTS: Final = ("sales", "unexamined", *COVERAGES.values())
+
+UNVERIFIED: Final = 1000
+"""Compliant sales on files that are not fully verified, of which this is all that is wrong, that are listed."""
 
 _DAY: Final = 86_400
 """Seconds."""
@@ -40,8 +44,12 @@ def census(audited: Table) -> Table:
         "partner",
         utility_group=ibis.cases((known, audited.utility_group), else_=UNKNOWN_GROUP),
         has_client=audited.client_id.notnull(),
-        fully_verified=(audited.first_bytes + audited.never + audited.unreadable) == 0,
+        fully_verified=_fully_verified(audited),
     ).aggregate(sales=audited.count(), **{name: audited[name].sum() for name in _COUNTS[1:]})
+
+
+def _fully_verified(audited: Table) -> BooleanValue:
+    return (audited.first_bytes + audited.never + audited.unreadable) == 0
 
 
 def summed(counts: Iterable[pd.DataFrame], less: pd.DataFrame) -> pd.DataFrame:
@@ -53,13 +61,17 @@ def summed(counts: Iterable[pd.DataFrame], less: pd.DataFrame) -> pd.DataFrame:
     return found[(found[list(_COUNTS)] != 0).any(axis=1)].reset_index(drop=True)
 
 
-def to_act_on(audited: Table, clients: Table) -> Table:
-    """Return the sales that are not compliant or have a warning, each with the CPF of its client.
+def to_act_on(audited: Table, clients: Table, with_files: Collection[str] = ()) -> Table:
+    """Return the sales behind the numbers, each with the CPF of its client: ``clients`` has ``id`` and ``cpf``.
 
-    ``clients`` has ``id`` and ``cpf``.
+    They are not compliant, have a warning, are among those ``with_files`` of which there are findings, or are the
+    first ``UNVERIFIED`` compliant ones on files that are not fully verified.
     """
     told = (audited.status != Status.COMPLIANT) | (audited.problems != "") | audited.client_id.isnull()
-    sales = audited.filter(told)
+    if with_files:
+        told |= audited.sale_id.isin(sorted(with_files))
+    unverified = audited.filter(~told & ~_fully_verified(audited)).order_by("sale_id").limit(UNVERIFIED)
+    sales = audited.filter(told).union(unverified)
     found = sales.left_join(clients, sales.client_id == clients.id)
     return found.select(*(sales[name] for name in audited.columns), clients.cpf)
 

@@ -3,6 +3,7 @@
 The sales are judged by the chosen engine; the lists behind the numbers are read on this machine.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
@@ -67,11 +68,11 @@ def audit_snapshot(
     newest = snapshot.manifests[-1]
     moment = as_of or snapshot.moment
     judged = _judged(tables, engine, moment, path_of or tables.path_of)
-    told = _told(judged, moment, people)
     with tables.snapshot() as reader:
         synced, since = last_sync(reader, moment), reader.scalar(sa.text(_PICTURE_SINCE), {"moment": moment})
         files = _file_findings(people, reader, moment) if with_file_findings and people is not None else None
         unknown = records_of_unknown_partners(reader, moment) if with_file_findings else 0
+    told = _told(judged, moment, people, {sale_id for finding in files or () for sale_id in finding.sale_ids})
     of_files = None if files is None else present_file_findings(files, sales_of(judged, files))
     return AuditResult(
         as_of=moment,
@@ -108,9 +109,9 @@ def _judged(tables: SnapshotTables, engine: Engine, moment: datetime, path_of: P
     return Judged(sales, nobody, lambda asked: engine.read(asked).to_pandas(timestamp_as_object=False))
 
 
-def _told(judged: Judged, moment: datetime, people: Database | None) -> pd.DataFrame:
+def _told(judged: Judged, moment: datetime, people: Database | None, with_files: Collection[str]) -> pd.DataFrame:
     """Return the sales as people read them, with the CPFs that the database tells."""
-    found = judged.read(to_act_on(judged.sales, judged.clients))
+    found = judged.read(to_act_on(judged.sales, judged.clients, with_files))
     if people is not None:
         found["cpf"] = found["client_id"].map(cpfs_of(people, found["client_id"].dropna().unique()))
     return told_rows(found, moment, show_cpf=False)

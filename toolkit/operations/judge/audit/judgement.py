@@ -5,7 +5,7 @@ session that can write nothing (a replica, a read-only role) has no temporary ta
 streamed into DuckDB, in the memory of this process, and asked there.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -107,9 +107,9 @@ def put_audited(connection: Connection, statement: str) -> None:
     raw(connection).execute(f"CREATE TEMPORARY TABLE {AUDITED} ON COMMIT DROP AS {statement}")
 
 
-def tell(judged: Judged, moment: datetime, *, show_cpf: bool) -> pd.DataFrame:
-    """Return the sales that somebody has to act on, or that have a warning, as people read them."""
-    return told_rows(judged.read(to_act_on(judged.sales, judged.clients)), moment, show_cpf)
+def tell(judged: Judged, moment: datetime, with_files: Collection[str], *, show_cpf: bool) -> pd.DataFrame:
+    """Return the sales behind the numbers, see ``to_act_on``, as people read them."""
+    return told_rows(judged.read(to_act_on(judged.sales, judged.clients, with_files)), moment, show_cpf)
 
 
 def sales_of(judged: Judged, findings: Iterable[IntegrityFinding]) -> pd.DataFrame:

@@ -9,7 +9,7 @@ All sales are judged where nothing was kept, or where another statement judges: 
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -113,14 +113,16 @@ def _apart(carried: pd.DataFrame, counts: pd.DataFrame) -> int:
     return int(summed([carried], less=counts)["sales"].abs().sum())
 
 
-def tell_later(database: Database, moment: datetime, *, show_cpf: bool) -> pd.DataFrame:
+def tell_later(
+    database: Database, moment: datetime, with_files: Collection[str], *, show_cpf: bool
+) -> pd.DataFrame:
     """Return what ``tell`` says of the judgement of an audit of now, also where a later one was kept instead."""
     with database.snapshot() as connection:
         if connection.scalar(sa.select(judgement.c.judged_at)) == moment:
             judged = Judged(_kept_sales(), clients(), partial(in_postgres, connection))
-            return tell(judged, moment, show_cpf=show_cpf)
+            return tell(judged, moment, with_files, show_cpf=show_cpf)
         with judged_at(connection, moment) as judged:
-            return tell(judged, moment, show_cpf=show_cpf)
+            return tell(judged, moment, with_files, show_cpf=show_cpf)
 
 
 def faults_later(database: Database, moment: datetime) -> pd.DataFrame:

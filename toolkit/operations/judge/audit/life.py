@@ -32,21 +32,28 @@ ENDS_SOON: Final = 14
 class Life:
     """The findings of an audit and their history up to its moment."""
 
-    read: Callable[[], pd.DataFrame]
-    """Reads ``findings``; what was noted up to the moment stays, so that it may be asked for later."""
+    read: Callable[[], tuple[pd.DataFrame, pd.DataFrame]]
+    """Reads ``findings`` and ``trends``; what was noted up to the moment stays, so that it may be asked later."""
     read_changes: Callable[[], Changes | None]
     """Reads ``changes`` likewise."""
-    trends: pd.DataFrame
-    """The last days by partner, see ``toolkit.operations.judge.findings.changes.trends``."""
     waivers: tuple[Waiver, ...]
     """The waivers that hold on the day of the audit."""
     ending: tuple[Waiver, ...]
     """Those of them that end within ``ENDS_SOON`` days."""
 
     @cached_property
+    def _lists(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        return self.read()
+
+    @property
     def findings(self) -> pd.DataFrame:
         """One row a finding, see ``toolkit.operations.judge.findings.living``; resolved ones come last."""
-        return self.read()
+        return self._lists[0]
+
+    @property
+    def trends(self) -> pd.DataFrame:
+        """The last days by partner, see ``toolkit.operations.judge.findings.changes.trends``."""
+        return self._lists[1]
 
     @cached_property
     def changes(self) -> Changes | None:
@@ -57,9 +64,8 @@ class Life:
         """Return the life of these findings, which are all that this partner has."""
         ids = set(findings["id"])
         return Life(
-            read=lambda: findings,
+            read=lambda: (findings, self.trends[self.trends["partner"] == partner].reset_index(drop=True)),
             read_changes=lambda: None if self.changes is None else self.changes.only(ids),
-            trends=self.trends[self.trends["partner"] == partner].reset_index(drop=True),
             waivers=tuple(each for each in self.waivers if str(each.id) in set(findings["waiverId"])),
             ending=tuple(each for each in self.ending if str(each.id) in set(findings["waiverId"])),
         )
@@ -79,7 +85,7 @@ class Life:
 
 
 NO_LIFE: Final = Life(
-    lambda: pd.DataFrame(columns=list(COLUMNS)), lambda: None, pd.DataFrame(columns=list(TREND)), (), ()
+    lambda: (pd.DataFrame(columns=list(COLUMNS)), pd.DataFrame(columns=list(TREND))), lambda: None, (), ()
 )
 
 
@@ -95,13 +101,15 @@ def read_life(
     with place.snapshot() as connection:
         audits = audits_until(connection, moment)
         waivers = [each for each in waivers_at(connection, moment) if each.holds(today)]
-        by_day = trends(connection, today - timedelta(days=TREND_DAYS - 1), moment, deadlines.timezone)
 
-    def read() -> pd.DataFrame:
+    def read() -> tuple[pd.DataFrame, pd.DataFrame]:
+        found = of_sales()
         with place.snapshot() as connection:
             lives = lives_at(connection, moment)
-        present = pd.concat([of_sales(), _noted(lives) if of_files is None else of_files], ignore_index=True)
-        return living(present, lives, audits, waivers, moment, deadlines)
+            present = pd.concat([found, _noted(lives) if of_files is None else of_files], ignore_index=True)
+            first, moved = today - timedelta(days=TREND_DAYS - 1), _moved(present, lives)
+            by_day = trends(connection, first, moment, deadlines.timezone, moved)
+        return living(present, lives, audits, waivers, moment, deadlines), by_day
 
     def read_changes() -> Changes | None:
         before = [each for each in audits if each < moment]
@@ -110,7 +118,6 @@ def read_life(
     return Life(
         read=read,
         read_changes=read_changes,
-        trends=by_day,
         waivers=tuple(waivers),
         ending=tuple(each for each in waivers if each.days_left(today) <= ENDS_SOON),
     )
@@ -120,3 +127,10 @@ def _noted(lives: pd.DataFrame) -> pd.DataFrame:
     """Return the findings about files that no audit has seen gone."""
     about_files = lives["code"].map(lambda code: CODES[code].subject is Subject.FILE).astype(bool)
     return lives[about_files & lives["closed_at"].isna()].reindex(columns=list(PRESENT))
+
+
+def _moved(present: pd.DataFrame, lives: pd.DataFrame) -> dict[str, str]:
+    """Return the partner of each finding that was noted under another one, which the sale named then."""
+    both = present[["id", "partner"]].merge(lives[["id", "partner"]], on="id", suffixes=("", "_noted"))
+    now, noted = (both[name].astype(object).fillna("") for name in ("partner", "partner_noted"))
+    return dict(zip(both.loc[now != noted, "id"], now[now != noted], strict=True))

@@ -97,7 +97,7 @@ class AuditResult:
 
     @cached_property
     def told(self) -> pd.DataFrame:
-        """The sales of ``rows``, and then those of ``warned``."""
+        """The sales behind the numbers: those of ``rows``, and then compliant ones."""
         return self._own(self.read_rows())
 
     @cached_property
@@ -108,7 +108,12 @@ class AuditResult:
     @cached_property
     def warned(self) -> pd.DataFrame:
         """One row a compliant sale with a warning; columns as in ``rows``."""
-        return self.told.iloc[len(self.rows) :].reset_index(drop=True)
+        return self._compliant((self.told["problems"] != "") | self.told["clientId"].isna())
+
+    @cached_property
+    def unverified(self) -> pd.DataFrame:
+        """The first compliant sales on files that are not fully verified; columns as in ``rows``."""
+        return self._compliant(self.told[[*map(str, COVERAGES)]].sum(axis=1) > self.told[Coverage.VERIFIED])
 
     @cached_property
     def faults(self) -> pd.DataFrame:
@@ -285,6 +290,9 @@ class AuditResult:
     def _own(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return the rows of the partner, where everything is restricted to one."""
         return table if self.partner is None else table[table["partner"] == self.partner].reset_index(drop=True)
+
+    def _compliant(self, wanted: "pd.Series[bool]") -> pd.DataFrame:
+        return self.told[wanted & (self.told["status"] == Status.COMPLIANT)].reset_index(drop=True)
 
     def _with_status(self, status: Status) -> int:
         return sum(row.sales for row in self._census() if row.status == status)

@@ -1,6 +1,6 @@
 """Run the audit on PostgreSQL, in one repeatable-read transaction that SQLAlchemy owns."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache, partial
@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.domain.deadlines import Deadlines
+from toolkit.domain.documents import named
 from toolkit.domain.masking import Unmasking
 from toolkit.domain.versions import rules_fingerprint, toolkit_version
 from toolkit.errors import InvalidInput, JudgementDiffers
@@ -131,7 +132,7 @@ def _judged_now(asked: _Asked, everything: bool) -> _Found:
             moment = final_moment(asked.database, asked.clock)
             if asked.replica is None:
                 judged = judged_now(connection, moment, everything=everything)
-                told = cache(partial(tell_later, asked.database, moment, show_cpf=asked.cpf_shown))
+                told = partial(tell_later, asked.database, moment, show_cpf=asked.cpf_shown)
                 found = _answered(asked, connection, judged, moment, judged.counts, told, of_now=True)
                 faults = cache(partial(faults_later, asked.database, moment))
                 found = replace(found, result=replace(found.result, read_faults=faults))
@@ -155,9 +156,10 @@ def _judged_elsewhere(asked: _Asked, moment: datetime, *, of_now: bool) -> _Foun
     """Judge all sales as of a moment, without keeping anything."""
     behind = 0.0 if asked.replica is None else wait_for(asked.replica, moment)
     with asked.place.snapshot() as connection, judged_at(connection, moment) as judged:
-        told = tell(judged, moment, show_cpf=asked.cpf_shown)
+        told = partial(tell, judged, moment, show_cpf=asked.cpf_shown)
         counts = judged.read(census(judged.sales))
-        found = _answered(asked, connection, judged, moment, counts, lambda: told, of_now=of_now)
+        found = _answered(asked, connection, judged, moment, counts, told, of_now=of_now)
+        found.result.read_rows()  # as long as the judged sales are there
     if asked.replica is None:
         return found
     source = replace(found.result.source, replica=f"{asked.replica.address}, {behind:.1f} s behind")
@@ -170,12 +172,13 @@ def _answered(
     judged: Judged,
     moment: datetime,
     counts: pd.DataFrame,
-    told: Callable[[], pd.DataFrame],
+    told: Callable[[Collection[str]], pd.DataFrame],
     *,
     of_now: bool,
 ) -> _Found:
     """Return everything that is said of the judged sales, but for the life of their findings."""
     file_findings = tuple(integrity_findings_at(connection, moment)) if asked.with_files else ()
+    with_files = {sale_id for finding in file_findings for sale_id in finding.sale_ids}
     embedded = {"database": asked.database.embedded, "bucket": asked.embedded_bucket}
     result = AuditResult(
         as_of=moment,
@@ -194,7 +197,7 @@ def _answered(
             records_of_unknown_partners=records_of_unknown_partners(connection, moment) if asked.with_files else 0,
         ),
         counts=counts,
-        read_rows=told,
+        read_rows=cache(partial(told, with_files)),
         cpf_shown=asked.cpf_shown,
         file_findings=file_findings,
         of_now=of_now,
@@ -243,10 +246,7 @@ def _note(connection: Connection, result: AuditResult, with_files: bool) -> None
             "id": new_id(),
             "as_of": result.as_of,
             "ran_at": result.made_at,
-            "sales": result.sales,
-            "compliant": result.compliant,
-            "incomplete": result.incomplete,
-            "conflict": result.conflict,
+            **named(result, "sales", "compliant", "incomplete", "conflict"),
             "with_files": with_files,
         },
     )

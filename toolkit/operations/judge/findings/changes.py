@@ -5,10 +5,10 @@ Both are read from the stretches that the audits noted: a moment between two aud
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -17,6 +17,9 @@ import sqlalchemy as sa
 
 from toolkit.errors import InvalidInput, NothingEvaluated
 from toolkit.storage.reader import Place, Reader
+
+KINDS: Final = ("new", "resolved", "reopened", "open")
+"""The changes that a finding can undergo between two moments."""
 
 TREND: Final = ("partner", "day", "present", "came", "went")
 
@@ -38,10 +41,7 @@ class Changes:
 
     def only(self, ids: Collection[str]) -> Changes:
         """Return the changes of these findings."""
-        kept = {
-            kind: tuple(each for each in getattr(self, kind) if str(each) in ids)
-            for kind in ("new", "resolved", "reopened", "open")
-        }
+        kept = {kind: tuple(each for each in getattr(self, kind) if str(each) in ids) for kind in KINDS}
         return Changes(self.start, self.end, **kept)
 
 
@@ -67,16 +67,20 @@ def changes_seen(connection: Reader, start: datetime, end: datetime) -> Changes:
         )
     rows = connection.execute(sa.text(_CHANGES), {"start": start, "end": end})
     found: dict[str, tuple[UUID, ...]] = {row.kind: tuple(row.ids) for row in rows}
-    return Changes(start, end, **{kind: found.get(kind, ()) for kind in ("new", "resolved", "reopened", "open")})
+    return Changes(start, end, **{kind: found.get(kind, ()) for kind in KINDS})
 
 
-def trends(connection: Reader, first: date, until: datetime, timezone: ZoneInfo) -> pd.DataFrame:
+def trends(
+    connection: Reader, first: date, until: datetime, timezone: ZoneInfo, moved: Mapping[str, str] | None = None
+) -> pd.DataFrame:
     """Return one row a partner and day: the findings present at its end, and those that came and went on it.
 
     Columns as in ``TREND``; ``partner`` is empty for findings of none. A finding that came and went within the day
-    is in both.
+    is in both. It counts for the partner that was noted when it came, or for the one that ``moved`` gives its id.
     """
-    bound = {"before": first - timedelta(days=1), "until": until, "zone": timezone.key}
+    moved = moved or {}
+    bound: dict[str, Any] = {"before": first - timedelta(days=1), "until": until, "zone": timezone.key}
+    bound |= {"moved": list(moved), "partners": list(moved.values())}
     return pd.DataFrame(connection.execute(sa.text(_TRENDS), bound).all(), columns=list(TREND))
 
 
@@ -106,9 +110,12 @@ _CHANGES: Final = """
 """
 
 _TRENDS: Final = """
-    WITH stretches AS (
-        SELECT coalesce(partner, '') AS partner, seen_at, gone_at
-        FROM audit.finding_observations
+    WITH moved AS (
+        SELECT unnest(CAST(:moved AS uuid[])) AS finding_id, unnest(CAST(:partners AS text[])) AS partner
+    ),
+    stretches AS (
+        SELECT coalesce(moved.partner, noted.partner, '') AS partner, seen_at, gone_at
+        FROM audit.finding_observations AS noted LEFT JOIN moved USING (finding_id)
         WHERE seen_at <= :until
     ),
     moves AS (

@@ -171,7 +171,7 @@ def _days(
     """Return the values of ``_DAYS``; what is late by less than a business day is late by one."""
     due = deadlines.due_at(opened, code, group)
     first, last = deadlines.day_of(since), deadlines.day_of(until)
-    left, overdue = business_days(last, deadlines.day_of(due)), until > due
+    left, overdue = business_days(last, deadlines.day_of(due)), last > deadlines.day_of(due)
     return due, (last - first).days, business_days(first, last), min(left, -1) if overdue else left, overdue
 
 

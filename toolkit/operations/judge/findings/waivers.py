@@ -20,7 +20,7 @@ from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_id
 from toolkit.storage.observation_clock import stamp
 from toolkit.storage.reader import Reader
-from toolkit.storage.tables import waiver_revocations, waivers
+from toolkit.storage.tables import sale_observations, waiver_revocations, waivers
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,15 @@ def add_waivers(database: Database, requests: Sequence[WaiverRequest], *, clock:
         if fresh:
             connection.execute(sa.insert(waivers), [_row(waiver) for waiver in fresh.values()])
     return found
+
+
+def fits_a_sale(database: Database, waiver: WaiverRequest) -> bool:
+    """Tell whether some sale, as it was seen last, has the id and names the partner that the waiver gives."""
+    sale, given = sale_observations.c, {"sale_id": waiver.sale_id, "partner": waiver.partner}
+    wanted = (sale[name] == value for name, value in given.items() if value is not None)
+    with database.transaction() as connection:
+        query = sa.select(sale.id).where(sale.gone_at.is_(None), *wanted).limit(1)
+        return connection.scalar(query) is not None
 
 
 def revoke_waiver(database: Database, waiver_id: UUID, *, reason: str, revoked_by: str, clock: Clock) -> datetime:

@@ -35,7 +35,7 @@ class Meter:
 
     def __init__(self, budget: Budget) -> None:
         self._ends = None if budget.seconds is None else time.monotonic() + budget.seconds
-        self._bytes = budget.bytes
+        self._whole = self._bytes = budget.bytes
         self._lock = threading.Lock()
 
     def spend(self, size: int) -> bool:
@@ -45,11 +45,10 @@ class Meter:
         with self._lock:
             if self._bytes is None:
                 return True
-            if size > self._bytes:
-                self._bytes = 0  # the order of the files holds: no smaller one overtakes
-                return False
-            self._bytes -= size
-            return True
+            # One that is larger than the whole budget would hold all others up for ever, were it never taken.
+            taken = size <= self._bytes or 0 < self._bytes == self._whole
+            self._bytes = max(self._bytes - size, 0)  # the order of the files holds: no smaller one overtakes
+            return taken
 
 
 @dataclass(frozen=True, slots=True)
