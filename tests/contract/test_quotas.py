@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,6 +20,13 @@ from toolkit.entrypoints.http_api import quotas
 from toolkit.entrypoints.http_api.quotas import SharedQuotas
 from toolkit.settings import Settings
 from toolkit.storage.tables import evidences
+
+
+@pytest.fixture(autouse=True)
+def _time_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a few requests take the seconds in which a quota gives another one."""
+    now = time.time()
+    monkeypatch.setattr(quotas.time, "time", lambda: now)
 
 
 def is_too_many(answer: httpx.Response) -> bool:
