@@ -18,8 +18,8 @@ from toolkit.storage.frames import streamed
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_ROWS: Final = 122_880
-"""The rows that DuckDB sorts as a group."""
+_ROWS: Final = 50_000
+"""The rows of a statement; PostgreSQL sorts them once more for the custody log, within its own memory."""
 
 _TEXT: Final = {
     "VARCHAR": """'"' || replace({}, '"', '""') || '"'""",
