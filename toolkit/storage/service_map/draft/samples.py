@@ -191,4 +191,3 @@ ENDING: Final = re.compile(r"\.?(?:pdf|mp3|wav|ogg|opus|m4a|aac|flac|amr|wma)", 
 FILE: Final = re.compile(r"[^/\\]+\.[A-Za-z0-9]{2,4}")
 PLACE: Final = re.compile(r"(?:.*/)?[^/\\]+\.[A-Za-z0-9]{2,4}|.*/.+", re.DOTALL)
 OPAQUE: Final = re.compile(r"[A-Za-z0-9_-]{20,}")
-FOLDER: Final = re.compile(r"[^.]*/[^.]*|.*/")
