@@ -66,7 +66,7 @@ def page_words(language: Language) -> dict[str, Any]:
             }
             for code in (*Reason, *Problem, *IntegrityProblem)
         },
-        "columns": told(wording.COLUMN_NAMES, language),
+        "columns": told(wording.COLUMN_NAMES | {"dueAt": "Due", "overdue": "Overdue findings"}, language),
     }
 
 
