@@ -4,12 +4,13 @@ day counts what the observations of that day give again."""
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import combinations
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -26,13 +27,11 @@ from toolkit.operations.judge.audit.engines import duckdb_engine
 from toolkit.operations.judge.audit.from_snapshot import audit_snapshot
 from toolkit.operations.judge.audit.present import present_findings
 from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
-from toolkit.operations.judge.findings.changes import all_partners, changes_between, trends
-from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.observe.service_history import observe_service
+from toolkit.operations.judge.findings.changes import all_partners, changes_seen, trends
 from toolkit.operations.snapshot import export_snapshot, open_snapshot
 from toolkit.operations.snapshot.manifest import File
-from toolkit.storage.bucket import Bucket
 from toolkit.storage.file_store import FolderStore
+from toolkit.storage.reader import Reader
 
 ZONE = ZoneInfo("America/Sao_Paulo")
 
@@ -43,9 +42,7 @@ class Audited(World):
 
     results: list[AuditResult] = field(default_factory=list)
 
-    def audit(self) -> None:
-        observe_service(self.database, self.clock)
-        sync_bucket(self.database, cast("Bucket", self.bucket), clock=self.clock)
+    def judge(self) -> None:
         with suppress(NothingEvaluated):
             self.results.append(run_audit(self.database, clock=self.clock))
 
@@ -61,17 +58,22 @@ def in_postgresql(world: Audited) -> dict[datetime, set[UUID]]:
     return {moment: present(run_audit(world.database, clock=clock, as_of=moment)) for moment in moments}
 
 
-def from_a_snapshot(world: Audited) -> dict[datetime, set[UUID]]:
-    """The same by DuckDB, from a snapshot of the last moment."""
-    moments = [result.as_of for result in world.results]
-    with tempfile.TemporaryDirectory() as folder, duckdb_engine() as engine:
+@contextmanager
+def exported(world: Audited) -> Iterator[SnapshotTables]:
+    """A snapshot of the last moment, which DuckDB reads."""
+    with tempfile.TemporaryDirectory() as folder:
         store = FolderStore(Path(folder) / "snapshot", "snapshot")
-        export_snapshot(world.database, store, Path(folder), SettableClock(moments[-1]))
+        export_snapshot(world.database, store, Path(folder), SettableClock(world.results[-1].as_of))
 
         def path_of(file: File) -> str:
             return str(store.local(file.name, Path()))
 
-        snapshot, clock = SnapshotTables(open_snapshot(store, None), path_of, Path(folder)), later(world)
+        yield SnapshotTables(open_snapshot(store, None), path_of, Path(folder))
+
+
+def in_duckdb(world: Audited, snapshot: SnapshotTables) -> dict[datetime, set[UUID]]:
+    moments, clock = [result.as_of for result in world.results], later(world)
+    with duckdb_engine() as engine:
         return {moment: present(audit_snapshot(snapshot, engine, clock=clock, as_of=moment)) for moment in moments}
 
 
@@ -91,14 +93,19 @@ def test_changes_and_trend_are_what_each_moment_gives_when_it_is_judged_again(
         world = Audited(database)
         world.live([*story, (World.sale, 0, "A", False), (World.audit,)])  # without a sale there is no audit
         there = in_postgresql(world)
-        assert from_a_snapshot(world) == there
-        changes_lead_from_one_moment_to_the_other(world, there)
-        every_day_counts_its_findings(world, there)
+        with exported(world) as snapshot:
+            assert in_duckdb(world, snapshot) == there
+            for place in (database, snapshot):
+                with place.snapshot() as reader:
+                    changes_lead_from_one_moment_to_the_other(reader, world, there)
+                    every_day_counts_its_findings(reader, world, there)
 
 
-def changes_lead_from_one_moment_to_the_other(world: Audited, there: dict[datetime, set[UUID]]) -> None:
+def changes_lead_from_one_moment_to_the_other(
+    reader: Reader, world: Audited, there: dict[datetime, set[UUID]]
+) -> None:
     for earlier, later in combinations(world.results, 2):
-        found = changes_between(world.database, earlier.as_of, later.as_of)
+        found = changes_seen(reader, earlier.as_of, later.as_of)
         new, resolved, reopened = set(found.new), set(found.resolved), set(found.reopened)
         before, after = there[earlier.as_of], there[later.as_of]
         assert before - resolved | new | reopened == after
@@ -110,10 +117,9 @@ def changes_lead_from_one_moment_to_the_other(world: Audited, there: dict[dateti
         assert reopened <= known
 
 
-def every_day_counts_its_findings(world: Audited, there: dict[datetime, set[UUID]]) -> None:
+def every_day_counts_its_findings(reader: Reader, world: Audited, there: dict[datetime, set[UUID]]) -> None:
     counts = {moment.astimezone(ZONE).date(): len(ids) for moment, ids in there.items()}
-    with world.database.snapshot() as connection:
-        first = START.astimezone(ZONE).date() - timedelta(days=9)
-        found = all_partners(trends(connection, first, world.results[-1].as_of, ZONE))
+    first = START.astimezone(ZONE).date() - timedelta(days=9)
+    found = all_partners(trends(reader, first, world.results[-1].as_of, ZONE))
     by_day = found.set_index("day")["present"]
     assert {day: by_day.get(day, 0) for day in counts} == counts

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
@@ -17,6 +20,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import _TEMPLATE, SettableClock, _fresh
 from tests.memory_bucket import MemoryBucket
+from tests.waiting import someone_waits, wait_until
 from toolkit.domain.evidence import EvidenceType
 from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.operations.judge.audit.engines import duckdb_engine
@@ -50,6 +54,10 @@ class World:
     sources: dict[datetime, Source] = field(default_factory=dict)
     home: Path = Path()
     store: FolderStore | None = None
+    open: list[sa.Connection] = field(default_factory=list)
+    """Connections with a transaction of the service that has not committed yet."""
+    late: Iterator[int] = field(default_factory=lambda: count(10))
+    """The numbers of their records."""
 
     def change(self, *statements: sa.Executable) -> None:
         with self.database.transaction() as connection:
@@ -77,20 +85,29 @@ class World:
     def record(self, number: int, sale: int, evidence_type: EvidenceType, back: timedelta) -> None:
         """A new record, or an old one that moves to another sale, becomes another type, or is dated back."""
         self.sale_exists(sale)
-        requested_at = self.clock.now - back
-        values = {
-            "sale_id": f"S-{sale}",
-            "evidence_type": evidence_type,
-            "requested_at": requested_at,
-            "expires_at": requested_at + timedelta(hours=1),
-        }
+        values = self.requested(sale, evidence_type, back)
         with self.database.transaction() as connection:
             changed = connection.execute(sa.update(evidences).where(evidences.c.id == _id(number)).values(values))
             if not changed.rowcount:
-                fixed = {"file_name": "f", "file_format": "x", "type": "x", "requested_by": "service"}
-                connection.execute(
-                    sa.insert(evidences).values(id=_id(number), object_key=_key(number), **fixed, **values)
-                )
+                connection.execute(_record(number).values(values))
+
+    def requested(self, sale: int, evidence_type: EvidenceType, back: timedelta) -> dict[str, Any]:
+        at = self.clock.now - back
+        times = {"requested_at": at, "expires_at": at + timedelta(hours=1)}
+        return {"sale_id": f"S-{sale}", "evidence_type": evidence_type, **times}
+
+    def begun(self, evidence_type: EvidenceType, back: timedelta) -> None:
+        """A transaction of the service that makes a record, and stays open; there may be several."""
+        self.sale_exists(9)
+        connection = self.database.engine.connect()
+        self.open.append(connection)
+        connection.execute(_record(next(self.late)).values(self.requested(9, evidence_type, back)))
+
+    def committed(self, place: int) -> None:
+        """One of the open transactions commits, in any order."""
+        if self.open:
+            with self.open.pop(place % len(self.open)) as connection:
+                connection.commit()
 
     def sale_exists(self, number: int) -> None:
         with self.database.transaction() as connection:
@@ -148,12 +165,28 @@ class World:
         self.clock.now += time
 
     def live(self, history: list[Any]) -> None:
-        for what, *values in history:
-            getattr(self, what.__name__)(*values)
+        try:
+            for what, *values in history:
+                getattr(self, what.__name__)(*values)
+        finally:
+            while self.open:
+                self.committed(0)
 
     def audit(self) -> None:
         observe_service(self.database, self.clock)
         sync_bucket(self.database, cast("Bucket", self.bucket), clock=self.clock)
+        self.judge()
+
+    def audit_beside(self, number: int, problem: str | None) -> None:
+        """A file is verified in a transaction that was stamped before an audit, and commits after it began."""
+        with ThreadPoolExecutor(1) as pool, self.database.transaction() as connection:
+            bound = {"key": _key(number), "problem": problem, "now": stamp(connection, self.clock)}
+            connection.execute(sa.text(_VERIFIED), bound)
+            audit = pool.submit(self.judge)
+            wait_until(lambda: audit.done() or someone_waits(self.database))
+        audit.result()
+
+    def judge(self) -> None:
         result = run_audit(self.database, clock=self.clock, with_file_findings=True)
         self.reports[result.as_of] = _bytes(result)
         self.sources[result.as_of] = result.source
@@ -188,6 +221,11 @@ def _bytes(result: AuditResult) -> bytes:
         return b"\n".join(path.read_bytes() for path in written)
 
 
+def _record(number: int) -> sa.Insert:
+    fixed = {"file_name": "f", "file_format": "x", "type": "x", "requested_by": "service"}
+    return sa.insert(evidences).values(id=_id(number), object_key=_key(number), **fixed)
+
+
 def _id(number: int) -> UUID:
     return UUID(int=number + 1)
 
@@ -220,7 +258,10 @@ changes = st.one_of(
     st.tuples(st.just(World.unreadable), number),
     st.tuples(st.just(World.waived), number, st.integers(0, 3)),
     st.tuples(st.just(World.unwaived)),
+    st.tuples(st.just(World.begun), st.sampled_from(EvidenceType), back),
+    st.tuples(st.just(World.committed), number),
     st.tuples(st.just(World.audit)),
+    st.tuples(st.just(World.audit_beside), number, st.sampled_from([None, "DAMAGED"])),
     st.tuples(st.just(World.put), number, st.sampled_from(CONTENT)),
     st.tuples(st.just(World.deleted), number),
     st.tuples(
