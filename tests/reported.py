@@ -125,7 +125,7 @@ def result_of(
         ),
         read_faults=lambda: pd.DataFrame(columns=list(FAULTS)),
         read_withdrawals=lambda: pd.DataFrame(columns=list(WITHDRAWN)),
-        completions=pd.DataFrame(columns=["partner", "completed", "median_days"]),
+        read_completions=lambda: pd.DataFrame(columns=["partner", "completed", "median_days"]),
     )
 
 

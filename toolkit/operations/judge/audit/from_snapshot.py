@@ -73,6 +73,7 @@ def audit_snapshot(
         files = _file_findings(people, reader, moment) if with_file_findings and people is not None else None
         unknown = records_of_unknown_partners(reader, moment) if with_file_findings else 0
     told = _told(judged, moment, people, {sale_id for finding in files or () for sale_id in finding.sale_ids})
+    completions = judged.read(by_partner(judged.sales))
     of_files = None if files is None else present_file_findings(files, sales_of(judged, files))
     return AuditResult(
         as_of=moment,
@@ -94,7 +95,7 @@ def audit_snapshot(
         read_rows=lambda: told,
         read_faults=cache(partial(faults_at, tables, moment)),
         read_withdrawals=cache(partial(withdrawals_at, tables, moment)),
-        completions=judged.read(by_partner(judged.sales)),
+        read_completions=lambda: completions,
         life=read_life(tables, cache(lambda: present_findings(told)), of_files, moment, deadlines),
         file_findings=tuple(files or ()),
         of_now=False,

@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 
 from toolkit.domain.integrity import IntegrityFinding
 from toolkit.domain.versions import rules_fingerprint
-from toolkit.operations.judge.audit.census import to_act_on
+from toolkit.operations.judge.audit.census import by_partner, to_act_on
 from toolkit.operations.judge.audit.engines import duckdb_engine
 from toolkit.operations.judge.audit.expression import missing_evidence
 from toolkit.operations.judge.audit.observed import evidences_at, objects_at, sales_at, unbound
@@ -110,6 +110,11 @@ def put_audited(connection: Connection, statement: str) -> None:
 def tell(judged: Judged, moment: datetime, with_files: Collection[str], *, show_cpf: bool) -> pd.DataFrame:
     """Return the sales behind the numbers, see ``to_act_on``, as people read them."""
     return told_rows(judged.read(to_act_on(judged.sales, judged.clients, with_files)), moment, show_cpf)
+
+
+def completed_by_partner(judged: Judged) -> pd.DataFrame:
+    """Return the completed sales of each partner, as ``AuditResult.completions``."""
+    return judged.read(by_partner(judged.sales))
 
 
 def sales_of(judged: Judged, findings: Iterable[IntegrityFinding]) -> pd.DataFrame:

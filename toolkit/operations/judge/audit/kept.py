@@ -117,12 +117,17 @@ def tell_later(
     database: Database, moment: datetime, with_files: Collection[str], *, show_cpf: bool
 ) -> pd.DataFrame:
     """Return what ``tell`` says of the judgement of an audit of now, also where a later one was kept instead."""
+    asked = partial(tell, moment=moment, with_files=with_files, show_cpf=show_cpf)
+    return later(database, moment, asked)
+
+
+def later(database: Database, moment: datetime, ask: Callable[[Judged], pd.DataFrame]) -> pd.DataFrame:
+    """Ask the judgement of an audit of now, likewise."""
     with database.snapshot() as connection:
         if connection.scalar(sa.select(judgement.c.judged_at)) == moment:
-            judged = Judged(_kept_sales(), clients(), partial(in_postgres, connection))
-            return tell(judged, moment, with_files, show_cpf=show_cpf)
+            return ask(Judged(_kept_sales(), clients(), partial(in_postgres, connection)))
         with judged_at(connection, moment) as judged:
-            return tell(judged, moment, with_files, show_cpf=show_cpf)
+            return ask(judged)
 
 
 def faults_later(database: Database, moment: datetime) -> pd.DataFrame:

@@ -82,8 +82,8 @@ class AuditResult:
     """Reads ``faults`` likewise."""
     read_withdrawals: Callable[[], pd.DataFrame]
     """Reads ``withdrawals`` likewise."""
-    completions: pd.DataFrame
-    """One row a partner: ``partner``, ``completed`` sales, and the ``median_days`` until completion."""
+    read_completions: Callable[[], pd.DataFrame]
+    """Reads ``completions`` likewise."""
     partner: str | None = None
     """The partner that everything is restricted to, ``None`` where it is not."""
     of_now: bool = True
@@ -124,6 +124,11 @@ class AuditResult:
     def withdrawals(self) -> pd.DataFrame:
         """The withdrawn records with reason and people; columns as in ``details.WITHDRAWN``."""
         return self._own(self.read_withdrawals())
+
+    @cached_property
+    def completions(self) -> pd.DataFrame:
+        """One row a partner: ``partner``, ``completed`` sales, and the ``median_days`` until completion."""
+        return self._own(self.read_completions())
 
     @cached_property
     def sales(self) -> int:
@@ -277,7 +282,6 @@ class AuditResult:
         return replace(
             own,
             counts=own._own(self.counts),
-            completions=own._own(self.completions),
             life=self.life.only(findings, name),
             file_findings=tuple(
                 restricted

@@ -17,10 +17,25 @@ from toolkit.domain.masking import Unmasking
 from toolkit.domain.versions import rules_fingerprint, toolkit_version
 from toolkit.errors import InvalidInput, JudgementDiffers
 from toolkit.operations import Clock
-from toolkit.operations.judge.audit.census import by_partner, census
+from toolkit.operations.judge.audit.census import census
 from toolkit.operations.judge.audit.details import faults_at, withdrawals_at
-from toolkit.operations.judge.audit.judgement import AUDITED, Judged, bring, judged_at, sales_of, tell
-from toolkit.operations.judge.audit.kept import TOUCHED, faults_later, forget_judgement, judged_now, tell_later
+from toolkit.operations.judge.audit.judgement import (
+    AUDITED,
+    Judged,
+    bring,
+    completed_by_partner,
+    judged_at,
+    sales_of,
+    tell,
+)
+from toolkit.operations.judge.audit.kept import (
+    TOUCHED,
+    faults_later,
+    forget_judgement,
+    judged_now,
+    later,
+    tell_later,
+)
 from toolkit.operations.judge.audit.life import NO_LIFE, read_life
 from toolkit.operations.judge.audit.present import present_file_findings, present_findings
 from toolkit.operations.judge.audit.result import AuditResult
@@ -135,7 +150,9 @@ def _judged_now(asked: _Asked, everything: bool) -> _Found:
                 told = partial(tell_later, asked.database, moment, show_cpf=asked.cpf_shown)
                 found = _answered(asked, connection, judged, moment, judged.counts, told, of_now=True)
                 faults = cache(partial(faults_later, asked.database, moment))
-                found = replace(found, result=replace(found.result, read_faults=faults))
+                completions = cache(partial(later, asked.database, moment, completed_by_partner))
+                result = replace(found.result, read_faults=faults, read_completions=completions)
+                found = replace(found, result=result)
                 touched = None if judged.everything else TOUCHED
             else:
                 found = _judged_elsewhere(asked, moment, of_now=True)
@@ -159,7 +176,7 @@ def _judged_elsewhere(asked: _Asked, moment: datetime, *, of_now: bool) -> _Foun
         told = partial(tell, judged, moment, show_cpf=asked.cpf_shown)
         counts = judged.read(census(judged.sales))
         found = _answered(asked, connection, judged, moment, counts, told, of_now=of_now)
-        found.result.read_rows()  # as long as the judged sales are there
+        found.result.read_rows(), found.result.read_completions()  # as long as the judged sales are there
     if asked.replica is None:
         return found
     source = replace(found.result.source, replica=f"{asked.replica.address}, {behind:.1f} s behind")
@@ -204,7 +221,7 @@ def _answered(
         verification=asked.verification,
         read_faults=cache(partial(faults_at, asked.place, moment)),
         read_withdrawals=cache(partial(withdrawals_at, asked.place, moment)),
-        completions=judged.read(by_partner(judged.sales)),
+        read_completions=cache(partial(completed_by_partner, judged)),
         life=NO_LIFE,
     ).evaluated()
     return _Found(result, present_file_findings(file_findings, sales_of(judged, file_findings)))
