@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import ibis
 import pyarrow.parquet as pq
@@ -28,8 +28,6 @@ from toolkit.operations.judge.audit.observed import evidences_at, objects_at, sa
 from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database, raw
 from toolkit.storage.frames import read_arrow
-
-T = TypeVar("T")
 
 _SALES = 400_000
 _ONE_BY_ONE = 50_000
