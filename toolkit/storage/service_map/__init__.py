@@ -6,7 +6,9 @@
     file_lines      the lines of the file, for messages about it
     expressions     a column of the mapping as SQL, for reading
     views           the views, made again when the file changes
-    writing         which relations can be written through their view, and how
+    obstacles       what stands in the way of writing a relation to its table
+    triggers        the triggers that write through the views
+    writing         what commands that write ask beforehand
     catalog         the tables and columns of a database, as PostgreSQL describes them
     draft           a first mapping for a database that nobody has described yet
     proof           what is wrong with the data as the mapping shows them

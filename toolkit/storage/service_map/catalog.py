@@ -1,5 +1,6 @@
 """The tables and columns of a database, as PostgreSQL's catalog describes them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -78,6 +79,10 @@ class CatalogTable:
         return next((each for each in self.references if each.column == column), None)
 
 
+Tables = Callable[[str], CatalogTable | None]
+"""Finds a table by the name that the mapping gives it."""
+
+
 def read_catalog(connection: Connection) -> dict[str, CatalogTable]:
     """Return every table and view that is neither PostgreSQL's nor the toolkit's, by its name in SQL."""
     found: dict[int, CatalogTable] = {}
@@ -112,6 +117,27 @@ def read_catalog(connection: Connection) -> dict[str, CatalogTable]:
             keys = dict(zip(row.keys, row.columns, strict=True))
             found[row.table].wide_references.append(WideReference(found[row.referenced].name, keys))
     return {table.name: table for table in found.values()}
+
+
+def resolver(connection: Connection, catalog: dict[str, CatalogTable]) -> Tables:
+    """Find a table of the catalog by any name that SQL has for it."""
+    by_place = {(table.schema, table.plain_name): table for table in catalog.values()}
+
+    def resolve(name: str) -> CatalogTable | None:
+        if not name or name.startswith("("):
+            return None
+        if name in catalog:
+            return catalog[name]  # PostgreSQL looks no name up in a schema that the role may not use
+        place = connection.execute(
+            sa.text(
+                "SELECT nspname, relname FROM pg_class JOIN pg_namespace AS space ON space.oid = relnamespace "
+                "WHERE pg_class.oid = to_regclass(:name)"
+            ),
+            {"name": name},
+        ).one_or_none()
+        return None if place is None else by_place.get((place.nspname, place.relname))
+
+    return resolve
 
 
 def _named(name: str) -> str:

@@ -1,17 +1,14 @@
 """Invert a column of the mapping: SQL that gives the table's columns from a row of the contract's."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
-from toolkit.storage.service_map.catalog import CatalogTable, Column
+from toolkit.storage.service_map.catalog import CatalogTable, Column, Tables
 from toolkit.storage.service_map.expressions import literal, quoted
 from toolkit.storage.service_map.model import Source
 
 NOTHING_TO_WRITE: Final = ("absent", "value", "media_type_of")
 """Forms of a source without a column of the table."""
-
-Tables = Callable[[str], CatalogTable | None]
-"""Finds a table by the name that the mapping gives it."""
 
 
 class NotInvertible(Exception):

@@ -14,7 +14,8 @@ from toolkit.storage.database import Database
 from toolkit.storage.service_map.catalog import Column, read_catalog
 from toolkit.storage.service_map.expressions import quoted
 from toolkit.storage.service_map.model import NEEDED
-from toolkit.storage.service_map.writing import GIVEN, WRITTEN, kept
+from toolkit.storage.service_map.triggers import GIVEN, WRITTEN
+from toolkit.storage.service_map.writing import kept
 from toolkit.storage.tables import OWN_TABLES
 
 

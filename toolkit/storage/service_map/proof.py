@@ -10,11 +10,11 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from toolkit.storage.database import Database
-from toolkit.storage.service_map.catalog import CatalogTable, read_catalog
+from toolkit.storage.service_map.catalog import CatalogTable, read_catalog, resolver
 from toolkit.storage.service_map.deviations import Deviation, deviations_of, unreadable_values
 from toolkit.storage.service_map.expressions import THIS
 from toolkit.storage.service_map.model import NEEDED, ServiceMap, own_tables
-from toolkit.storage.service_map.writing import every_obstacle, resolver
+from toolkit.storage.service_map.obstacles import every_obstacle
 from toolkit.storage.tables import OWN_TABLES, SERVICE
 
 

@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from toolkit.errors import SchemaMismatch, SettingsError
 from toolkit.storage.service_map.expressions import FUNCTIONS, THIS, literal, nothing_of, select
 from toolkit.storage.service_map.model import NEEDED, ServiceMap
-from toolkit.storage.service_map.writing import make_writable
+from toolkit.storage.service_map.triggers import make_writable
 from toolkit.storage.tables import SERVICE
 
 _OURS: Final = "evidence toolkit: views made from mapping "
