@@ -1,7 +1,7 @@
 """Draw how the judging of a snapshot grows: ``python -m tests.benchmarks.growth [--scale X]``.
 
-Scale 1 is 1, 2, 5 and 10 million sales, in snapshots made for it, on DuckDB within 2 GB. The picture lies
-beside the page about snapshots.
+Scale 1 is 1, 2, 5 and 10 million sales, in snapshots made for it, on DuckDB within 2 GB. The page
+about snapshots shows the picture.
 """
 
 import argparse
@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.benchmarks.bench_snapshot import growth
 
 _SIZES = (1_000_000, 2_000_000, 5_000_000, 10_000_000)
-_PICTURE = Path(__file__).parents[2] / "toolkit" / "operations" / "snapshot" / "growth.svg"
+_PICTURE = Path(__file__).with_name("growth.svg")
 _WIDTH, _HEIGHT, _LEFT, _TOP = 480, 220, 60, 50
 
 
