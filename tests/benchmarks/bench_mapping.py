@@ -2,7 +2,8 @@
 
 Scale 1 is 400,000 sales with 1,000,000 evidence records. The other team's tables hold the same data under numbers
 as keys, with codes, bare times in two columns, a table of partners and the public name of a sale beside its key.
-An audit is: observe the service, of which nothing changed, and judge. Goal: at most 1.1 times the own tables.
+An audit is: observe the service, of which nothing changed, and judge all sales, or those that changed: none. Goal:
+at most 1.1 times the own tables.
 """
 
 from __future__ import annotations
@@ -45,17 +46,18 @@ def main(scale: float) -> None:
         for database in (own, mapped):
             _audit(database)
         assert [observed.changed for observed in observe_service(mapped, lambda: _NOW)] == [0, 0]
-        seconds: dict[Database, list[float]] = {own: [], mapped: []}
-        for _ in range(_ROUNDS):  # in turn, so that what else the machine does falls on both
-            for database, times in seconds.items():
-                started = time.perf_counter()
-                _audit(database)
-                times.append(time.perf_counter() - started)
-        floor, ours = (statistics.median(times) for times in seconds.values())
         print(f"{sales:,} sales, {sales * 5 // 2:,} evidence records{'seconds':>12}  ratio")
-        print(f"{'audit of the own tables':44}{floor:>8.2f}  1.00")
-        print(f"{'audit through a mapping':44}{ours:>8.2f}  {ours / floor:.2f} (goal 1.1)", flush=True)
-        for database in seconds:
+        for everything, work in ((True, "judging all sales"), (False, "after a night without changes")):
+            seconds: dict[Database, list[float]] = {own: [], mapped: []}
+            for _ in range(_ROUNDS):  # in turn, so that what else the machine does falls on both
+                for database, times in seconds.items():
+                    started = time.perf_counter()
+                    _audit(database, everything=everything)
+                    times.append(time.perf_counter() - started)
+            floor, ours = (statistics.median(times) for times in seconds.values())
+            print(f"{f'own tables, {work}':44}{floor:>8.2f}  1.00")
+            print(f"{f'through a mapping, {work}':44}{ours:>8.2f}  {ours / floor:.2f} (goal 1.1)", flush=True)
+        for database in (own, mapped):
             database.dispose()
     finally:
         embedded.stop(home)
@@ -67,9 +69,9 @@ def _beside(url: str, name: str) -> str:
     return sa.make_url(url).set(database=name).render_as_string(hide_password=False)
 
 
-def _audit(database: Database) -> None:
+def _audit(database: Database, *, everything: bool = False) -> None:
     observe_service(database, lambda: _NOW)
-    run_audit(database, clock=lambda: _NOW)
+    run_audit(database, clock=lambda: _NOW, everything=everything)
 
 
 _OTHER_TABLES = """

@@ -117,7 +117,7 @@ def _observe(connection: Connection, history: _History, now: datetime, only: str
     closed = (
         sa.update(seen)
         .values(gone_at=now)
-        .where(seen.c.id.in_(sa.select(different.c.observation)))
+        .where(seen.c.id == sa.any_(sa.func.array(sa.select(different.c.observation).scalar_subquery())))
         .returning(seen.c.id)
         .cte("closed")
     )
