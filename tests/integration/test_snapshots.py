@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import ibis
 import pandas as pd
 import pyarrow as pa
@@ -329,6 +330,24 @@ def test_an_engine_that_is_not_installed_is_named(
     monkeypatch.setattr("toolkit.extras.find_spec", lambda name: None)
     assert main(["audit", "--snapshot", "s", "--engine", "spark"], embedded_environment) == 1
     assert "pip install 'evidence-toolkit[spark]'" in capsys.readouterr().err
+
+
+def test_a_query_without_enough_memory_is_asked_once_more_within_half_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with duckdb_engine(tmp_path, "512MiB") as engine:
+        backend, failures = engine._connection, ["of joins that just fit"]
+        asked = backend.to_pyarrow
+
+        def runs_out_first(query: Any) -> Any:
+            if failures:
+                raise duckdb.OutOfMemoryException(failures.pop())
+            return asked(query)
+
+        monkeypatch.setattr(backend, "to_pyarrow", runs_out_first)
+        numbers = engine.read(ibis.range(3).unnest().name("number").as_table())
+        assert numbers.to_pylist() == [{"number": 0}, {"number": 1}, {"number": 2}]
+        assert backend.con.execute("SELECT current_setting('memory_limit')").fetchone() == ("256.0 MiB",)
 
 
 def test_a_memory_that_is_too_small_is_said_with_its_setting() -> None:

@@ -110,12 +110,31 @@ class DuckdbEngine:
 
     def kept(self, query: Table) -> Table:
         """Return the rows of ``query``, computed once."""
-        self._kept += 1
-        return self._connection.create_table(f"kept_{self._kept}", query)
+
+        def keep() -> Table:
+            self._kept += 1  # an attempt that failed may have left its table
+            return self._connection.create_table(f"kept_{self._kept}", query)
+
+        return self._spilling(keep)
 
     def read(self, query: Table) -> pa.Table:
         """Return the rows of ``query``."""
-        return self._connection.to_pyarrow(query)
+        return self._spilling(lambda: self._connection.to_pyarrow(query))
+
+    def _spilling(self, work: Callable[[], Any]) -> Any:
+        """Do the work; where the memory does not suffice, once more within half of it.
+
+        Joins that just fit one by one run out of the memory that they share; within less, each is spilled.
+        """
+        from duckdb import OutOfMemoryException
+
+        try:
+            return work()
+        except OutOfMemoryException:
+            [memory] = self._connection.con.execute("SELECT current_setting('memory_limit')").fetchone()
+            number, unit = memory.split()
+            self._connection.con.execute(f"SET memory_limit = '{float(number) / 2} {unit}'")
+            return work()
 
 
 class _SparkEngine:
