@@ -87,7 +87,6 @@ def office(embedded_environment: dict[str, str], tmp_path: Path, capsys: pytest.
     [
         ("time.sleep(600)", {"timeout": "20s"}, "TIMED_OUT"),
         ("time.sleep(600)", {"cell_timeout": "5s"}, "CELL_TIMED_OUT"),
-        ("os.kill(os.getpid(), 9)", {}, "KERNEL_DIED"),
         ("bytearray(1 << 62)", {}, "KERNEL_OUT_OF_MEMORY"),
         ("1 / 0", {}, "CELL_FAILED"),
     ],
@@ -99,6 +98,13 @@ def test_an_end_before_the_end_has_its_code_and_is_mended(
     office.fails_and_is_mended(code)
 
 
+@pytest.mark.usefixtures("kills_counted")
+def test_a_kernel_that_dies_has_its_code(office: Office) -> None:
+    office.write("os.kill(os.getpid(), 9)")
+    office.fails_and_is_mended("KERNEL_DIED")
+
+
+@pytest.mark.usefixtures("kills_counted")
 def test_a_kernel_that_the_system_kills_for_its_memory_has_its_code(office: Office) -> None:
     with little_memory() as group:
         office.write(f"Path('{group}').write_text(str(os.getpid())); list(range(1 << 26))")

@@ -124,6 +124,7 @@ def test_a_cell_that_takes_too_long_is_stopped_though_the_run_has_time(folder):
         run_notebook(path, out=folder / "out.ipynb", timeout=600, cell_timeout=1)
 
 
+@pytest.mark.usefixtures("kills_counted")
 def test_a_kernel_that_dies_ends_the_run_and_memory_that_ran_out_is_told_apart(folder, monkeypatch):
     path = write(folder, "import os; os.kill(os.getpid(), 9)")
     with pytest.raises(KernelDied, match="lost its kernel") as told:

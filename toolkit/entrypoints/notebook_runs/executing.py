@@ -174,7 +174,9 @@ def _failure(error: Exception, watch: Watch, *, out_of_memory: bool) -> Notebook
         return NotebookTimedOut(f"took longer than {watch.timeout:g} seconds and was stopped.")
     if isinstance(error, DeadKernelError):
         if out_of_memory:
-            return KernelOutOfMemory("lost its kernel, which was killed because the memory ran out.")
+            return KernelOutOfMemory(
+                "lost its kernel while the system killed a process because the memory ran out."
+            )
         return KernelDied("lost its kernel, which died (perhaps it ran out of memory).")
     if isinstance(error, NoSuchKernel):
         return NotebookFailed(f"needs the kernel {error.name!r}, which is not installed here.")
