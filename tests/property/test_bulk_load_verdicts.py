@@ -176,7 +176,7 @@ def test_columns_and_contract_agree(given_rows: list[tuple[dict[str, str], CellK
             found = [f"{error.field}: {error.message}" for error in verdict.errors[position]]
             assert found == accepted
         else:
-            warned = {str(kind) for kind in _doubtful(accepted)}
+            warned = {str(kind) for kind in warnings_for(accepted, TODAY)}
             assert {kind for kind, mask in verdict.warnings.items() if mask[position]} - {NUMBER_ROUNDED} == warned
             if chosen.warnings_as_errors and not verdict.accepted[position]:
                 assert warned or verdict.warnings[NUMBER_ROUNDED][position]
@@ -232,17 +232,3 @@ def test_check_digits_agree_with_the_domain():
     everything = np.concatenate((numbers, valid))
     alone = [CPF().validate("".join(map(str, row))) for row in everything.tolist()]
     assert cpf_digits_fit(everything).tolist() == alone
-
-
-def _doubtful(client: Client) -> list[QualityWarning]:
-    """The data-quality warnings for one accepted client."""
-    found = []
-    if client.phone_number and client.phone_number[:2] not in AREA_CODES:
-        found.append(QualityWarning.AREA_CODE_UNKNOWN)
-    if UNASSIGNED_CEP[0] <= client.address.zip_code <= UNASSIGNED_CEP[1]:
-        found.append(QualityWarning.CEP_UNASSIGNED)
-    if client.birthdate > TODAY:
-        found.append(QualityWarning.BIRTHDATE_IN_FUTURE)
-    if client.birthdate < oldest_birthdate(TODAY):
-        found.append(QualityWarning.BIRTHDATE_TOO_OLD)
-    return found

@@ -15,7 +15,7 @@ class ContentProblem(StrEnum):
 
 
 class ActivePart(StrEnum):
-    """What a document does by itself, where it leads out, and what it lacks."""
+    """Properties of a document that are findings: it acts by itself, leads out, or shows nothing."""
 
     JAVASCRIPT = "JAVASCRIPT"
     ACTION = "ACTION"

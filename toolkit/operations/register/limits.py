@@ -27,7 +27,7 @@ REFUSAL_TEXTS: Final = {
     "encoding": "Holds a character that the database cannot write ({1})",
     "repeated": "Repeats what may stand only once in the service ({1})",
 }
-"""Why the service does not take a value or a row; the last value names the column or the rule."""
+"""Reasons for which the service refuses a value or a row; the last value names the column or the rule."""
 
 
 def refusal(error: psycopg.Error) -> str:

@@ -36,7 +36,7 @@ _ASKED: Final = {
     "object_key": "the key of the file in the bucket",
     "requested_at": "since when is there this record?",
 }
-"""What has to be filled in where no table was found."""
+"""The lines to fill in where no table was found."""
 
 
 @dataclass
