@@ -9,6 +9,8 @@ import json
 import os
 import re
 import stat
+import subprocess
+import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -24,10 +26,11 @@ import openpyxl
 import pandas as pd
 import pytest
 from openpyxl.utils.escape import unescape
-from pypdf import PdfReader
+from pypdf import PdfReader, PdfWriter
 from pypdf.generic import ArrayObject
 
 from tests.figures import wrong_figures
+from tests.pdf_validator import has_java
 from tests.reported import AS_OF, Told, result_of, source
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
 from toolkit.domain.waivers import Waiver, WaiverRequest
@@ -400,7 +403,7 @@ def test_a_pdf_tells_all_that_is_filed_and_names_the_json_on_each_page(
 
 
 def test_a_pdf_has_what_pdf_a_and_pdf_ua_demand(result: AuditResult, tmp_path: Path) -> None:
-    """No validator is in the package index, and Typst refuses what it knows to break the standards."""
+    """Without Java this is all that is looked at; Typst refuses what it knows to break the standards."""
     out = tmp_path / "pt"
     write_report(result, out, ["pdf"], language=language("pt-BR"))
     document = PdfReader(out / "missing-evidence.pdf")
@@ -428,6 +431,25 @@ def test_a_pdf_has_what_pdf_a_and_pdf_ua_demand(result: AuditResult, tmp_path: P
     assert all("/TH " in table for table in " ".join(structure(root["/StructTreeRoot"])).split("/Table ")[1:])
     assert found["/TR"] > found["/Table"]
     assert not {"/Figure", "/Formula"} & set(found)
+
+
+@pytest.mark.skipif(not has_java(), reason="No Java is installed; .ci/run installs it (default-jre-headless)")
+def test_a_pdf_is_valid_by_the_validator_of_the_standards(result: AuditResult, tmp_path: Path) -> None:
+    for name, told in {"pt": result, "hostile": result_of([Told(text, partner=text) for text in NASTY])}.items():
+        write_report(told, tmp_path / name, ["pdf"], language=language("pt-BR"))
+    broken = PdfWriter(tmp_path / "pt" / "missing-evidence.pdf")
+    del broken.root_object["/Lang"], broken.root_object["/MarkInfo"]
+    broken.write(tmp_path / "broken.pdf")
+    paths = [*map(str, sorted(tmp_path.rglob("*.pdf")))]
+    command = [sys.executable, "-m", "tests.pdf_validator", *paths]
+    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    faults = {
+        Path(path).parent.name: {name: each["failed"] for name, each in told.items()}
+        for path, told in found.items()
+    }
+    assert faults.pop("pt") == faults.pop("hostile") == {"PDFA_2_A": [], "PDFUA_1": []}
+    assert all(all(told.values()) for told in faults.values())
+    assert all(each["checks"] > 10_000 for told in found.values() for each in told.values())
 
 
 def test_a_pdf_takes_any_text_and_shows_a_box_for_what_its_fonts_lack(tmp_path: Path) -> None:
