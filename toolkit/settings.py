@@ -2,8 +2,8 @@
 
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Self
@@ -44,84 +44,122 @@ class AwsSettings:
     """The token service (``AWS_ENDPOINT_URL_STS``, else ``AWS_ENDPOINT_URL``)."""
 
 
+def _variable(
+    name: str, read: Callable[..., Any], *limits: object, default: Any = None, secret: bool = False
+) -> Any:
+    """Return the field that ``read`` gives for a variable, ``default`` where that is not set."""
+    return field(default=default, repr=not secret, metadata={"read": lambda given: read(given, name, *limits)})
+
+
+def _home(given: Environment, name: str) -> Path:
+    usual = ROOT_HOME if os.geteuid() == 0 else Path(platformdirs.user_data_dir("evidence-toolkit"))
+    return given.path(name) or usual
+
+
+def _deadlines(given: Environment, name: str) -> dict[str, int]:
+    found = {}
+    for part in given.items(name):
+        one = re.fullmatch(r"(([A-Z_]+)(?:/[^=]+)?)=([0-9]{1,3})", part)
+        if one is None or one[2] not in CODES or CODES[one[2]].deadline is None:
+            raise SettingsError(
+                f"{name} {part!r} must look like MISSING_POV=3 or MISSING_POV/D=2, with the code of a finding "
+                "(toolkit explain) and business days"
+            )
+        found[one[1]] = int(one[3])
+    return found
+
+
+def _log_keys(given: Environment, name: str) -> tuple[str, ...]:
+    keys = tuple((given.text(name) or "").split())
+    if any(len(key) < 32 for key in keys):
+        raise SettingsError(f"{name}: a key has 32 characters or more; several are separated by spaces.")
+    return keys
+
+
 @dataclass(frozen=True, slots=True)
 class Quotas:
     """The limits of one caller of the HTTP interface, who gets the answer 429 above them."""
 
-    requests: int = 6000
-    """Requests a minute of one subject (``TOOLKIT_QUOTA_REQUESTS``)."""
-    wrong_tokens: int = 300
-    """Requests a minute without a valid token from one address (``TOOLKIT_QUOTA_WRONG_TOKENS``)."""
-    open_forms: int = 20
-    """Valid upload credentials at the same time for one sale and type (``TOOLKIT_QUOTA_OPEN_FORMS``)."""
-    trusted_proxies: frozenset[str] = frozenset()
-    """Addresses whose ``X-Forwarded-For`` is believed (``TOOLKIT_TRUSTED_PROXIES``)."""
+    requests: int = _variable("TOOLKIT_QUOTA_REQUESTS", Environment.number, 1, 10**9, default=6000)
+    """Requests a minute of one subject."""
+    wrong_tokens: int = _variable("TOOLKIT_QUOTA_WRONG_TOKENS", Environment.number, 1, 10**9, default=300)
+    """Requests a minute without a valid token from one address."""
+    open_forms: int = _variable("TOOLKIT_QUOTA_OPEN_FORMS", Environment.number, 1, 10**9, default=20)
+    """Valid upload credentials at the same time for one sale and type."""
+    trusted_proxies: frozenset[str] = _variable("TOOLKIT_TRUSTED_PROXIES", Environment.addresses)
+    """Addresses whose ``X-Forwarded-For`` is believed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that the environment decides; secrets are left out of its ``repr``."""
 
-    home: Path
-    """The folder of the embedded services and their data (``TOOLKIT_HOME``)."""
-    database_url: str | None = field(default=None, repr=False)
-    """The shared PostgreSQL; ``None`` stands for the embedded one (``DATABASE_URL``)."""
-    database_read_url: str | None = field(default=None, repr=False)
-    """A replica of the shared PostgreSQL that judges (``DATABASE_READ_URL``)."""
-    evidence_bucket: str | None = None
-    """The shared bucket; ``None`` stands for the embedded one (``EVIDENCE_BUCKET``)."""
-    evidence_role_arn: str | None = None
+    home: Path = _variable("TOOLKIT_HOME", _home)
+    """The folder of the embedded services and their data."""
+    database_url: str | None = _variable("DATABASE_URL", Environment.database_url, secret=True)
+    """The shared PostgreSQL; ``None`` stands for the embedded one."""
+    database_read_url: str | None = _variable("DATABASE_READ_URL", Environment.database_url, secret=True)
+    """A replica of the shared PostgreSQL that judges."""
+    evidence_bucket: str | None = _variable("EVIDENCE_BUCKET", Environment.text)
+    """The shared bucket; ``None`` stands for the embedded one."""
+    evidence_role_arn: str | None = _variable("EVIDENCE_ROLE_ARN", Environment.text)
     """The role that signs upload forms where the ambient credentials carry no token."""
-    aws: AwsSettings = AwsSettings()
+    aws: AwsSettings
     """The access to the shared bucket."""
-    service_map: Path | None = None
-    """The file that describes the sales service's own tables (``TOOLKIT_SERVICE_MAP``); see ``toolkit db map``."""
-    evidence_prefixes: tuple[str, ...] = ()
-    """The prefixes of evidence in the bucket; the whole bucket where there is none (``EVIDENCE_PREFIX``)."""
-    ignored_prefixes: tuple[str, ...] = ()
-    """Parts of the bucket that are nobody's evidence (``EVIDENCE_IGNORE_PREFIXES``)."""
-    picture_days: int = 7
-    """Days within which every object of the bucket is looked at again (``TOOLKIT_PICTURE_DAYS``)."""
-    disappearance_percent: int = 50
-    """Share of objects, sales or records above which their disappearance must be confirmed
-    (``TOOLKIT_DISAPPEARANCE_PERCENT``)."""
-    timezone: ZoneInfo = field(default_factory=lambda: ZoneInfo(DEFAULT_TIMEZONE))
-    """The zone of times that are written without an offset (``TOOLKIT_TIMEZONE``)."""
-    upload_ttl: int = 3600
-    """Life of upload credentials in seconds (``TOOLKIT_UPLOAD_TTL``)."""
-    upload_max_bytes: int = 100 * 1024**2
-    """Largest evidence file in bytes (``TOOLKIT_UPLOAD_MAX_BYTES``)."""
-    verify_seconds: int = 900
-    """Seconds that an audit of now spends on verifying contents first (``TOOLKIT_VERIFY_SECONDS``)."""
-    verify_bytes: int = 20 * 1024**3
-    """Bytes that an audit of now reads to verify contents first (``TOOLKIT_VERIFY_BYTES``)."""
-    deadlines: Mapping[str, int] = field(default_factory=dict)
-    """Business days by code, or by code and utility group, where they differ from the catalogue's
-    (``TOOLKIT_DEADLINES``)."""
-    log_keys: tuple[str, ...] = field(default=(), repr=False)
-    """The keys of the hashes in the custody log, the newest first (``TOOLKIT_LOG_KEY``)."""
-    jwt_secret: str | None = field(default=None, repr=False)
-    """The HS256 secret of bearer tokens (``TOOLKIT_JWT_SECRET``)."""
-    jwt_public_key: str | None = field(default=None, repr=False)
-    """The RS256 or ES256 public key of bearer tokens, PEM (``TOOLKIT_JWT_PUBLIC_KEY``)."""
-    jwt_audience: str | None = None
-    """The audience that tokens must name, where set (``TOOLKIT_JWT_AUDIENCE``)."""
-    jwt_issuer: str | None = None
-    """The issuer that tokens must name, where set (``TOOLKIT_JWT_ISSUER``)."""
-    jwt_jwks: Path | None = None
-    """A file with a JSON Web Key Set, for several keys at once (``TOOLKIT_JWT_JWKS``)."""
-    jwt_max_ttl: int = 86_400
-    """Longest life of a token in seconds (``TOOLKIT_JWT_MAX_TTL``)."""
-    jwt_partner_claim: str = "partner"
-    """The claim of a token that names the partner (``TOOLKIT_JWT_PARTNER_CLAIM``)."""
-    unassigned_sales: UnassignedSales = UnassignedSales.ANY
-    """The partners that may ask for a sale that names no partner (``TOOLKIT_UNASSIGNED_SALES``)."""
-    quotas: Quotas = Quotas()
+    service_map: Path | None = _variable("TOOLKIT_SERVICE_MAP", Environment.path)
+    """The file that describes the sales service's own tables; see ``toolkit db map``."""
+    evidence_prefixes: tuple[str, ...] = _variable("EVIDENCE_PREFIX", Environment.items)
+    """The prefixes of evidence in the bucket; the whole bucket where there is none."""
+    ignored_prefixes: tuple[str, ...] = _variable("EVIDENCE_IGNORE_PREFIXES", Environment.items)
+    """Parts of the bucket that are nobody's evidence."""
+    picture_days: int = _variable("TOOLKIT_PICTURE_DAYS", Environment.number, 1, 365, default=7)
+    """Days within which every object of the bucket is looked at again."""
+    disappearance_percent: int = _variable("TOOLKIT_DISAPPEARANCE_PERCENT", Environment.number, 1, 100, default=50)
+    """Share of objects, sales or records above which their disappearance must be confirmed."""
+    timezone: ZoneInfo = _variable("TOOLKIT_TIMEZONE", Environment.timezone, default=ZoneInfo(DEFAULT_TIMEZONE))
+    """The zone of times that are written without an offset."""
+    upload_ttl: int = _variable("TOOLKIT_UPLOAD_TTL", Environment.number, 1, LONGEST_UPLOAD_TTL, default=3600)
+    """Life of upload credentials in seconds."""
+    upload_max_bytes: int = _variable(
+        "TOOLKIT_UPLOAD_MAX_BYTES", Environment.number, 1, 5 * 1024**3, default=100 * 1024**2
+    )
+    """Largest evidence file in bytes."""
+    verify_seconds: int = _variable("TOOLKIT_VERIFY_SECONDS", Environment.number, 0, 7 * 86_400, default=900)
+    """Seconds that an audit of now spends on verifying contents first."""
+    verify_bytes: int = _variable("TOOLKIT_VERIFY_BYTES", Environment.number, 0, 1024**5, default=20 * 1024**3)
+    """Bytes that an audit of now reads to verify contents first."""
+    deadlines: Mapping[str, int] = _variable("TOOLKIT_DEADLINES", _deadlines)
+    """Business days by code, or by code and utility group, where they differ from the catalogue's."""
+    log_keys: tuple[str, ...] = _variable("TOOLKIT_LOG_KEY", _log_keys, secret=True)
+    """The keys of the hashes in the custody log, the newest first."""
+    jwt_secret: str | None = _variable("TOOLKIT_JWT_SECRET", Environment.text, secret=True)
+    """The HS256 secret of bearer tokens."""
+    jwt_public_key: str | None = _variable("TOOLKIT_JWT_PUBLIC_KEY", Environment.text, secret=True)
+    """The RS256 or ES256 public key of bearer tokens, PEM."""
+    jwt_audience: str | None = _variable("TOOLKIT_JWT_AUDIENCE", Environment.text)
+    """The audience that tokens must name, where set."""
+    jwt_issuer: str | None = _variable("TOOLKIT_JWT_ISSUER", Environment.text)
+    """The issuer that tokens must name, where set."""
+    jwt_jwks: Path | None = _variable("TOOLKIT_JWT_JWKS", Environment.path)
+    """A file with a JSON Web Key Set, for several keys at once."""
+    jwt_max_ttl: int = _variable("TOOLKIT_JWT_MAX_TTL", Environment.number, 1, LONGEST_LIFE, default=86_400)
+    """Longest life of a token in seconds."""
+    jwt_partner_claim: str = _variable("TOOLKIT_JWT_PARTNER_CLAIM", Environment.text, default="partner")
+    """The claim of a token that names the partner."""
+    unassigned_sales: UnassignedSales = _variable(
+        "TOOLKIT_UNASSIGNED_SALES", Environment.choice, UnassignedSales, default=UnassignedSales.ANY
+    )
+    """The partners that may ask for a sale that names no partner."""
+    quotas: Quotas
     """The limits of one caller of the HTTP interface."""
-    engine_memory: str = "2GB"
-    """Memory of DuckDB when it judges a snapshot (``TOOLKIT_ENGINE_MEMORY``)."""
-    spark_url: str | None = None
-    """The server of Spark Connect, ``sc://host:port`` (``TOOLKIT_SPARK_URL``)."""
+    engine_memory: str = _variable(
+        "TOOLKIT_ENGINE_MEMORY", Environment.like, r"[1-9][0-9]*(MB|GB)$", "512MB or 2GB", default="2GB"
+    )
+    """Memory of DuckDB when it judges a snapshot."""
+    spark_url: str | None = _variable(
+        "TOOLKIT_SPARK_URL", Environment.like, r"sc://[^/\s]", "sc://localhost:15002"
+    )
+    """The server of Spark Connect."""
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Self:
@@ -131,39 +169,13 @@ class Settings:
             SettingsError: naming the variable, what is wrong with it and an example of a good value.
         """
         given = Environment(environ)
-        return cls(
-            home=given.path("TOOLKIT_HOME") or _usual_home(),
-            aws=_aws(given),
-            quotas=_quotas(given),
-            **_where_set(
-                database_url=given.database_url("DATABASE_URL"),
-                database_read_url=given.database_url("DATABASE_READ_URL"),
-                evidence_bucket=given.text("EVIDENCE_BUCKET"),
-                evidence_role_arn=given.text("EVIDENCE_ROLE_ARN"),
-                service_map=given.path("TOOLKIT_SERVICE_MAP"),
-                evidence_prefixes=given.items("EVIDENCE_PREFIX"),
-                ignored_prefixes=given.items("EVIDENCE_IGNORE_PREFIXES"),
-                picture_days=given.number("TOOLKIT_PICTURE_DAYS", 1, 365),
-                disappearance_percent=given.number("TOOLKIT_DISAPPEARANCE_PERCENT", 1, 100),
-                timezone=given.timezone("TOOLKIT_TIMEZONE"),
-                upload_ttl=given.number("TOOLKIT_UPLOAD_TTL", 1, LONGEST_UPLOAD_TTL),
-                upload_max_bytes=given.number("TOOLKIT_UPLOAD_MAX_BYTES", 1, 5 * 1024**3),
-                verify_seconds=given.number("TOOLKIT_VERIFY_SECONDS", 0, 7 * 86_400),
-                verify_bytes=given.number("TOOLKIT_VERIFY_BYTES", 0, 1024**5),
-                deadlines=_deadlines(given),
-                log_keys=_log_keys(given),
-                jwt_secret=given.text("TOOLKIT_JWT_SECRET"),
-                jwt_public_key=given.text("TOOLKIT_JWT_PUBLIC_KEY"),
-                jwt_audience=given.text("TOOLKIT_JWT_AUDIENCE"),
-                jwt_issuer=given.text("TOOLKIT_JWT_ISSUER"),
-                jwt_jwks=given.path("TOOLKIT_JWT_JWKS"),
-                jwt_max_ttl=given.number("TOOLKIT_JWT_MAX_TTL", 1, LONGEST_LIFE),
-                jwt_partner_claim=given.text("TOOLKIT_JWT_PARTNER_CLAIM"),
-                unassigned_sales=given.choice("TOOLKIT_UNASSIGNED_SALES", UnassignedSales),
-                engine_memory=given.like("TOOLKIT_ENGINE_MEMORY", r"[1-9][0-9]*(MB|GB)$", "512MB or 2GB"),
-                spark_url=given.like("TOOLKIT_SPARK_URL", r"sc://[^/\s]", "sc://localhost:15002"),
-            ),
-        )
+        return cls(aws=_aws(given), quotas=Quotas(**_read(Quotas, given)), **_read(cls, given))
+
+
+def _read(kind: type[Any], given: Environment) -> dict[str, Any]:
+    """Return the fields of ``kind`` whose variables are set."""
+    read = {each.name: each.metadata["read"](given) for each in fields(kind) if each.metadata}
+    return {name: value for name, value in read.items() if value is not None}
 
 
 def file_mode_of(environ: Mapping[str, str]) -> int:
@@ -179,26 +191,6 @@ def file_mode_of(environ: Mapping[str, str]) -> int:
     return mode
 
 
-def _where_set(**values: Any) -> dict[str, Any]:
-    """Return the values that are set, so that the defaults of the fields stand for the others."""
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _usual_home() -> Path:
-    return ROOT_HOME if os.geteuid() == 0 else Path(platformdirs.user_data_dir("evidence-toolkit"))
-
-
-def _quotas(given: Environment) -> Quotas:
-    return Quotas(
-        trusted_proxies=given.addresses("TOOLKIT_TRUSTED_PROXIES"),
-        **_where_set(
-            requests=given.number("TOOLKIT_QUOTA_REQUESTS", 1, 10**9),
-            wrong_tokens=given.number("TOOLKIT_QUOTA_WRONG_TOKENS", 1, 10**9),
-            open_forms=given.number("TOOLKIT_QUOTA_OPEN_FORMS", 1, 10**9),
-        ),
-    )
-
-
 def _aws(given: Environment) -> AwsSettings:
     if (given.text("AWS_ACCESS_KEY_ID") is None) != (given.text("AWS_SECRET_ACCESS_KEY") is None):
         raise SettingsError("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set together")
@@ -212,23 +204,3 @@ def _aws(given: Environment) -> AwsSettings:
         s3_endpoint=given.endpoint("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
         sts_endpoint=given.endpoint("AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL"),
     )
-
-
-def _deadlines(given: Environment) -> dict[str, int]:
-    found = {}
-    for part in given.items("TOOLKIT_DEADLINES"):
-        one = re.fullmatch(r"(([A-Z_]+)(?:/[^=]+)?)=([0-9]{1,3})", part)
-        if one is None or one[2] not in CODES or CODES[one[2]].deadline is None:
-            raise SettingsError(
-                f"TOOLKIT_DEADLINES {part!r} must look like MISSING_POV=3 or MISSING_POV/D=2, with the code of a "
-                "finding (toolkit explain) and business days"
-            )
-        found[one[1]] = int(one[3])
-    return found
-
-
-def _log_keys(given: Environment) -> tuple[str, ...]:
-    keys = tuple((given.text("TOOLKIT_LOG_KEY") or "").split())
-    if any(len(key) < 32 for key in keys):
-        raise SettingsError("TOOLKIT_LOG_KEY: a key has 32 characters or more; several are separated by spaces.")
-    return keys

@@ -1,11 +1,13 @@
 """Store the files of a snapshot in a folder, or under a prefix of a bucket (``s3://bucket/prefix``)."""
 
+from __future__ import annotations
+
 import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from botocore.exceptions import ClientError
 
@@ -13,28 +15,6 @@ from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.settings import AwsSettings
 from toolkit.storage.aws_errors import Server, status_of
 from toolkit.storage.aws_sessions import Access
-
-
-class FileStore(Protocol):
-    """Files by name; a name may hold slashes."""
-
-    address: str
-    """The target as a person wrote it."""
-
-    def names(self) -> list[str]:
-        """Return the names of all files, in order."""
-
-    def text(self, name: str) -> str:
-        """Return a small file as text."""
-
-    def put(self, name: str, draft: Path) -> None:
-        """Move a finished local file to ``name``; it appears whole or not at all."""
-
-    def local(self, name: str, cache: Path) -> Path:
-        """Return a local file with the contents of ``name``: a copy in ``cache`` where it is not local already."""
-
-    def remove(self, name: str) -> None:
-        """Remove the file."""
 
 
 def open_store(target: str, aws: AwsSettings, *, embedded: bool = False) -> FileStore:
@@ -52,7 +32,7 @@ def open_store(target: str, aws: AwsSettings, *, embedded: bool = False) -> File
 
 
 class FolderStore:
-    """Files below a folder."""
+    """Files below a folder, by names that may hold slashes; ``address`` is the folder as a person wrote it."""
 
     def __init__(self, folder: Path, address: str) -> None:
         self.address = address
@@ -69,7 +49,7 @@ class FolderStore:
         return text
 
     def put(self, name: str, draft: Path) -> None:
-        """Move the draft to its place, through a hidden file beside it."""
+        """Move a finished local file to ``name``, through a hidden one beside it: whole or not at all."""
         place = self._folder / name
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         beside = place.with_name(f".{place.name}")
@@ -77,7 +57,7 @@ class FolderStore:
         beside.rename(place)
 
     def local(self, name: str, cache: Path) -> Path:  # noqa: ARG002
-        """Return the file itself."""
+        """Return the file itself; another store copies it into ``cache``."""
         place: Path = self._read(lambda path: path.resolve(strict=True), name)
         return place
 
@@ -98,7 +78,7 @@ class FolderStore:
 
 
 class S3Store:
-    """Objects below a prefix of a bucket."""
+    """Objects below a prefix of a bucket, otherwise as the files of a ``FolderStore``."""
 
     def __init__(self, bucket: str, prefix: str, aws: AwsSettings, address: str, *, embedded: bool) -> None:
         self.address = address
@@ -152,3 +132,6 @@ class S3Store:
             if status_of(error) == 404:
                 raise UnreadableFile(f"There is no {name} in {self.address}.") from None
             raise
+
+
+FileStore = FolderStore | S3Store

@@ -7,7 +7,7 @@ it locks a row of ``sales``: once for each file, all at once, and for seconds at
 """
 
 from enum import Enum, unique
-from typing import Final
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
@@ -50,42 +50,32 @@ def take(connection: Connection, lock: Lock) -> None:
     Raises:
         RuntimeError: the transaction holds a lock that comes later in the order.
     """
-    _check_order(connection, lock)
-    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(lock.value)))
-    _note(connection, lock)
+    _ask(connection, lock, sa.func.pg_advisory_xact_lock(lock.value))
 
 
 def take_shared(connection: Connection, lock: Lock) -> None:
     """Wait until nobody holds the lock alone, and share it with others; otherwise as ``take``."""
-    _check_order(connection, lock)
-    connection.execute(sa.select(sa.func.pg_advisory_xact_lock_shared(lock.value)))
-    _note(connection, lock)
+    _ask(connection, lock, sa.func.pg_advisory_xact_lock_shared(lock.value))
 
 
 def take_for(connection: Connection, lock: Lock, name: str) -> None:
     """Wait for the lock of one thing, such as a sale, and hold it as ``take`` does."""
-    _check_order(connection, lock)
-    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(lock.value, sa.func.hashtext(name))))
-    _note(connection, lock)
+    _ask(connection, lock, sa.func.pg_advisory_xact_lock(lock.value, sa.func.hashtext(name)))
 
 
 def take_if_free(connection: Connection, lock: Lock) -> bool:
     """Hold the lock until the transaction ends, unless somebody else holds it; raises as ``take`` does."""
-    _check_order(connection, lock)
-    free: bool = connection.execute(sa.select(sa.func.pg_try_advisory_xact_lock(lock.value))).scalar_one()
-    if free:
-        _note(connection, lock)
-    return free
+    return _ask(connection, lock, sa.func.pg_try_advisory_xact_lock(lock.value))
 
 
-def _check_order(connection: Connection, lock: Lock) -> None:
-    transaction = connection.get_transaction()
-    last = _taken.get(transaction) if isinstance(transaction, RootTransaction) else None
-    if last is not None and _ORDER[last] > _ORDER[lock]:
-        raise RuntimeError(f"The lock {lock.name} comes before {last.name}, which this transaction holds already.")
-
-
-def _note(connection: Connection, lock: Lock) -> None:
+def _ask(connection: Connection, lock: Lock, call: sa.ColumnElement[Any]) -> bool:
+    """Ask PostgreSQL for the lock, if its turn in the order has come; tell whether the transaction holds it."""
     transaction = connection.get_transaction()
     assert isinstance(transaction, RootTransaction)
-    _taken[transaction] = lock
+    last = _taken.get(transaction)
+    if last is not None and _ORDER[last] > _ORDER[lock]:
+        raise RuntimeError(f"The lock {lock.name} comes before {last.name}, which this transaction holds already.")
+    held = connection.execute(sa.select(call)).scalar_one() is not False  # to wait for a lock returns nothing
+    if held:
+        _taken[transaction] = lock
+    return held

@@ -1,7 +1,7 @@
 """The command ``toolkit``: options, one call of an operation, an exit status.
 
-Results go to stdout, progress and notes to stderr. Exit status: 0 done; 1 could not do it; 2 wrong usage;
-3 done, and something needs attention.
+Results go to stdout, progress and notes to stderr. Exit status: 0 done (also of a command that returns nothing);
+1 could not do it; 2 wrong usage; 3 done, and something needs attention.
 """
 
 import importlib
@@ -133,12 +133,9 @@ def main(args: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
         error.show(shown)
         note(sentence(shown.getvalue().rstrip("\n")))
         return WRONG_USAGE if isinstance(error, click.UsageError) else FAILED
-    except SettingsError as error:
-        note(f"toolkit: {sentence(str(error))}")
-        return WRONG_USAGE
     except ToolkitError as error:
         note(f"toolkit: {sentence(str(error))}")
-        return FAILED
+        return WRONG_USAGE if isinstance(error, SettingsError) else FAILED
     except OSError as error:
         note(f"toolkit: {error.strerror or error}: {error.filename or ''}".rstrip(": "))
         return FAILED

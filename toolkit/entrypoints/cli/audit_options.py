@@ -3,7 +3,6 @@
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from datetime import datetime
 from typing import Any
 
 import click
@@ -14,8 +13,8 @@ from toolkit.entrypoints.cli.context import Context
 from toolkit.entrypoints.cli.printing import note
 from toolkit.entrypoints.snapshot_auditing import EngineName, audit_of_snapshot, engine_of
 from toolkit.entrypoints.spoken import _, counted
-from toolkit.entrypoints.timestamps import EXAMPLES, parse_timestamp
-from toolkit.errors import InvalidInput, SettingsError
+from toolkit.entrypoints.timestamps import EXAMPLES
+from toolkit.errors import SettingsError
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.observe.bucket_sync import Synced
 
@@ -83,7 +82,7 @@ def asked_for(
         click.BadParameter: ``--as-of`` is no past moment.
         click.UsageError: the options do not go together.
     """
-    moment = None if asked.as_of is None else past_moment(ctx, asked.as_of, "--as-of")
+    moment = None if asked.as_of is None else ctx.past_moment(asked.as_of, "--as-of")
     try:
         engine = engine_of(asked.engine, asked.snapshot)
     except SettingsError as error:
@@ -118,15 +117,3 @@ def name_unread(synced: Synced) -> None:
         if keys:
             folder = f"{keys[0].rpartition('/')[0]}/"  # the name of the file itself may be the name of a person
             note(f"{counted(len(keys), 'object')}: {why}, for example below {folder}")
-
-
-def past_moment(ctx: Context, text: str, option: str) -> datetime:
-    """Return the moment that an option names.
-
-    Raises:
-        click.BadParameter: it is no past moment.
-    """
-    try:
-        return parse_timestamp(text, timezone=ctx.settings.timezone, now=ctx.now())
-    except InvalidInput as error:
-        raise click.BadParameter(str(error), param_hint=option) from None

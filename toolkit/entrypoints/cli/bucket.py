@@ -115,7 +115,7 @@ def sync(
 
 @bucket.command(short_help="Let the database belong to the bucket that is set now.")
 @pass_context
-def adopt(ctx: Context) -> int:
+def adopt(ctx: Context) -> None:
     """Let the database belong to the bucket that is set now, because its evidence has moved there.
 
     \b
@@ -129,7 +129,6 @@ def adopt(ctx: Context) -> int:
     """
     former, now = adopt_bucket(ctx.application.database, ctx.application.bucket, ctx.application.clock)
     show(f"the database belongs to {now}" + (f"; before, to {former}" if former not in (None, now) else ""))
-    return DONE
 
 
 def _told(taken: TakenOver) -> dict[str, object]:

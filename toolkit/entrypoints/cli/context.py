@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from toolkit.entrypoints.timestamps import parse_timestamp
+from toolkit.errors import InvalidInput
+
 if TYPE_CHECKING:  # what `toolkit --help` does without
     from toolkit.entrypoints.application_context import ApplicationContext
     from toolkit.operations.progress import Progress
@@ -59,6 +62,17 @@ class Context:
     def today(self) -> date:
         """Return the day in the time zone of the settings."""
         return self.now().astimezone(self.settings.timezone).date()
+
+    def past_moment(self, text: str, hint: str) -> datetime:
+        """Return the moment that the option or argument ``hint`` names.
+
+        Raises:
+            click.BadParameter: it is no past moment.
+        """
+        try:
+            return parse_timestamp(text, timezone=self.settings.timezone, now=self.now())
+        except InvalidInput as error:
+            raise click.BadParameter(str(error), param_hint=hint) from None
 
     def close(self) -> None:
         """Close what was opened."""

@@ -15,7 +15,7 @@ from toolkit.reports.times import iso
 @click.option("--out", type=Place(), required=True, help="The file to write.")
 @json_option
 @pass_context
-def log(ctx: Context, out: Path, as_json: bool) -> int:
+def log(ctx: Context, out: Path, as_json: bool) -> None:
     """Seal the custody log, and write it to a file.
 
     \b
@@ -40,7 +40,6 @@ def log(ctx: Context, out: Path, as_json: bool) -> int:
         show(f"{out}: nothing has happened yet")
     else:
         show(f"{out}: seal {seal.number}, {seal.hash}")
-    return DONE
 
 
 def verify_custody_log(path: Path, kept_seal: str | None) -> int:

@@ -39,7 +39,7 @@ def db() -> None:
 @db.command()
 @click.option("--service-tables", is_flag=True, help="Also create the service's tables, where there are none.")
 @pass_context
-def upgrade(ctx: Context, service_tables: bool) -> int:
+def upgrade(ctx: Context, service_tables: bool) -> None:
     """Bring the toolkit's schema to this version, all or nothing.
 
     The tables of the sales service are never altered. With TOOLKIT_SERVICE_MAP they are read through views in
@@ -65,7 +65,6 @@ def upgrade(ctx: Context, service_tables: bool) -> int:
         )
         views = "" if described is None else f", views of mapping {described.fingerprint}"
         show(f"{database.address}: schema {schema.newest_revision()}{views}")
-    return DONE
 
 
 @db.command("map")
@@ -142,7 +141,7 @@ def check(ctx: Context, as_json: bool) -> int:
 
 @db.command(short_help="Let the toolkit's data belong to the service that is set now.")
 @pass_context
-def adopt(ctx: Context) -> int:
+def adopt(ctx: Context) -> None:
     """Let the toolkit's data belong to the service that is set now, because it has moved.
 
     \b
@@ -159,12 +158,11 @@ def adopt(ctx: Context) -> int:
     former, now = adopt_service(ctx.application.any_service, ctx.application.clock)
     before = "" if former in (None, now) else f"; before, to {former}"
     show(f"the toolkit's data belong to {now}{before}")
-    return DONE
 
 
 @db.command(short_help="Let go of the service's tables, so that it may change them.")
 @pass_context
-def release(ctx: Context) -> int:
+def release(ctx: Context) -> None:
     """Let the views of the mapping read nothing, so that the service may change its tables.
 
     \b
@@ -182,7 +180,6 @@ def release(ctx: Context) -> int:
     with _opened(ctx, mapped=True) as database:
         schema.release(database)
         show(f"{database.address}: the views read nothing until: toolkit db upgrade")
-    return DONE
 
 
 @db.command("grants", short_help="Print the SQL that gives a role the rights it needs.")
@@ -195,7 +192,7 @@ def release(ctx: Context) -> int:
     help="Owner, operator or reader, see above.",
 )
 @pass_context
-def print_grants(ctx: Context, role: str, purpose: str) -> int:
+def print_grants(ctx: Context, role: str, purpose: str) -> None:
     """Print the SQL that gives a role all the rights it needs, and nothing else. Nothing is executed.
 
     \b
@@ -222,7 +219,6 @@ def print_grants(ctx: Context, role: str, purpose: str) -> int:
     name = database.engine.url.database or ""
     for statement in grants(role, As(purpose), database=name, sources=sources, written=written):
         show(statement)
-    return DONE
 
 
 def _holds(ctx: Context) -> Callable[[str], bool] | None:

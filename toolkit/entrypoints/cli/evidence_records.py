@@ -9,7 +9,7 @@ import click
 from toolkit.domain.codes import CODES
 from toolkit.domain.documents import named
 from toolkit.entrypoints.account import signed_in_account
-from toolkit.entrypoints.cli.context import DONE, Context, pass_context
+from toolkit.entrypoints.cli.context import Context, pass_context
 from toolkit.entrypoints.cli.printing import aligned, json_option, note, print_json, show
 from toolkit.entrypoints.cli.unmasking import show_names_options, unmasking_for
 from toolkit.entrypoints.spoken import _, readable
@@ -26,7 +26,7 @@ _HEADINGS = ("id", "evidenceType", "state", "size", "looked at", "fault", "reque
 @show_names_options
 @json_option
 @pass_context
-def list_records(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json: bool) -> int:
+def list_records(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json: bool) -> None:
     """List the evidence records of the sale SALE_ID with their ids, by what was last seen of the bucket.
 
     \b
@@ -43,10 +43,10 @@ def list_records(ctx: Context, sale_id: str, show_names: bool, reason: str, as_j
     zone = ctx.settings.timezone
     if as_json:
         print_json({"saleId": sale_id, "records": [record_as_json(each, ctx) for each in records]})
-        return DONE
+        return
     if not records:
         note(f"{sale_id} has no evidence records yet")
-        return DONE
+        return
     cells = [_cells(record, readable(record.requested_at, zone)) for record in records]
     heading, *lines = aligned([[*map(_, _HEADINGS)], *cells])
     show(heading)
@@ -62,7 +62,6 @@ def list_records(ctx: Context, sale_id: str, show_names: bool, reason: str, as_j
                 f"  withdrawn {readable(taken.withdrawn_at, zone)} by {taken.withdrawn_by}, approved by "
                 f"{taken.approved_by}: {taken.reason}"
             )
-    return DONE
 
 
 def _cells(record: EvidenceRecord, requested: str) -> tuple[str, ...]:
@@ -120,7 +119,7 @@ def record_as_json(record: EvidenceRecord, ctx: Context) -> dict[str, Any]:
 @pass_context
 def withdraw(
     ctx: Context, evidence_id: UUID, reason: str, withdrawn_by: str, approved_by: str, as_json: bool
-) -> int:
+) -> None:
     """Take the evidence record EVIDENCE_ID out of the count, once and for all.
 
     \b
@@ -144,7 +143,6 @@ def withdraw(
         print_json({"id": done.evidence_id, "saleId": done.sale_id, "withdrawnAt": done.withdrawn_at})
     else:
         show(f"{done.evidence_id}: withdrawn from sale {done.sale_id}")
-    return DONE
 
 
 @click.command(short_help="Make a link that opens one file for some minutes.")
@@ -156,7 +154,7 @@ def withdraw(
 )
 @json_option
 @pass_context
-def link(ctx: Context, evidence_id: UUID, reason: str, opened_by: str | None, seconds: int, as_json: bool) -> int:
+def link(ctx: Context, evidence_id: UUID, reason: str, opened_by: str | None, seconds: int, as_json: bool) -> None:
     """Make a link that opens the file of the record EVIDENCE_ID for some minutes.
 
     \b
@@ -182,4 +180,3 @@ def link(ctx: Context, evidence_id: UUID, reason: str, opened_by: str | None, se
     else:
         note(f"{evidence_id} of sale {made.sale_id}, until {readable(made.expires_at, ctx.settings.timezone)}:")
         show(made.url)
-    return DONE

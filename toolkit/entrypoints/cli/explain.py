@@ -6,7 +6,7 @@ import click
 
 from toolkit.domain.codes import CODES, Code, Subject, similar
 from toolkit.domain.documents import named
-from toolkit.entrypoints.cli.context import DONE, Context, pass_context
+from toolkit.entrypoints.cli.context import Context, pass_context
 from toolkit.entrypoints.cli.printing import json_option, print_json, show
 from toolkit.entrypoints.spoken import _, counted
 
@@ -22,7 +22,7 @@ _TITLES = {
 @click.argument("code", required=False)
 @json_option
 @pass_context
-def explain(_: Context, code: str | None, as_json: bool) -> int:
+def explain(_: Context, code: str | None, as_json: bool) -> None:
     """Say what CODE means, where the contract says so, and what to do; without CODE, list every code.
 
     \b
@@ -36,7 +36,7 @@ def explain(_: Context, code: str | None, as_json: bool) -> int:
             print_json({"codes": [_as_json(each) for each in CODES.values()]})
         else:
             _list_all()
-        return DONE
+        return
     known = CODES.get(code.strip().upper())
     if known is None:
         likely = similar(code)
@@ -46,7 +46,6 @@ def explain(_: Context, code: str | None, as_json: bool) -> int:
         print_json(_as_json(known))
     else:
         _show(known)
-    return DONE
 
 
 def _list_all() -> None:

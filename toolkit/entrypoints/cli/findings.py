@@ -6,7 +6,7 @@ import click
 import pandas as pd
 
 from toolkit.domain.finding_life import FindingStatus
-from toolkit.entrypoints.cli.audit_options import Asked, asked_for, audit_options, past_moment
+from toolkit.entrypoints.cli.audit_options import Asked, asked_for, audit_options
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
 from toolkit.entrypoints.cli.printing import json_option, note, print_json, show, show_table
 from toolkit.entrypoints.spoken import _, counted, readable, spoken
@@ -96,7 +96,7 @@ def _show(found: pd.DataFrame, as_of: datetime, ctx: Context, *, with_resolved: 
 @click.option("--to", "end", metavar="TIME", help="The later moment; now by default.")
 @json_option
 @pass_context
-def changes(ctx: Context, start: str, end: str | None, as_json: bool) -> int:
+def changes(ctx: Context, start: str, end: str | None, as_json: bool) -> None:
     """Say which findings are new, resolved, reopened or still open between two moments.
 
     \b
@@ -109,7 +109,7 @@ def changes(ctx: Context, start: str, end: str | None, as_json: bool) -> int:
       toolkit changes --from 2026-11-01 --to 2026-11-30
       toolkit changes --from 2026-11-20 --json
     """
-    first, last = past_moment(ctx, start, "--from"), past_moment(ctx, end, "--to") if end else ctx.now()
+    first, last = ctx.past_moment(start, "--from"), ctx.past_moment(end, "--to") if end else ctx.now()
     zone = ctx.settings.timezone
     with ctx.application.database.snapshot() as connection:
         found = changes_seen(connection, first, last)
@@ -122,7 +122,6 @@ def changes(ctx: Context, start: str, end: str | None, as_json: bool) -> int:
         print_json(changes_as_json(found, by_day, zone))
     else:
         _show_changes(found, lives.set_index("id"), by_day, ctx)
-    return DONE
 
 
 def _show_changes(found: Changes, lives: pd.DataFrame, by_day: pd.DataFrame, ctx: Context) -> None:

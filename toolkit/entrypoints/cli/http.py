@@ -6,7 +6,7 @@ import click
 
 from toolkit.entrypoints import tokens
 from toolkit.entrypoints.application_context import ApplicationContext
-from toolkit.entrypoints.cli.context import DONE, Context, pass_context
+from toolkit.entrypoints.cli.context import Context, pass_context
 from toolkit.entrypoints.http_api import logs, server
 from toolkit.entrypoints.http_api.app import THREADS, create_app
 from toolkit.entrypoints.http_api.backend import Backend
@@ -22,7 +22,7 @@ from toolkit.entrypoints.http_api.backend import Backend
     help="The port to listen on; 0 takes a free one, which the log names.",
 )
 @pass_context
-def serve(ctx: Context, host: str, port: int) -> int:
+def serve(ctx: Context, host: str, port: int) -> None:
     """Answer POST /clients and PUT /sales/{saleId}/evidences, as the contract says.
 
     \b
@@ -59,4 +59,3 @@ def serve(ctx: Context, host: str, port: int) -> int:
         for error in away:
             logs.write("away", error=type(error).__name__, message=str(error))
         server.run(create_app(backend, checks), listening)
-    return DONE

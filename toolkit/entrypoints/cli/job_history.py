@@ -7,11 +7,9 @@ import click
 
 from toolkit.domain.documents import named
 from toolkit.domain.jobs.outcomes import FAILURE_TEXTS, FailureCode
-from toolkit.entrypoints.cli.context import DONE, Context, Place, pass_context
+from toolkit.entrypoints.cli.context import Context, Place, pass_context
 from toolkit.entrypoints.cli.printing import json_option, note, print_json, show, show_table
 from toolkit.entrypoints.spoken import _, counted, readable, spoken
-from toolkit.entrypoints.timestamps import parse_timestamp
-from toolkit.errors import InvalidInput
 from toolkit.operations.jobs.history import RunRow, find_runs, notices_of, recent_runs, run_of_slot, steps_of
 from toolkit.reports.job_history import duration, write_history_page
 
@@ -22,7 +20,7 @@ from toolkit.reports.job_history import duration, write_history_page
 @click.option("--html", type=Place(), metavar="FILE", help="Write them as a page for people.")
 @json_option
 @pass_context
-def history(ctx: Context, name: str | None, limit: int, html: Any, as_json: bool) -> int:
+def history(ctx: Context, name: str | None, limit: int, html: Any, as_json: bool) -> None:
     """List the runs of all jobs, or of the job NAME, the newest first.
 
     \b
@@ -43,7 +41,6 @@ def history(ctx: Context, name: str | None, limit: int, html: Any, as_json: bool
             show_table(("run", "job", "slot", "status", "time"), [_cells(run, zone) for run in runs])
         else:
             show("nothing ran yet")
-    return DONE
 
 
 def _cells(run: RunRow, zone: ZoneInfo) -> tuple[str, ...]:
@@ -56,7 +53,7 @@ def _cells(run: RunRow, zone: ZoneInfo) -> tuple[str, ...]:
 @click.argument("run")
 @json_option
 @pass_context
-def show_run(ctx: Context, run: str, as_json: bool) -> int:
+def show_run(ctx: Context, run: str, as_json: bool) -> None:
     """Show one run: its steps, parameters, counts, files, notices, and why it failed.
 
     RUN is the beginning of an id from `toolkit job history`, or JOB@TIME, the time of its slot.
@@ -82,7 +79,7 @@ def show_run(ctx: Context, run: str, as_json: bool) -> int:
             for notice in notices
         ]
         print_json(told)
-        return DONE
+        return
     for label, value in _facts(found, zone):
         show(f"{label:<10}  {value}")
     for step in steps:
@@ -99,18 +96,13 @@ def show_run(ctx: Context, run: str, as_json: bool) -> int:
     for notice in notices:
         state = "delivered" if notice.delivered_at else f"waits, {notice.tries} tries: {notice.problem or 'new'}"
         show(f"\nnotice {notice.kind} by {notice.channel}: {state}")
-    return DONE
 
 
 def _found(ctx: Context, text: str) -> RunRow:
     database = ctx.application.database
     name, separator, time = text.partition("@")
     if separator:
-        try:
-            slot = parse_timestamp(time, timezone=ctx.settings.timezone, now=ctx.application.clock())
-        except InvalidInput as error:
-            raise click.BadParameter(str(error)) from None
-        run = run_of_slot(database, name, slot)
+        run = run_of_slot(database, name, ctx.past_moment(time, "RUN"))
         if run is None:
             raise click.BadParameter(f"{name} has no run for this slot; see: toolkit job history {name}")
         return run

@@ -18,8 +18,8 @@ from toolkit.entrypoints.jobs.running import Ended, JobRun, Outcome
 from toolkit.entrypoints.jobs.steps import prepare
 from toolkit.entrypoints.jobs.telling import open_sales
 from toolkit.entrypoints.spoken import readable
-from toolkit.entrypoints.timestamps import EXAMPLES, parse_timestamp
-from toolkit.errors import InvalidInput, SettingsError, ToolkitError
+from toolkit.entrypoints.timestamps import EXAMPLES
+from toolkit.errors import SettingsError, ToolkitError
 
 
 @click.command(short_help="Run a job for a slot, unless that is done.")
@@ -106,16 +106,13 @@ def _quietly(log: JobLog, work: Callable[[], Any]) -> None:
 
 
 def _slot(desk: Desk, chosen: Job, text: str | None) -> datetime:
-    now, zone = desk.log.clock(), desk.ctx.settings.timezone
+    zone = desk.ctx.settings.timezone
     if text is None:
-        latest = chosen.schedule.latest(now)
+        latest = chosen.schedule.latest(desk.log.clock())
         if latest is None:
             raise SettingsError(f"{chosen.name} was never due yet.")
         return latest
-    try:
-        moment = parse_timestamp(text, timezone=zone, now=now)
-    except InvalidInput as error:
-        raise click.BadParameter(str(error), param_hint="--slot") from None
+    moment = desk.ctx.past_moment(text, "--slot")
     if not chosen.schedule.holds(moment):
         before, after = chosen.schedule.latest(moment), chosen.schedule.following(moment)
         near = " and ".join(readable(each, zone) for each in (before, after) if each is not None)

@@ -46,7 +46,7 @@ job.add_command(show_run)
 @job.command(name="list", short_help="List the jobs and when each is due.")
 @json_option
 @pass_context
-def list_jobs(ctx: Context, as_json: bool) -> int:
+def list_jobs(ctx: Context, as_json: bool) -> None:
     """List the jobs: when each is due next, and how its last run ended.
 
     \b
@@ -71,20 +71,19 @@ def list_jobs(ctx: Context, as_json: bool) -> int:
         )
     if as_json:
         print_json({"file": desk.settings.file, "timezone": zone.key, "jobs": found})
-        return DONE
+        return
     for line in found:
         last = f"{line['lastStatus']} ({readable(line['lastSlot'], zone)})" if line["lastSlot"] else "never ran"
         show(f"{line['job']:<12}  {line['schedule']:<12}  next {readable(line['next'], zone)}; last: {last}")
         if line["about"]:
             show(f"{'':<12}  {line['about']}")
     note(f"from {desk.settings.file}, times in {zone.key}")
-    return DONE
 
 
 @job.command(short_help="Check the jobs file; nothing is started.")
 @click.argument("name", required=False)
 @pass_context
-def check(ctx: Context, name: str | None) -> int:
+def check(ctx: Context, name: str | None) -> None:
     """Check the jobs file: every step, parameter, notebook and setting; nothing is started.
 
     Shows what each job (or the one NAMEd) would do for the slot that is due next.
@@ -112,7 +111,6 @@ def check(ctx: Context, name: str | None) -> int:
     note(
         f"notices go by {' and '.join(channels)}" if channels else "nobody is told: no mail server, no webhook set"
     )
-    return DONE
 
 
 @job.command(short_help="Note and announce slots that nobody started.")
@@ -173,7 +171,7 @@ def missed(ctx: Context, as_json: bool) -> int:
 @click.option("--github", "scheduler", flag_value="github", help="Write a workflow for a GitHub-style runner.")
 @click.option("--out", type=Place(file_okay=False), metavar="DIR", help="Write the files into a folder.")
 @pass_context
-def install(ctx: Context, scheduler: str | None, out: Path | None) -> int:
+def install(ctx: Context, scheduler: str | None, out: Path | None) -> None:
     """Print what makes a scheduler start the jobs; nothing is installed.
 
     \b
@@ -196,4 +194,3 @@ def install(ctx: Context, scheduler: str | None, out: Path | None) -> int:
             out.mkdir(parents=True, exist_ok=True)
             (out / name).write_text(text, encoding="utf-8")
             note(f"written: {out / name}")
-    return DONE

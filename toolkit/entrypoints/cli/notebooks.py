@@ -83,7 +83,7 @@ def notebooks() -> None:
 
 @notebooks.command("list")
 @json_option
-def list_notebooks(as_json: bool) -> int:
+def list_notebooks(as_json: bool) -> None:
     """Show each notebook's name and question. `toolkit run` takes the name.
 
     \b
@@ -99,13 +99,12 @@ def list_notebooks(as_json: bool) -> int:
         width = max(len(each.name) for each in found)
         for each in found:
             show(f"{each.name:{width}}  {each.question}")
-    return DONE
 
 
 @notebooks.command()
 @click.argument("folder", metavar="DIR", type=Place(file_okay=False))
 @click.option("--replace", is_flag=True, help="Replace notebooks there that were changed.")
-def copy(folder: Path, replace: bool) -> int:
+def copy(folder: Path, replace: bool) -> None:
     """Copy the notebooks into DIR, to be opened and changed there.
 
     A notebook that is there already and was changed is kept: then nothing is copied.
@@ -116,4 +115,3 @@ def copy(folder: Path, replace: bool) -> int:
     """
     for path in copy_notebooks(folder, replace=replace):
         show(str(path))
-    return DONE

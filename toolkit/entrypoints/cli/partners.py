@@ -6,7 +6,7 @@ import click
 
 from toolkit.domain.documents import named
 from toolkit.entrypoints.account import signed_in_account
-from toolkit.entrypoints.cli.context import DONE, Context, pass_context
+from toolkit.entrypoints.cli.context import Context, pass_context
 from toolkit.entrypoints.cli.printing import json_option, note, print_json, show, show_table
 from toolkit.entrypoints.spoken import readable
 from toolkit.operations.access.partners import add_subject, partner_subjects_of, revoke_subject
@@ -34,7 +34,7 @@ def partner() -> None:
 @click.option("--partner", "name", required=True, metavar="NAME", help="The partner as the sales name it.")
 @click.option("--subject", required=True, metavar="NAME", help="The subject as its tokens name it.")
 @pass_context
-def add(ctx: Context, name: str, subject: str) -> int:
+def add(ctx: Context, name: str, subject: str) -> None:
     """Let a subject act for a partner from now on. A partner may have many subjects, a subject one partner.
 
     \b
@@ -44,14 +44,13 @@ def add(ctx: Context, name: str, subject: str) -> int:
     space = ctx.application
     added = add_subject(space.database, name, subject, added_by=signed_in_account(), clock=space.clock)
     show(f"{subject}: acts for {name}" + ("" if added else ", as before"))
-    return DONE
 
 
 @partner.command("list", short_help="List the subjects and their partners.")
 @click.option("--all", "with_revoked", is_flag=True, help="Also list those that were revoked.")
 @json_option
 @pass_context
-def list_partners(ctx: Context, with_revoked: bool, as_json: bool) -> int:
+def list_partners(ctx: Context, with_revoked: bool, as_json: bool) -> None:
     """List the subjects and the partners that they act for.
 
     \b
@@ -61,7 +60,7 @@ def list_partners(ctx: Context, with_revoked: bool, as_json: bool) -> int:
     found = partner_subjects_of(ctx.application.database, with_revoked=with_revoked)
     if as_json:
         print_json({"subjects": [named(each, *_FIELDS) for each in found]})
-        return DONE
+        return
     zone = ctx.settings.timezone
     rows = [
         (
@@ -78,13 +77,12 @@ def list_partners(ctx: Context, with_revoked: bool, as_json: bool) -> int:
         show_table(("partner", "subject", "since", "added by", "revoked", "revoked by"), rows)
     else:
         note("the table is empty: each subject is itself the partner, unless its token names one")
-    return DONE
 
 
 @partner.command(short_help="Let a subject act for nobody any more.")
 @click.option("--subject", required=True, metavar="NAME", help="The subject as its tokens name it.")
 @pass_context
-def revoke(ctx: Context, subject: str) -> int:
+def revoke(ctx: Context, subject: str) -> None:
     """Let a subject act for nobody any more, from the next request on.
 
     \b
@@ -96,4 +94,3 @@ def revoke(ctx: Context, subject: str) -> int:
     space = ctx.application
     name = revoke_subject(space.database, subject, revoked_by=signed_in_account(), clock=space.clock)
     show(f"{subject}: acts for {name} no more")
-    return DONE

@@ -9,7 +9,7 @@ from toolkit.domain.codes import CODES
 from toolkit.domain.documents import named
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.entrypoints.auditing import deadlines_of
-from toolkit.entrypoints.cli.context import DONE, Context, pass_context
+from toolkit.entrypoints.cli.context import Context, pass_context
 from toolkit.entrypoints.cli.evidence_records import record_as_json
 from toolkit.entrypoints.cli.printing import json_option, print_json, show
 from toolkit.entrypoints.cli.unmasking import show_names_options, unmasking_for
@@ -37,7 +37,7 @@ def sale() -> None:
 @show_names_options
 @json_option
 @pass_context
-def show_sale(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json: bool) -> int:
+def show_sale(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json: bool) -> None:
     """Show the sale SALE_ID: its rule, its records and files, what is missing, findings and the time line.
 
     \b
@@ -59,7 +59,6 @@ def show_sale(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json
         print_json(_as_json(case, ctx))
     else:
         _show(case, ctx)
-    return DONE
 
 
 _PAYERS: Final = {True: "the contracting party pays", False: "somebody else pays", None: "unknown who pays"}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from toolkit.entrypoints.cli.context import DONE, Context, Place, pass_context
+from toolkit.entrypoints.cli.context import Context, Place, pass_context
 from toolkit.entrypoints.cli.printing import note, show
 from toolkit.entrypoints.demo import Demo, refuse_shared
 from toolkit.samples import DEFAULT_CLIENTS, DEFAULT_SALES, DEFAULT_SEED, make_samples, write_samples
@@ -41,7 +41,7 @@ from toolkit.storage import embedded
     help="The number of sales.",
 )
 @pass_context
-def sample(ctx: Context, out: Path, seed: int, clients: int, sales: int) -> int:  # noqa: ARG001
+def sample(ctx: Context, out: Path, seed: int, clients: int, sales: int) -> None:  # noqa: ARG001
     """Write a folder of made-up files: clients, sales, a manifest and the evidence files.
 
     \b
@@ -56,7 +56,6 @@ def sample(ctx: Context, out: Path, seed: int, clients: int, sales: int) -> int:
     """
     write_samples(make_samples(seed=seed, clients=clients, sales=sales), out)
     show(str(out))
-    return DONE
 
 
 @click.command()
@@ -71,7 +70,7 @@ def sample(ctx: Context, out: Path, seed: int, clients: int, sales: int) -> int:
     "--shared", is_flag=True, help="Run also where DATABASE_URL or EVIDENCE_BUCKET names a shared service."
 )
 @pass_context
-def demo(ctx: Context, out: Path, shared: bool) -> int:
+def demo(ctx: Context, out: Path, shared: bool) -> None:
     """Do the whole job on made-up data, end to end, and say at each step what happened.
 
     \b
@@ -97,7 +96,6 @@ def demo(ctx: Context, out: Path, shared: bool) -> int:
             embedded.stop(home)
     seconds = time.monotonic() - started
     note(f"Done in {seconds:.0f} s. The data stay in {home}; look at them with: {_toolkit(ctx.environ)} audit")
-    return DONE
 
 
 def _toolkit(environ: Mapping[str, str]) -> str:

@@ -19,7 +19,7 @@ _INDENT = 10
 
 @click.command()
 @pass_context
-def up(ctx: Context) -> int:
+def up(ctx: Context) -> None:
     """Start the embedded services and make their schema ready; say where they are.
 
     Nobody has to: they start at their first use. They are shared by everything that uses the same
@@ -35,12 +35,11 @@ def up(ctx: Context) -> int:
     if ctx.settings.evidence_bucket is None:
         _ = ctx.application.bucket
     _show(ctx, service_health(ctx.settings))
-    return DONE
 
 
 @click.command()
 @pass_context
-def down(ctx: Context) -> int:
+def down(ctx: Context) -> None:
     """Stop the embedded services; their data stay. Shared services are left alone.
 
     \b
@@ -49,7 +48,6 @@ def down(ctx: Context) -> int:
     """
     stopped = embedded.stop(ctx.settings.home)
     click.echo(f"stopped: {' and '.join(stopped)}" if stopped else f"nothing runs in {ctx.settings.home}")
-    return DONE
 
 
 @click.command()

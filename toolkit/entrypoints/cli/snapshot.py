@@ -33,7 +33,7 @@ def snapshot() -> None:
 @click.option("--full", is_flag=True, help="Write the whole history anew.")
 @json_option
 @pass_context
-def export(ctx: Context, target: str, full: bool, as_json: bool) -> int:
+def export(ctx: Context, target: str, full: bool, as_json: bool) -> None:
     """Write what was observed since the newest export in TARGET, as of now.
 
     Memory stays flat. A call that was killed goes on where it stopped when it is repeated.
@@ -57,7 +57,6 @@ def export(ctx: Context, target: str, full: bool, as_json: bool) -> int:
         show(_line(exported.manifest))
         if exported.resumed:
             note(f"{counted(exported.resumed, 'table')} had been written by an earlier call")
-    return DONE
 
 
 @snapshot.command(short_help="Compare every file with its SHA-256.")
@@ -89,7 +88,7 @@ def verify(ctx: Context, target: str, as_json: bool) -> int:
 @_target
 @json_option
 @pass_context
-def list_exports(ctx: Context, target: str, as_json: bool) -> int:
+def list_exports(ctx: Context, target: str, as_json: bool) -> None:
     """List the exports in TARGET, the oldest first.
 
     \b
@@ -104,14 +103,13 @@ def list_exports(ctx: Context, target: str, as_json: bool) -> int:
             show(_line(manifest))
         if not found:
             note(f"no export in {target}")
-    return DONE
 
 
 @snapshot.command(short_help="Remove the oldest exports.")
 @_target
 @click.option("--keep", type=click.IntRange(min=1), default=2, show_default=True, help="Full exports to keep.")
 @pass_context
-def prune(ctx: Context, target: str, keep: int) -> int:
+def prune(ctx: Context, target: str, keep: int) -> None:
     """Remove the oldest exports; the newest full ones stay, with all that continue them.
 
     \b
@@ -120,7 +118,6 @@ def prune(ctx: Context, target: str, keep: int) -> int:
     """
     removed = prune_snapshot(ctx.application.file_store(target), keep)
     show(f"{counted(len(removed), 'file')} removed")
-    return DONE
 
 
 def _line(manifest: Manifest) -> str:

@@ -8,7 +8,7 @@ from toolkit.domain.documents import named
 from toolkit.domain.partners import Scope
 from toolkit.entrypoints import tokens
 from toolkit.entrypoints.account import signed_in_account
-from toolkit.entrypoints.cli.context import DONE, Context, pass_context
+from toolkit.entrypoints.cli.context import Context, pass_context
 from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
 from toolkit.entrypoints.spoken import readable
 from toolkit.operations.access.revocations import Revocation, add_revocation, revocations
@@ -52,7 +52,7 @@ def token() -> None:
 @pass_context
 def issue(
     ctx: Context, subject: str, partner: str | None, scopes: tuple[str, ...], ttl: int, as_json: bool
-) -> int:
+) -> None:
     """Print a token for NAME, signed with TOOLKIT_JWT_SECRET or the first secret of TOOLKIT_JWT_JWKS.
 
     \b
@@ -74,7 +74,6 @@ def issue(
         print_json({"token": issued.text, "id": issued.id, "subject": subject, "expiresAt": issued.expires_at})
     else:
         click.echo(issued.text)
-    return DONE
 
 
 @token.command(short_help="Refuse one token, or all that a subject was issued until now.")
@@ -82,7 +81,7 @@ def issue(
 @click.option("--subject", metavar="NAME", help="All tokens of this subject that were issued until now.")
 @click.option("--reason", required=True, help="The reason, without personal data.")
 @pass_context
-def revoke(ctx: Context, token_id: str | None, subject: str | None, reason: str) -> int:
+def revoke(ctx: Context, token_id: str | None, subject: str | None, reason: str) -> None:
     """Refuse one token by its id, or all tokens that a subject was issued until now.
 
     \b
@@ -99,13 +98,12 @@ def revoke(ctx: Context, token_id: str | None, subject: str | None, reason: str)
     done = Revocation(token_id, subject, reason, ctx.application.clock(), signed_in_account())
     add_revocation(ctx.application.database, done)
     show(_told(ctx, done))
-    return DONE
 
 
 @token.command("revocations", short_help="List the revoked tokens and subjects.")
 @json_option
 @pass_context
-def list_revocations(ctx: Context, as_json: bool) -> int:
+def list_revocations(ctx: Context, as_json: bool) -> None:
     """List the tokens and subjects that were revoked, the oldest first.
 
     \b
@@ -115,12 +113,11 @@ def list_revocations(ctx: Context, as_json: bool) -> int:
     found = revocations(ctx.application.database)
     if as_json:
         print_json({"revocations": [_as_json(each) for each in found]})
-        return DONE
+        return
     for each in found:
         show(_told(ctx, each))
     if not found:
         note("no token was revoked")
-    return DONE
 
 
 def _told(ctx: Context, revocation: Revocation) -> str:

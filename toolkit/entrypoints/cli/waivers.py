@@ -89,7 +89,7 @@ def add(ctx: Context, /, file: Path | None, as_json: bool, **given: str | None) 
 @click.option("--all", "everything", is_flag=True, help="Also list those that ended or were revoked.")
 @json_option
 @pass_context
-def list_waivers(ctx: Context, everything: bool, as_json: bool) -> int:
+def list_waivers(ctx: Context, everything: bool, as_json: bool) -> None:
     """List the waivers that hold or will hold; those that end within 14 days are warned of.
 
     \b
@@ -103,16 +103,15 @@ def list_waivers(ctx: Context, everything: bool, as_json: bool) -> int:
         found = [each for each in found if not each.revoked_at and each.request.end > today]
     if as_json:
         print_json({"waivers": [waiver_as_json(each, today, ctx.settings.timezone) for each in found]})
-        return DONE
+        return
     if not found:
         note("no waivers")
-        return DONE
+        return
     _show(found, ctx)
     for each in found:
         if each.holds(today) and each.days_left(today) <= ENDS_SOON:
             left = counted(each.days_left(today), "day")
             note(f"note: {each.id} ends in {left}; its findings are back then")
-    return DONE
 
 
 @waiver.command(short_help="Revoke a waiver: its findings are back at once.")
@@ -121,7 +120,7 @@ def list_waivers(ctx: Context, everything: bool, as_json: bool) -> int:
 @click.option("--by", "revoked_by", required=True, help="The person who revokes the waiver.")
 @json_option
 @pass_context
-def revoke(ctx: Context, waiver_id: UUID, reason: str, revoked_by: str, as_json: bool) -> int:
+def revoke(ctx: Context, waiver_id: UUID, reason: str, revoked_by: str, as_json: bool) -> None:
     """Revoke the waiver WAIVER_ID: its findings are back at once.
 
     \b
@@ -134,7 +133,6 @@ def revoke(ctx: Context, waiver_id: UUID, reason: str, revoked_by: str, as_json:
         print_json({"id": waiver_id, "revokedAt": revoked_at})
     else:
         show(f"{waiver_id}: revoked")
-    return DONE
 
 
 @waiver.command(short_help="Check a file of waivers without adding them.")

@@ -1,7 +1,6 @@
 """Assemble the application: routes, middleware, and the answer to each kind of error."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -15,7 +14,7 @@ from toolkit.entrypoints.http_api.authentication import Authentication
 from toolkit.entrypoints.http_api.backend import Backend
 from toolkit.entrypoints.http_api.endpoints import Endpoints
 from toolkit.entrypoints.http_api.hosts import OneHost
-from toolkit.entrypoints.http_api.pages import Pages
+from toolkit.entrypoints.http_api.pages import page_routes
 from toolkit.entrypoints.http_api.paths import EncodedPaths
 from toolkit.entrypoints.http_api.probes import Probes
 from toolkit.entrypoints.http_api.quotas import SharedQuotas
@@ -43,8 +42,6 @@ OPERATION_SECONDS: Final = 15
 
 PROBE_SECONDS: Final = 5
 
-Handler = Callable[[Request, Exception], Awaitable[Response]]
-
 
 def create_app(backend: Backend, checks: TokenChecks) -> Starlette:
     """Return the contract's HTTP interface over ``backend``, for bearers of tokens that pass ``checks``."""
@@ -52,7 +49,7 @@ def create_app(backend: Backend, checks: TokenChecks) -> Starlette:
         backend, Workers("operation", threads=THREADS, waiting=WAITING, seconds=OPERATION_SECONDS)
     )
     probes = Probes(backend, Workers("probe", threads=2, waiting=WAITING, seconds=PROBE_SECONDS))
-    open_routes = [*probes.routes(), *Pages().routes()]
+    open_routes = [*probes.routes(), *page_routes()]
     app = Starlette(
         routes=[*endpoints.routes(), *open_routes],
         middleware=[
@@ -67,50 +64,26 @@ def create_app(backend: Backend, checks: TokenChecks) -> Starlette:
                 frozenset(route.path for route in open_routes),
             ),
         ],
-        exception_handlers=_HANDLERS,
+        exception_handlers=dict.fromkeys(_EXPECTED, _answer),
     )
     app.router.redirect_slashes = False
     return app
 
 
-async def _invalid_fields(request: Request, error: Exception) -> Response:  # noqa: ARG001  # Starlette's signature
-    assert isinstance(error, InvalidFields)
-    return invalid(error.invalid, error.summary)
-
-
-async def _already_there(request: Request, error: Exception) -> Response:  # noqa: ARG001
-    return failure(409, str(error))
-
-
-async def _sale_not_found(request: Request, error: Exception) -> Response:  # noqa: ARG001
-    return failure(404, "Sale not found")
-
-
-async def _too_many_forms(request: Request, error: Exception) -> Response:
-    assert isinstance(error, TooManyForms)
+async def _answer(request: Request, error: Exception) -> Response:
+    """Answer an expected error; ``AccessLog`` answers any other with 500."""
+    match error:
+        case InvalidFields():
+            return invalid(error.invalid, error.summary)
+        case AlreadyThere():
+            return failure(409, str(error))
+        case SaleNotFound():
+            return failure(404, "Sale not found")
+        case HTTPException():
+            return failure(error.status_code, headers=error.headers)
     request.state.reason = type(error).__name__
-    return retry_later(error.wait.total_seconds())
+    return retry_later(error.wait.total_seconds()) if isinstance(error, TooManyForms) else failure(503)
 
 
-async def _unavailable(request: Request, error: Exception) -> Response:
-    request.state.reason = type(error).__name__
-    return failure(503)
-
-
-async def _refused(request: Request, error: Exception) -> Response:  # noqa: ARG001
-    assert isinstance(error, HTTPException)
-    return failure(error.status_code, headers=error.headers)
-
-
-_HANDLERS: Final[dict[Any, Handler]] = {
-    InvalidFields: _invalid_fields,
-    AlreadyThere: _already_there,
-    SaleNotFound: _sale_not_found,
-    TooManyForms: _too_many_forms,
-    DatabaseUnavailable: _unavailable,
-    BucketUnavailable: _unavailable,
-    WrongBucket: _unavailable,
-    Busy: _unavailable,
-    HTTPException: _refused,
-}
-"""The answers to expected errors; ``AccessLog`` answers any other with 500."""
+_AWAY: Final = (DatabaseUnavailable, BucketUnavailable, WrongBucket, Busy)
+_EXPECTED: Final = (InvalidFields, AlreadyThere, SaleNotFound, TooManyForms, HTTPException, *_AWAY)

@@ -28,16 +28,13 @@ _HEADERS: Final = {
 }
 
 
-class Pages:
-    """The documents that do not change while the server runs."""
-
-    def routes(self) -> list[Route]:
-        """Return the routes; none of them needs a token."""
-        templates = files("toolkit.entrypoints.http_api") / "templates"
-        routes = [Route("/openapi.json", _text(json.dumps(document()), "application/json"))]
-        for path, (name, media_type) in _FILES.items():
-            routes.append(Route(path, _text((templates / name).read_text("utf-8"), media_type)))
-        return routes
+def page_routes() -> list[Route]:
+    """Return the routes of the documents, which do not change while the server runs; none needs a token."""
+    templates = files("toolkit.entrypoints.http_api") / "templates"
+    routes = [Route("/openapi.json", _text(json.dumps(document()), "application/json"))]
+    for path, (name, media_type) in _FILES.items():
+        routes.append(Route(path, _text((templates / name).read_text("utf-8"), media_type)))
+    return routes
 
 
 def _text(text: str, media_type: str) -> Callable[[Request], Awaitable[Response]]:

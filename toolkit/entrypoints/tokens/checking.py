@@ -24,6 +24,7 @@ class InvalidToken(Exception):
 
 _NOT_VALID: Final = "The bearer token is not valid"
 _EXPIRED: Final = "The bearer token has expired"
+_NO_NAME: Final = "The bearer token names no usable subject, partner or id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,26 +41,16 @@ class Bearer:
 
 @dataclass(frozen=True, slots=True)
 class TokenChecks:
-    """The keys, the claims that tokens must carry, and the clock that judges their times."""
+    """The keys, the settings that say what tokens must claim, and the clock that judges their times."""
 
     keys: TokenKeys
-    max_seconds: int
-    partner_claim: str
-    audience: str | None = None
-    issuer: str | None = None
-    clock: Clock = wall_clock
+    settings: Settings
+    clock: Clock
 
     @classmethod
     def from_settings(cls, settings: Settings, clock: Clock = wall_clock) -> Self:
         """Read the checks from the settings; raises ``SettingsError`` as ``TokenKeys.from_settings`` does."""
-        return cls(
-            TokenKeys.from_settings(settings),
-            settings.jwt_max_ttl,
-            settings.jwt_partner_claim,
-            settings.jwt_audience,
-            settings.jwt_issuer,
-            clock,
-        )
+        return cls(TokenKeys.from_settings(settings), settings, clock)
 
     def bearer_of(self, token: str) -> Bearer:
         """Check a token, and return the subject, the scopes and the expiry that it claims.
@@ -80,15 +71,16 @@ class TokenChecks:
 
     def _claims(self, token: str) -> Mapping[str, Any]:
         key = self._key(token)
+        audience = self.settings.jwt_audience
         claims: Mapping[str, Any] = jwt.decode(
             token,
             key.value,
             algorithms=[key.algorithm],
-            audience=self.audience,
-            issuer=self.issuer,
+            audience=audience,
+            issuer=self.settings.jwt_issuer,
             options={
                 "require": ["exp", "sub"],
-                "verify_aud": self.audience is not None,
+                "verify_aud": audience is not None,
                 # PyJWT would judge times by the wall clock; they are judged below, by the clock that was given.
                 "verify_exp": False,
                 "verify_iat": False,
@@ -109,9 +101,10 @@ class TokenChecks:
 
         An empty claim says that the subject acts for no partner; it does not make the subject one.
         """
-        if self.partner_claim in claims and claims[self.partner_claim] is None:
-            raise InvalidToken("The bearer token names no usable subject, partner or id")
-        return _text(claims.get(self.partner_claim))
+        name = self.settings.jwt_partner_claim
+        if name in claims and claims[name] is None:
+            raise InvalidToken(_NO_NAME)
+        return _text(claims.get(name))
 
     def _bearer(self, claims: Mapping[str, Any]) -> Bearer:
         expires, issued, not_before = (_moment(claims.get(name)) for name in ("exp", "iat", "nbf"))
@@ -128,13 +121,13 @@ class TokenChecks:
         if not all(
             is_plain_name(name) for name in (bearer.subject, bearer.partner, bearer.token_id) if name is not None
         ):
-            raise InvalidToken("The bearer token names no usable subject, partner or id")
+            raise InvalidToken(_NO_NAME)
         self.check_expiry(bearer)
-        now, longest = self.clock().timestamp(), self.max_seconds + CLOCK_SKEW
+        now, longest = self.clock().timestamp(), self.settings.jwt_max_ttl + CLOCK_SKEW
         if max(issued or 0, not_before or 0) > now + CLOCK_SKEW:
             raise InvalidToken(_NOT_VALID)
         if expires > now + longest or (issued is not None and expires > issued + longest):
-            raise InvalidToken(f"The bearer token is valid for longer than {self.max_seconds} seconds")
+            raise InvalidToken(f"The bearer token is valid for longer than {self.settings.jwt_max_ttl} seconds")
         return bearer
 
 
