@@ -37,7 +37,8 @@ run: setup ## The main job, end to end, on the embedded services and the sample 
 test: setup ## All tests
 	@# Tests start hundreds of processes: none of them shall compile what it imports, PYTHONDONTWRITEBYTECODE or not.
 	$(RUN)/python -m compileall -q -j 0 -x '/tests?/|/(mypy|mypyc|pip|setuptools)/' $(VENV)/lib toolkit
-	$(RUN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	@# Each worker takes a run of neighbouring tests, so what a module of tests starts is started once.
+	$(RUN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: setup ## Format, lint, types, imports, dependencies, notebooks stripped
 	$(RUN)/ruff format --check .

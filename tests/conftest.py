@@ -57,9 +57,6 @@ FAST_FOLDER = _fast_folder()
 
 _HOME = pytest.StashKey[Path]()
 _TEMPLATE = "migrated"
-_COSTLY = {"asked", "browser", "cluster", "installed", "proxy", "service", "stopped_home", "told"}
-"""The fixtures that take seconds, and that last for a module or longer."""
-
 _OURS = ("TOOLKIT_", "AWS_", "EVIDENCE_", "DATABASE_URL", "PG")
 
 # As toolkit.entrypoints.notebook_runs has it; here because tests import nbformat by themselves.
@@ -91,14 +88,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_HOME] = home
     os.environ["TOOLKIT_HOME"] = str(home)
     os.environ["LC_ALL"] = "C.UTF-8"  # messages are English where a test asks for nothing else
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests that share something costly in one worker; xdist 3.8 does not, under pytest 9.2."""
-    for item in items:
-        costly = _COSTLY & set(getattr(item, "fixturenames", ()))
-        if costly:
-            item.add_marker(pytest.mark.xdist_group(min(costly)))
 
 
 def pytest_collection_finish() -> None:

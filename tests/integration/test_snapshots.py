@@ -55,7 +55,7 @@ def main_module(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["__main__"], "__file__", "pytest", raising=False)
 
 
-@pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.xdist_group("spark"))])
+@pytest.fixture(params=["duckdb", "spark"])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     if request.param == "duckdb":
         (tmp_path / "scratch").mkdir()
