@@ -12,16 +12,14 @@ the client and of the server are shown beside the seconds.
 from __future__ import annotations
 
 import os
-import shutil
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 from uuid import uuid4
 
 import psycopg
@@ -32,7 +30,9 @@ from python_calamine import load_workbook
 from tests.benchmarks import bulk_load_peers as peers
 from tests.benchmarks.client_files import write_clients
 from tests.benchmarks.commands import server_cpu, toolkit
+from tests.benchmarks.timing import Timed, line, timed
 from tests.client_rows import FIELDS
+from tests.own_services import own_home
 from toolkit.operations.register.bulk_load import LoadOptions, load_clients
 from toolkit.operations.register.bulk_load.copying import rows_of
 from toolkit.operations.register.bulk_load.verdicts import decide
@@ -51,29 +51,19 @@ _WORKBOOK_ROWS = 100_000
 
 def main(scale: float) -> None:
     """Print the measurements with their ratios."""
-    home = Path(tempfile.mkdtemp(prefix="bench-load-", dir="/tmp"))  # open to the account of PostgreSQL
-    try:
+    with own_home() as home:
         bench = _Bench(home, max(1, round(1_000_000 * scale)))
         bench.against_floor()
         bench.side_by_side(max(1, round(_SIDE_BY_SIDE_ROWS * scale)))
         bench.against_peers(max(1, round(_PEER_ROWS * min(1.0, scale))))
         bench.memory()
         bench.workbook(max(1, round(_WORKBOOK_ROWS * scale)))
-    finally:
-        embedded.stop(home)
-        shutil.rmtree(home)
 
 
-class _Taken(NamedTuple):
-    """The time that something took, by the clock, and of all processors together."""
-
-    seconds: float
-    cpu: float
-
-    def beside(self, floor: _Taken) -> str:
-        """Return both ratios as they are shown."""
-        ratio, of_cpu = self.seconds / floor.seconds, self.cpu / floor.cpu
-        return f"{ratio:.2f} floors (goal 1.2); {self.cpu:.2f} s of CPU, {of_cpu:.2f} floors"
+def _beside(load: Timed[None], floor: Timed[None]) -> str:
+    """Return both ratios as they are shown."""
+    ratio, of_cpu = load.seconds / floor.seconds, load.cpu / floor.cpu
+    return f"{ratio:.2f} floors (goal 1.2); {load.cpu:.2f} s of CPU, {of_cpu:.2f} floors"
 
 
 class _Bench:
@@ -92,10 +82,10 @@ class _Bench:
             lambda url: self._toolkit(url, self._source, "--dry-run"),
         )
         self._load_rate = self._rows / load.seconds
-        print(f"{'':38}{'seconds':>9}{'rows/s':>12}  ratio")
-        _line("floor: two COPYs", floor.seconds, self._rows, f"1.00 floors; {floor.cpu:.2f} s of CPU")
-        _line("toolkit clients load, whole command", load.seconds, self._rows, load.beside(floor))
-        _line("toolkit clients load --dry-run", dry_run.seconds, self._rows, "(goal 500,000 rows/s)")
+        print(f"{'':46}{'seconds':>8}{'rows/s':>12}  ratio")
+        line("floor: two COPYs", floor.seconds, self._rows, f"1.00 floors; {floor.cpu:.2f} s of CPU")
+        line("toolkit clients load, whole command", load.seconds, self._rows, _beside(load, floor))
+        line("toolkit clients load --dry-run", dry_run.seconds, self._rows, "(goal 500,000 rows/s)")
 
     def side_by_side(self, rows: int) -> None:
         """Four processes that load four files, beside four connections that copy what they accept."""
@@ -109,24 +99,20 @@ class _Bench:
                 lambda url: list(threads.map(lambda source: self._toolkit(url, source), sources)),
             )
         name, ratio = f"floor: {_PROCESSES} connections, two COPYs each", f"1.00 floors; {floor.cpu:.2f} s of CPU"
-        _line(name, floor.seconds, _PROCESSES * rows, ratio)
-        name, ratio = f"{_PROCESSES} processes load {_PROCESSES} files", load.beside(floor)
-        _line(name, load.seconds, _PROCESSES * rows, ratio)
+        line(name, floor.seconds, _PROCESSES * rows, ratio)
+        name, ratio = f"{_PROCESSES} processes load {_PROCESSES} files", _beside(load, floor)
+        line(name, load.seconds, _PROCESSES * rows, ratio)
 
-    def _in_turn(self, *works: Callable[[str], object]) -> list[_Taken]:
+    def _in_turn(self, *works: Callable[[str], object]) -> list[Timed[None]]:
         """Return the median of some rounds of each, every time in a fresh database."""
-        rounds: list[list[_Taken]] = [[] for _ in works]
+        rounds: list[list[tuple[float, float]]] = [[] for _ in works]
         for _ in range(_ROUNDS):
-            for work, taken in zip(works, rounds, strict=True):
+            for work, times in zip(works, rounds, strict=True):
                 with self._database() as url:
-                    started, before = time.perf_counter(), self._cpu()
-                    work(url)
-                    taken.append(_Taken(time.perf_counter() - started, self._cpu() - before))
-        return [_Taken(*map(statistics.median, zip(*taken, strict=True))) for taken in rounds]
-
-    def _cpu(self) -> float:
-        """The CPU seconds of this process, of those that it started and that ended, and of the server."""
-        return sum(os.times()[:4]) + server_cpu(self._home)
+                    taken = timed(partial(work, url), partial(server_cpu, self._home))
+                    times.append((taken.seconds, taken.cpu))
+        middle = ([statistics.median(each) for each in zip(*times, strict=True)] for times in rounds)
+        return [Timed(seconds, cpu, None) for seconds, cpu in middle]
 
     def against_peers(self, rows: int) -> None:
         """The same work by usual means, on fewer rows."""
@@ -136,9 +122,9 @@ class _Bench:
                 try:
                     seconds = peer(source, url)
                 except ImportError as error:
-                    print(f"{name:38}not measured: {error.name} is not installed")
+                    print(f"{name:46}not measured: {error.name} is not installed")
                     continue
-            _line(name, seconds, rows, f"the load is {self._load_rate * seconds / rows:.0f} times as fast")
+            line(name, seconds, rows, f"the load is {self._load_rate * seconds / rows:.0f} times as fast")
 
     def memory(self) -> None:
         """The peak of the whole command for one file and one five times as long."""
@@ -149,8 +135,8 @@ class _Bench:
                 run = toolkit(["clients", "load", source, "--out", self._home / "out"], self._environ(url))
             peaks.append(run.peak_mb)
             source.unlink()
-            print(f"{f'memory, {factor * self._rows:,} rows':38}{run.peak_mb:>6.0f} MB{run.seconds:>12.1f} s")
-        print(f"{'':38}{peaks[1] / peaks[0]:.2f} times as much for 5 times the rows (goal 1.2, under 500 MB)")
+            print(f"{f'memory, {factor * self._rows:,} rows':46}{run.peak_mb:>6.0f} MB{run.seconds:>12.1f} s")
+        print(f"{'':46}{peaks[1] / peaks[0]:.2f} times as much for 5 times the rows (goal 1.2, under 500 MB)")
 
     def workbook(self, rows: int) -> None:
         """A workbook read and judged, beside the reader library alone; in this process, both without start-up."""
@@ -160,16 +146,13 @@ class _Bench:
         with self._database() as url:
             database = Database(url)
             for _ in range(_ROUNDS):
-                started = time.perf_counter()
-                load_workbook(path).get_sheet_by_index(0).to_python()
-                alone.append(time.perf_counter() - started)
-                started = time.perf_counter()
-                load_clients(database, [path], out=self._home / "out", dry_run=True, clock=_now)
-                judged.append(time.perf_counter() - started)
+                alone.append(timed(lambda: load_workbook(path).get_sheet_by_index(0).to_python()).seconds)
+                load = partial(load_clients, database, [path], out=self._home / "out", dry_run=True, clock=_now)
+                judged.append(timed(load).seconds)
             database.dispose()
         reader, ours = statistics.median(alone), statistics.median(judged)
-        _line("workbook: calamine alone", reader, rows, "1.00 readers")
-        _line("workbook: read and judged", ours, rows, f"{ours / reader:.2f} readers (goal 1.3)")
+        line("workbook: calamine alone", reader, rows, "1.00 readers")
+        line("workbook: read and judged", ours, rows, f"{ours / reader:.2f} readers (goal 1.3)")
 
     @contextmanager
     def _database(self) -> Iterator[str]:
@@ -233,7 +216,3 @@ def _copy(url: str, people: Path, places: Path) -> float:
 
 def _now() -> datetime:
     return datetime.now(UTC)
-
-
-def _line(name: str, seconds: float, rows: int, remark: str) -> None:
-    print(f"{name:38}{seconds:>9.2f}{rows / seconds:>12,.0f}  {remark}", flush=True)

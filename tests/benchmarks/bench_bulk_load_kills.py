@@ -10,16 +10,15 @@ import os
 import random
 import shutil
 import subprocess
-import tempfile
 import time
 from collections import Counter
 from contextlib import suppress
-from pathlib import Path
 
 import psutil
 import sqlalchemy as sa
 
 from tests.kills import Victim, check_all_in_once, check_nothing_or_all_in
+from tests.own_services import own_home
 from toolkit.errors import DatabaseError
 from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database
@@ -33,10 +32,9 @@ _WRITING = 0.5
 
 def main(scale: float) -> None:
     """Kill, look, run again, look again."""
-    home = Path(tempfile.mkdtemp(prefix="bench-kills-", dir="/tmp"))  # open to the account of PostgreSQL
     random_moment = random.Random(1)
     ended: Counter[str] = Counter()
-    try:
+    with own_home() as home:
         url = embedded.database_url(home)
         environ = {**os.environ, "TOOLKIT_HOME": str(home), "DATABASE_URL": url}
         database = Database(url)
@@ -80,9 +78,6 @@ def main(scale: float) -> None:
         for what, count in sorted(ended.items()):
             print(f"  {count:>3} × {what}")
         database.dispose()
-    finally:
-        embedded.stop(home)
-        shutil.rmtree(home)
 
 
 def _empty(database: Database, victim: Victim) -> None:

@@ -7,22 +7,18 @@ and one COPY of as many records. The peer asks for one file after the other, as 
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-import sys
-import tempfile
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
 import boto3
-import psutil
 import sqlalchemy as sa
 from botocore.config import Config
 
+from tests.benchmarks.commands import Run, toolkit
 from tests.benchmarks.timing import timed
 from tests.contract.bodies import UPLOAD
+from tests.own_services import own_home
 from toolkit.domain.evidence import object_key
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.operations.request import UploadLimits, request_upload
@@ -40,32 +36,28 @@ _BODY = {**UPLOAD, "fileName": "contrato assinado.pdf"}
 def main(scale: float) -> None:
     """Print the seconds of each way, what the command is to the floor, and its peak of memory."""
     files = max(100, int(_FILES * scale))
-    home = Path(tempfile.mkdtemp(prefix="bench-credentials-", dir="/tmp"))  # open to the account of PostgreSQL
-    try:
+    with own_home() as home:
         application = ApplicationContext(Settings.from_environment({"TOOLKIT_HOME": str(home)}))
         _sales(application, files // _PER_SALE)
         manifest = _manifest(home, files)
-        command, peak = _command(home, manifest)
-        again, _ = _command(home, manifest)
-        signing = timed(lambda: _sign(home, files))[0]
-        copying = timed(lambda: _copy(application, files))[0]
-        single = timed(lambda: _one_by_one(application, files // 50))[0] * 50
+        command = _command(home, manifest)
+        again = _command(home, manifest)
+        signing = timed(lambda: _sign(home, files)).seconds
+        copying = timed(lambda: _copy(application, files)).seconds
+        single = timed(lambda: _one_by_one(application, files // 50)).seconds * 50
         application.close()
-    finally:
-        embedded.stop(home)
-        shutil.rmtree(home)
     floor = signing + copying
     print(f"{files:,} files              seconds   to the floor")
     for name, seconds in (
         ("boto3's signing", signing),
         ("COPY of the records", copying),
         ("floor: both", floor),
-        ("toolkit credentials", command),
-        ("... the same again", again),
+        ("toolkit credentials", command.seconds),
+        ("... the same again", again.seconds),
         ("one by one (from 2 %)", single),
     ):
         print(f"{name:<24}{seconds:9.2f}{seconds / floor:12.2f}")
-    print(f"peak of memory of the command: {peak / 1e6:.0f} MB")
+    print(f"peak of memory of the command: {command.peak_mb:.0f} MB")
 
 
 def _sales(application: ApplicationContext, count: int) -> None:
@@ -87,23 +79,13 @@ def _manifest(home: Path, files: int) -> Path:
     return path
 
 
-def _command(home: Path, manifest: Path) -> tuple[float, int]:
-    """The whole command: seconds, and the most memory that it was seen to hold."""
-    begun, peak = time.perf_counter(), 0
-    process = psutil.Popen(
-        [sys.executable, "-m", "toolkit", "credentials", "request", manifest, "--out", home / "credentials.jsonl"],
-        env={**os.environ, "TOOLKIT_HOME": str(home)},
-        stdout=subprocess.DEVNULL,
+def _command(home: Path, manifest: Path) -> Run:
+    credentials = home / "credentials.jsonl"
+    run = toolkit(
+        ["credentials", "request", manifest, "--out", credentials], {**os.environ, "TOOLKIT_HOME": str(home)}
     )
-    while process.poll() is None:
-        try:
-            peak = max(peak, process.memory_info().rss)
-        except psutil.NoSuchProcess:
-            break
-        time.sleep(0.02)
-    if process.wait() != 0:
-        raise RuntimeError("the command failed")
-    return time.perf_counter() - begun, peak
+    assert run.status == 0, run.output
+    return run
 
 
 def _sign(home: Path, files: int) -> None:

@@ -13,7 +13,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from botocore.config import Config
 
 from tests import gateway
 from tests.benchmarks.timing import timed
+from tests.own_services import own_database
 from toolkit.domain.evidence import object_key
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.observe.bucket_sync.listing import pages_of
@@ -36,7 +36,7 @@ from toolkit.operations.observe.bucket_sync.scope import Scope
 from toolkit.operations.observe.disappearance import Tolerance
 from toolkit.operations.upload import upload_files
 from toolkit.settings import Settings
-from toolkit.storage import embedded, schema
+from toolkit.storage import embedded
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_id
@@ -87,17 +87,12 @@ class _Server:
 
 def main(scale: float) -> None:
     """Print seconds and rates, and what each is to its peer."""
-    home = Path(tempfile.mkdtemp(prefix="bench-custody-", dir="/tmp"))  # open to the account of PostgreSQL
-    try:
-        server, database = _server(home), _database(home)
+    with own_database() as (database, home):
+        server = _server(home)
         print(f"on {server.name}")
         _listing(server, database, max(1000, int(_OBJECTS * scale)))
         _incremental(server, database, [_FEW_OLDER, max(2 * _FEW_OLDER, int(_OLDER * scale))])
         _uploads(server, home, max(50, int(_FILES * scale)))
-        database.dispose()
-    finally:
-        embedded.stop(home)
-        shutil.rmtree(home)
 
 
 def _listing(server: _Server, database: Database, objects: int) -> None:
@@ -118,7 +113,7 @@ def _listing(server: _Server, database: Database, objects: int) -> None:
     peer = None
     print(f"\nlisting {objects:,} objects     keys a second   to boto3")
     for name, way in ways:
-        rate = objects / min(timed(way)[0], timed(way)[0])
+        rate = objects / min(timed(way).seconds, timed(way).seconds)
         peer = peer or rate
         print(f"{name:<28}{rate:14,.0f}{rate / peer:11.1f}")
 
@@ -133,7 +128,7 @@ def _incremental(server: _Server, database: Database, sizes: list[int]) -> None:
         for what in ("new", "again"):
             sync = partial(sync_bucket, database, bucket, clock=lambda: _NOW, every_key_within=_ROUND)
             sync = partial(sync, tolerance=Tolerance(confirmed=True))
-            seconds = timed(sync)[0]
+            seconds = timed(sync).seconds
             print(f"{f'beside {older:,} older ones, {what}':<38}{seconds:9.2f}")
 
 
@@ -155,7 +150,7 @@ def _uploads(server: _Server, home: Path, files: int) -> None:
     peer = None
     print(f"\nuploading {files:,} files of 100 kB  files a second  to the first")
     for name, way in ways:
-        rate = files / timed(way)[0]
+        rate = files / timed(way).seconds
         peer = peer or rate
         print(f"{name:<32}{rate:15,.0f}{rate / peer:14.2f}")
 
@@ -178,12 +173,6 @@ def _server(home: Path) -> _Server:
         config=Config(s3={"addressing_style": "path"}, max_pool_connections=32),
     )
     return _Server(name, environ, client)
-
-
-def _database(home: Path) -> Database:
-    database = Database(embedded.database_url(home), embedded=True)
-    schema.upgrade(database, service_tables=True)
-    return database
 
 
 def _fill(server: _Server, database: Database, bucket: Bucket, objects: int) -> None:

@@ -6,14 +6,12 @@ The larger log comes after one of a fifth of it, in the same process, whose memo
 from __future__ import annotations
 
 import resource
-import shutil
-import tempfile
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tests.benchmarks.timing import timed
+from tests.own_services import own_database
 from toolkit.operations.prove.custody_log import export_log, seal_events, verify_live, verify_log
-from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database
 
 _EVENTS = 10_000_000
@@ -22,19 +20,12 @@ _MORE_MB = 50
 
 def main(scale: float) -> None:
     """Print seconds, events a second, and the memory of this process."""
-    home = Path(tempfile.mkdtemp(prefix="bench-log-", dir="/tmp"))  # open to the account of PostgreSQL
     events = max(10_000, round(_EVENTS * scale))
-    try:
-        database = Database(embedded.database_url(home), embedded=True)
-        schema.upgrade(database, service_tables=True)
+    with own_database() as (database, home):
         few = events // 5
         first = _measure(database, home, few, few)
         last = _measure(database, home, events - few, events)
         assert last - first < _MORE_MB, f"{last - first:.0f} MB more for five times the events"
-        database.dispose()
-    finally:
-        embedded.stop(home)
-        shutil.rmtree(home)
 
 
 def _measure(database: Database, home: Path, more: int, events: int) -> float:
@@ -53,9 +44,7 @@ def _measure(database: Database, home: Path, more: int, events: int) -> float:
         ("verifying the export", lambda: verify_log(log), events),
         ("verifying the database", lambda: verify_live(database), events),
     ):
-        started = time.perf_counter()
-        work()
-        seconds = time.perf_counter() - started
+        seconds = timed(work).seconds
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(
             f"{name:28}{count:>12,} events{seconds:>9.1f} s{count / seconds:>12,.0f}/s{peak:>7.0f} MB", flush=True

@@ -6,28 +6,27 @@ Goal: the changes between two moments and the trend of a year together under 5 s
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
-from typing import Any
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 import pandas as pd
 import sqlalchemy as sa
 
+from tests.benchmarks.timing import timed
+from tests.own_services import own_database
 from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.finding_life import finding_id
 from toolkit.operations.judge.audit.judgement import AUDITED, bring
 from toolkit.operations.judge.findings.changes import changes_between, trends
 from toolkit.operations.judge.findings.history import lives_at, note_findings
 from toolkit.operations.judge.findings.living import living
-from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_id
 from toolkit.storage.tables import audit_runs
+
+T = TypeVar("T")
 
 _FINDINGS = 200_000
 _TOUCHED = 2_000
@@ -37,17 +36,10 @@ _ZONE = ZoneInfo("America/Sao_Paulo")
 
 def main(scale: float) -> None:
     """Print the measurements."""
-    home = Path(tempfile.mkdtemp(prefix="bench-findings-", dir="/tmp"))  # open to the account of PostgreSQL
-    try:
-        database = Database(embedded.database_url(home), embedded=True)
-        schema.upgrade(database, service_tables=True)
+    with own_database() as (database, _):
         count = max(1000, round(_FINDINGS * scale))
         print(f"{count:,} findings, a year of nights{'seconds':>20}")
         _measure(database, count)
-        database.dispose()
-    finally:
-        embedded.stop(home)
-        shutil.rmtree(home)
 
 
 def _measure(database: Database, count: int) -> None:
@@ -100,12 +92,7 @@ def _past(database: Database, count: int) -> None:
         connection.exec_driver_sql("ANALYZE audit.finding_observations")
 
 
-def _line(name: str, work: Callable[[], Any]) -> Any:
-    started = time.perf_counter()
-    answer = work()
-    print(f"{name:46}{time.perf_counter() - started:>8.2f}", flush=True)
-    return answer
-
-
-if __name__ == "__main__":
-    main(1.0)
+def _line(name: str, work: Callable[[], T]) -> T:
+    taken = timed(work)
+    print(f"{name:46}{taken.seconds:>8.2f}", flush=True)
+    return taken.answer

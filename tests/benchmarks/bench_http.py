@@ -9,14 +9,11 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import psutil
 import sqlalchemy as sa
@@ -24,6 +21,7 @@ import sqlalchemy as sa
 from tests.benchmarks import http_load
 from tests.contract.bodies import CLIENT, UPLOAD
 from tests.contract.server import Server, serving
+from tests.own_services import own_home
 from toolkit.entrypoints import tokens
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.settings import Settings
@@ -40,23 +38,19 @@ _SALES = 5000
 
 def main(scale: float) -> None:
     """Print a line per endpoint and number of connections, then how memory went."""
-    home = Path(tempfile.mkdtemp(prefix="bench-http-", dir="/tmp"))  # open to the account of PostgreSQL
-    environ = {
-        "TOOLKIT_HOME": str(home),
-        "TOOLKIT_JWT_SECRET": secrets.token_urlsafe(32),
-        "TOOLKIT_QUOTA_REQUESTS": "100000000",
-    }
-    settings = Settings.from_environment(environ)
-    try:
+    with own_home() as home:
+        environ = {
+            "TOOLKIT_HOME": str(home),
+            "TOOLKIT_JWT_SECRET": secrets.token_urlsafe(32),
+            "TOOLKIT_QUOTA_REQUESTS": "100000000",
+        }
+        settings = Settings.from_environment(environ)
         _make_sales(settings)
         environ |= {"DATABASE_URL": embedded.database_url(home)}
         token = tokens.issue(settings, "bench", timedelta(days=1), datetime.now(UTC)).text
         with _bare(environ) as bare, serving(environ) as server:
             _compare(bare, server.port, token, scale)
             _soak(server, token, scale)
-    finally:
-        embedded.stop(home)
-        shutil.rmtree(home)
 
 
 def _compare(bare: int, port: int, token: str, scale: float) -> None:

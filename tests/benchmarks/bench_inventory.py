@@ -9,30 +9,31 @@ The next inventory differs in one key of a hundred. Each size has a process of i
 from __future__ import annotations
 
 import json
-import re
-import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from hashlib import file_digest
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, cast
+from typing import TypeVar, cast
 
 import duckdb
-import psutil
 import sqlalchemy as sa
 
+from tests.benchmarks.commands import peak_mb, server_cpu
+from tests.benchmarks.timing import Timed, timed
 from tests.memory_bucket import MemoryBucket
+from tests.own_services import own_database
 from toolkit.operations.observe.delivered import TakenOver, find_inventory, take_over
-from toolkit.storage import embedded, schema
 from toolkit.storage.bucket import Bucket, ObjectSeen
 from toolkit.storage.database import Database, raw
 from toolkit.storage.file_store import FolderStore
+
+T = TypeVar("T")
 
 _KEYS = 50_000_000
 _NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -51,57 +52,32 @@ def main(scale: float) -> None:
 
 def measure(keys: int) -> None:
     """Print the measurements with this many keys."""
-    home = Path(tempfile.mkdtemp(prefix="bench-inventory-", dir="/tmp"))  # open to the account of PostgreSQL
-    try:
-        database = Database(embedded.database_url(home), embedded=True)
-        schema.upgrade(database, service_tables=True)
+    with own_database() as (database, home):
         first, second = home / "first", home / "second"
         with ProcessPoolExecutor(1, get_context("spawn")) as another:  # its memory is not that of the work
             another.submit(_write, first, keys, _NOW).result()
             another.submit(_write, second, keys, _NOW + timedelta(days=1), changed=True).result()
-        clock = _Clock(database, keys)
         print(f"{keys:,} keys{'seconds':>42}{'of CPU, with the server':>41}")
-        spent, _ = clock(
-            "first inventory: every key is new", lambda: _taken(database, first, home, MemoryBucket())
+        new = _line(
+            "first inventory: every key is new", keys, home, lambda: _taken(database, first, home, MemoryBucket())
         )
         bucket = _Overwritten(second)
-        _, taken = clock("next inventory: 1 % differs", lambda: _taken(database, second, home, bucket))
-        found = taken.synced
+        next_one = _line("next inventory: 1 % differs", keys, home, lambda: _taken(database, second, home, bucket))
+        found = next_one.answer.synced
         print(f"{'':46}{found.appeared:,} new, {found.changed:,} overwritten, {found.vanished:,} gone")
-        (peak,) = re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
-        print(f"memory of this process at most {int(peak) / 1024:,.0f} MB, {_MEMORY} of it for DuckDB", flush=True)
-        _bare(database, first, clock, "floor: COPY of the same rows", "SELECT 1")
-        floor = _bare(database, first, clock, "floor: the same, each told to the log", _TELL)
-        print(f"{'':46}the first inventory took {spent / floor:.2f} times the CPU of that floor")
-        database.dispose()
-    finally:
-        embedded.stop(home)
-        shutil.rmtree(home)
+        print(f"memory of this process at most {peak_mb():,.0f} MB, {_MEMORY} of it for DuckDB", flush=True)
+        line = partial(_line, keys=keys, home=home)
+        _bare(database, first, partial(line, "floor: COPY of the same rows"), "SELECT 1")
+        floor = _bare(database, first, partial(line, "floor: the same, each told to the log"), _TELL)
+        print(f"{'':46}the first inventory took {new.cpu / floor.cpu:.2f} times the CPU of that floor")
 
 
-class _Clock:
-    """Prints the seconds of some work and those of CPU, of this process and of PostgreSQL together."""
-
-    def __init__(self, database: Database, keys: int) -> None:
-        self._keys = keys
-        with database.transaction() as connection:
-            server = psutil.Process(connection.scalar(sa.text("SELECT pg_backend_pid()"))).parent()
-        assert server is not None
-        self._server = server
-
-    def __call__(self, name: str, work: Callable[[], Any]) -> tuple[float, Any]:
-        started, spent = time.perf_counter(), self._spent()
-        answer = work()
-        seconds, spent = time.perf_counter() - started, self._spent() - spent
-        rates = (f"{seconds:>8.2f}{self._keys / seconds:>11,.0f} keys/s", f"{spent:>10.2f} s")
-        print(f"{name:46}{''.join(rates)}{self._keys / spent:>11,.0f} keys/s", flush=True)
-        return spent, answer
-
-    def _spent(self) -> float:
-        own, ended = psutil.Process().cpu_times(), self._server.cpu_times()
-        served = (each.cpu_times() for each in self._server.children())
-        times = [own.user, own.system, ended.children_user, ended.children_system]
-        return sum(times) + sum(each.user + each.system for each in served)
+def _line(name: str, keys: int, home: Path, work: Callable[[], T]) -> Timed[T]:
+    """Print the seconds of some work and those of CPU, of this process and of PostgreSQL together."""
+    taken = timed(work, partial(server_cpu, home))
+    rates = (f"{taken.seconds:>8.2f}{keys / taken.seconds:>11,.0f} keys/s", f"{taken.cpu:>10.2f} s")
+    print(f"{name:46}{''.join(rates)}{keys / taken.cpu:>11,.0f} keys/s", flush=True)
+    return taken
 
 
 class _Overwritten(MemoryBucket):
@@ -129,8 +105,8 @@ def _taken(database: Database, folder: Path, home: Path, bucket: MemoryBucket) -
         )
 
 
-def _bare(database: Database, folder: Path, clock: _Clock, name: str, also: str) -> float:
-    """Copy the rows of an inventory, in the order of their keys, and roll it back; the seconds of CPU."""
+def _bare(database: Database, folder: Path, line: Callable[..., Timed[None]], also: str) -> Timed[None]:
+    """Copy the rows of an inventory, in the order of their keys, and roll it back."""
     rows = f"SELECT key, size, e_tag, last_modified_date, now() FROM '{folder}/data/*.parquet' ORDER BY key"
     with duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": str(folder / "spill")}) as work:
         work.execute(f"COPY ({rows}) TO '{folder}/bare.csv' (FORMAT csv, HEADER false)")
@@ -145,7 +121,7 @@ def _bare(database: Database, folder: Path, clock: _Clock, name: str, also: str)
     with database.transaction() as connection:
         connection.execute(sa.text("CREATE TABLE bare (LIKE audit.object_observations INCLUDING ALL)"))
         connection.execute(sa.text(also))
-        spent, _ = clock(name, lambda: copy(connection))
+        spent = line(work=lambda: copy(connection))
         connection.rollback()
     (folder / "bare.csv").unlink()
     return spent

@@ -10,11 +10,10 @@ from __future__ import annotations
 import io
 import os
 import random
-import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
@@ -28,6 +27,7 @@ import psutil
 import sqlalchemy as sa
 from nbclient import NotebookClient
 
+from tests.benchmarks.timing import timed
 from tests.integration.test_job_retention import nights
 from tests.job_runner import (
     SLOT,
@@ -41,6 +41,7 @@ from tests.job_runner import (
     start_process,
     victim_job,
 )
+from tests.own_services import own_database
 from tests.unit.test_job_notices import Receiver
 from tests.waiting import wait_until
 from toolkit.domain.jobs.outcomes import RunStatus
@@ -48,7 +49,7 @@ from toolkit.entrypoints.jobs.job_log import JobLog
 from toolkit.entrypoints.notebook_runs import run_notebook
 from toolkit.errors import DatabaseError
 from toolkit.operations.jobs.history import recent_runs, run_of_slot, steps_of
-from toolkit.storage import embedded, schema
+from toolkit.storage import embedded
 from toolkit.storage.database import Database
 from toolkit.storage.tables import job_notices
 
@@ -65,28 +66,11 @@ _NOBODY = 0.1
 def main(scale: float) -> None:
     """Measure, let a year pass, and kill."""
     with ExitStack() as stack:
-        servers = [stack.enter_context(_server()) for _ in range(_LANES + 1)]
+        servers = [stack.enter_context(own_database()) for _ in range(_LANES + 1)]
         _overhead(*servers[0])
         stack.enter_context(_year(*servers.pop(), max(_KEPT + 5, round(_NIGHTS * scale))))
         for kind in ("runner", "kernel", "database"):
             _kills(kind, max(1, round(_KILLS * scale)), servers)
-
-
-Server = tuple[Path, Database]
-
-
-@contextmanager
-def _server() -> Iterator[Server]:
-    """A home with a PostgreSQL of its own."""
-    home = Path(tempfile.mkdtemp(prefix="bench-jobs-", dir="/tmp"))  # open to the account of PostgreSQL
-    try:
-        database = Database(embedded.database_url(home))
-        schema.upgrade(database, service_tables=True)
-        yield home, database
-        database.dispose()
-    finally:
-        embedded.stop(home)
-        shutil.rmtree(home)
 
 
 def _fresh(home: Path, database: Database) -> Path:
@@ -106,20 +90,15 @@ def _notebook(home: Path) -> Path:
     return path
 
 
-def _overhead(home: Path, database: Database) -> None:
+def _overhead(database: Database, home: Path) -> None:
     """The seconds of a job over the seconds of its steps, and of a notebook run over its kernel's."""
     quiet, notebook = JobLog(lambda: SLOT, stream=io.StringIO()), _notebook(home)
     environ = {"TOOLKIT_HOME": str(home)}
     slots = (SLOT + timedelta(days=days) for days in count())
 
-    def seconds(work: Callable[[], object]) -> float:
-        began = time.perf_counter()
-        work()
-        return time.perf_counter() - began
-
     def job(notebook: Path | None = None) -> float:
         made = victim_job(notebook)
-        return seconds(lambda: start(folder, environ, slot=next(slots), seconds=0, log=quiet, job=made))
+        return timed(lambda: start(folder, environ, slot=next(slots), seconds=0, log=quiet, job=made)).seconds
 
     folder = _fresh(home, database)
     job(notebook)  # loads what is loaded once
@@ -127,8 +106,8 @@ def _overhead(home: Path, database: Database) -> None:
     print(f"a step without a notebook: {step:.3f} s over its own work (limit 0.5)")
     runs, jobs = [], []
     for _ in range(_TRIALS):
-        bare = seconds(lambda: NotebookClient(nbformat.read(notebook, 4), kernel_name="python3").execute())
-        runs.append(seconds(lambda: run_notebook(notebook, out=folder / "out.ipynb")) - bare)
+        bare = timed(lambda: NotebookClient(nbformat.read(notebook, 4), kernel_name="python3").execute()).seconds
+        runs.append(timed(lambda: run_notebook(notebook, out=folder / "out.ipynb")).seconds - bare)
         jobs.append(job(notebook) - bare)
     run, with_job = (sorted(each)[_TRIALS // 2] for each in (runs, jobs))
     print(f"over its kernel, by nbclient alone: a run {run:.2f} s, a job with it {with_job:.2f} s (limit 1.5)")
@@ -137,7 +116,7 @@ def _overhead(home: Path, database: Database) -> None:
 
 
 @contextmanager
-def _year(home: Path, database: Database, number: int) -> Iterator[None]:
+def _year(database: Database, home: Path, number: int) -> Iterator[None]:
     """Night after night, in a process of its own beside the kills."""
     folder, began = _fresh(home, database), time.perf_counter()
     environ = {**os.environ, "TOOLKIT_HOME": str(home)}
@@ -159,7 +138,7 @@ def _year(home: Path, database: Database, number: int) -> Iterator[None]:
     assert (rows, kept) == (number, _KEPT)
 
 
-def _kills(kind: str, number: int, servers: Sequence[Server]) -> None:
+def _kills(kind: str, number: int, servers: Sequence[tuple[Database, Path]]) -> None:
     """Nights with a kill each, in several lanes, until so many kills hit."""
     began, left, lock = time.perf_counter(), [number], Lock()
     totals: Counter[str] = Counter()
@@ -191,7 +170,7 @@ class _Nights:
     """One night after another on one server, with a webhook for the notices."""
 
     def __init__(
-        self, kind: str, home: Path, database: Database, receiver: Receiver, chance: random.Random
+        self, kind: str, database: Database, home: Path, receiver: Receiver, chance: random.Random
     ) -> None:
         self.kind, self.home, self.database, self.chance = kind, home, database, chance
         self.folder = _fresh(home, database)

@@ -8,15 +8,15 @@ at most 1.1 times the own tables.
 
 from __future__ import annotations
 
-import shutil
 import statistics
-import tempfile
-import time
-from pathlib import Path
+from functools import partial
 
 import sqlalchemy as sa
 
-from tests.benchmarks.bench_audit import _NOW, _SALES, _fill
+from tests.benchmarks.bench_audit import SALES
+from tests.benchmarks.made_sales import NOW, fill
+from tests.benchmarks.timing import timed
+from tests.own_services import own_home
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.observe.service_history import observe_service
 from toolkit.storage import embedded, schema
@@ -29,13 +29,12 @@ _COPY = "mapped"
 
 def main(scale: float) -> None:
     """Print both audits and their ratio."""
-    home = Path(tempfile.mkdtemp(prefix="bench-mapping-", dir="/tmp"))  # open to the account of PostgreSQL
-    try:
+    with own_home() as home:
         url = embedded.database_url(home)
         own, mapped = Database(url, embedded=True), Database(_beside(url, _COPY), embedded=True, mapped=True)
         schema.upgrade(own, service_tables=True)
-        sales = max(100, round(_SALES * scale))
-        _fill(own, sales)
+        sales = max(100, round(SALES * scale))
+        fill(own, sales)
         own.dispose()
         with sa.create_engine(_beside(url, "postgres"), isolation_level="AUTOCOMMIT").connect() as connection:
             connection.exec_driver_sql(f"CREATE DATABASE {_COPY} TEMPLATE {sa.make_url(url).database}")
@@ -45,23 +44,19 @@ def main(scale: float) -> None:
         schema.upgrade(mapped, service_map=load_map(home / "map.toml"))
         for database in (own, mapped):
             _audit(database)
-        assert [observed.changed for observed in observe_service(mapped, lambda: _NOW)] == [0, 0]
+        assert [observed.changed for observed in observe_service(mapped, lambda: NOW)] == [0, 0]
         print(f"{sales:,} sales, {sales * 5 // 2:,} evidence records{'seconds':>12}  ratio")
         for everything, work in ((True, "judging all sales"), (False, "after a night without changes")):
             seconds: dict[Database, list[float]] = {own: [], mapped: []}
             for _ in range(_ROUNDS):  # in turn, so that what else the machine does falls on both
                 for database, times in seconds.items():
-                    started = time.perf_counter()
-                    _audit(database, everything=everything)
-                    times.append(time.perf_counter() - started)
+                    audit = partial(_audit, database, everything=everything)
+                    times.append(timed(audit).seconds)
             floor, ours = (statistics.median(times) for times in seconds.values())
             print(f"{f'own tables, {work}':44}{floor:>8.2f}  1.00")
             print(f"{f'through a mapping, {work}':44}{ours:>8.2f}  {ours / floor:.2f} (goal 1.1)", flush=True)
         for database in (own, mapped):
             database.dispose()
-    finally:
-        embedded.stop(home)
-        shutil.rmtree(home)
 
 
 def _beside(url: str, name: str) -> str:
@@ -70,8 +65,8 @@ def _beside(url: str, name: str) -> str:
 
 
 def _audit(database: Database, *, everything: bool = False) -> None:
-    observe_service(database, lambda: _NOW)
-    run_audit(database, clock=lambda: _NOW, everything=everything)
+    observe_service(database, lambda: NOW)
+    run_audit(database, clock=lambda: NOW, everything=everything)
 
 
 _OTHER_TABLES = """

@@ -7,17 +7,15 @@ indexes that nothing here has used, but for those that keep rows apart.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from pathlib import Path
 from typing import cast
 
 import sqlalchemy as sa
 
-from tests.benchmarks.bench_audit import _NIGHT, _fill
+from tests.benchmarks.made_sales import fill, touch
 from tests.memory_bucket import MemoryBucket
+from tests.own_services import own_database
 from tests.table_scans import NOW, TableScans, about_one_sale
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.observe.bucket_sync import sync_bucket
@@ -25,7 +23,6 @@ from toolkit.operations.observe.disappearance import Tolerance
 from toolkit.operations.prove.custody_log import seal_events, verify_live
 from toolkit.operations.verify.contents.queue import in_batches, waiting
 from toolkit.settings import Settings
-from toolkit.storage import embedded, schema
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.tables import bucket_syncs
@@ -36,26 +33,19 @@ _NEXT_DAY = NOW + timedelta(days=1)
 
 def main(scale: float) -> None:
     """Print what each piece of work went through; fail where that is more than it may."""
-    home = Path(tempfile.mkdtemp(prefix="bench-plans-", dir="/tmp"))  # open to the account of PostgreSQL
     sales = max(10_000, round(_SALES * scale))
-    try:
-        database = Database(embedded.database_url(home), embedded=True)
-        schema.upgrade(database, service_tables=True)
-        _fill(database, sales)
+    with own_database() as (database, home):
+        fill(database, sales)
         scans = TableScans(database)
         bucket = Bucket.open(Settings.from_environment({"TOOLKIT_HOME": str(home)}))
         print(f"{sales:,} sales; rows read by going through a whole table")
         _show(scans, _everything(database), sales, may=True)
         _show(scans, about_one_sale(database, bucket), sales, may=False)
-        _touch_few(database, max(10, sales // 1000))
+        touch(database, max(10, sales // 1000), _NEXT_DAY)
         audit = {"an audit after few were touched": lambda: run_audit(database, clock=lambda: _NEXT_DAY)}
         _show(scans, audit, sales, may=False)
         _show(scans, {"a reading of a part of the bucket": lambda: _part_read(database)}, sales, may=True)
         print(f"indexes that nothing here used: {', '.join(scans.unused()) or 'none'}")
-        database.dispose()
-    finally:
-        embedded.stop(home)
-        shutil.rmtree(home)
 
 
 def _show(scans: TableScans, works: Mapping[str, Callable[[], object]], sales: int, *, may: bool) -> None:
@@ -81,12 +71,6 @@ def _everything(database: Database) -> dict[str, Callable[[], object]]:
         "sealing the custody log": lambda: seal_events(database, lambda: NOW),
         "the custody log beside the tables": lambda: verify_live(database),
     }
-
-
-def _touch_few(database: Database, sales: int) -> None:
-    with database.raw() as connection:
-        told = _NIGHT.replace(":night", f"timestamptz '{_NEXT_DAY.isoformat()}'").replace(":touched", str(sales))
-        connection.execute(told.encode())
 
 
 def _part_read(database: Database) -> None:

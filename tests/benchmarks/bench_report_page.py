@@ -8,12 +8,14 @@ from __future__ import annotations
 import tempfile
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tests.benchmarks.timing import timed
 from tests.browser import chromium
 from tests.reported import AS_OF, Told, result_of
 from toolkit.operations.judge.audit import AuditResult
@@ -34,11 +36,10 @@ def main(scale: float) -> None:
     """Write pages of 100,000 and 1,000,000 sales times ``scale``, and open them from their files."""
     for sales in (int(_SALES * scale), int(10 * _SALES * scale)):
         with tempfile.TemporaryDirectory() as folder, chromium() as browser:
-            started = time.perf_counter()
-            [page] = write_report(large_result(sales), Path(folder), ["html"])
-            print(
-                f"write {sales:,} sales: {time.perf_counter() - started:.2f} s, {page.stat().st_size / 1e6:.1f} MB"
-            )
+            result = large_result(sales)
+            written = timed(partial(write_report, result, Path(folder), ["html"]))
+            [page] = written.answer
+            print(f"write {sales:,} sales: {written.seconds:.2f} s, {page.stat().st_size / 1e6:.1f} MB")
             _open(browser, page)
 
 

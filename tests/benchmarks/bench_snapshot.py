@@ -14,14 +14,10 @@ from __future__ import annotations
 import importlib.util
 import os
 import resource
-import shutil
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from hashlib import sha256
@@ -33,9 +29,12 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute as pc
 
-from tests.benchmarks.bench_audit import _BY_HAND, _NOW, _fill
+from tests.benchmarks.by_hand import BY_HAND
 from tests.benchmarks.commands import server_cpu
 from tests.benchmarks.generated_snapshot import generate
+from tests.benchmarks.made_sales import NOW, fill
+from tests.benchmarks.timing import Timed, timed
+from tests.own_services import own_database, own_home
 from toolkit.operations.judge.audit.engines import Engine, bound, duckdb_engine, spark_engine
 from toolkit.operations.judge.audit.judgement import judging
 from toolkit.operations.judge.audit.snapshot_tables import table_of
@@ -43,7 +42,6 @@ from toolkit.operations.private_folder import PrivateFolder
 from toolkit.operations.snapshot import Snapshot, export_snapshot, open_snapshot
 from toolkit.operations.snapshot.contents import CONTENTS
 from toolkit.operations.spreadsheets.text_bytes import offsets, values
-from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database
 from toolkit.storage.duckdb_session import duckdb_session
 from toolkit.storage.file_store import FolderStore
@@ -62,18 +60,19 @@ def main(scale: float) -> None:
 
 def exports(sales: int) -> None:
     """Export a filled database, and judge it there and from the export."""
-    with _filled(sales) as (database, home):
+    with own_database() as (database, home):
+        fill(database, sales)
         _heading(sales)
-        floor = _timed(lambda: _copied(database, home / "floor.csv"), partial(server_cpu, home))
+        floor = timed(lambda: _copied(database, home / "floor.csv"), partial(server_cpu, home))
         store = FolderStore(home / "snapshot", "snapshot")
-        full = _timed(lambda: export_snapshot(database, store, home, lambda: _NOW), partial(server_cpu, home))
+        full = timed(lambda: export_snapshot(database, store, home, lambda: NOW), partial(server_cpu, home))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        later = _NOW + timedelta(hours=1)
-        nothing = _timed(lambda: export_snapshot(database, store, home, lambda: later), partial(server_cpu, home))
+        later = NOW + timedelta(hours=1)
+        nothing = timed(lambda: export_snapshot(database, store, home, lambda: later), partial(server_cpu, home))
         with database.raw() as connection:
             connection.execute(_A_HUNDREDTH.replace(":sales", str(sales // 100)).encode())
         last = later + timedelta(hours=1)
-        little = _timed(lambda: export_snapshot(database, store, home, lambda: last), partial(server_cpu, home))
+        little = timed(lambda: export_snapshot(database, store, home, lambda: last), partial(server_cpu, home))
         _line("floor: COPY of the same tables to a file", floor, "1.00 floors")
         _line("snapshot export, full", full, f"{full.cpu / floor.cpu:.2f} floors (goal 2); peak {peak:,.0f} MB")
         _line("snapshot export, nothing new", nothing, f"{nothing.cpu / full.cpu:.2f} of the full one")
@@ -81,7 +80,7 @@ def exports(sales: int) -> None:
         manifest = full.answer.manifest
         print(f"{manifest.rows:,} rows, {sum(file.bytes for file in manifest.files) / 1e6:,.0f} MB")
         with PrivateFolder(home) as scratch, duckdb_engine(scratch) as engine:
-            exported = _fingerprint(engine.read(_judged(engine, open_snapshot(store, _NOW), home)))
+            exported = _fingerprint(engine.read(_judged(engine, open_snapshot(store, NOW), home)))
         assert exported == _fingerprint_of(database)
         print(f"one fingerprint of every judged row on PostgreSQL and of its export: {exported[:16]}")
 
@@ -112,70 +111,39 @@ def engines(sales: int) -> None:
     )
 
 
-def growth(sales: int) -> Timed:
+def growth(sales: int) -> Timed[Any]:
     """Return the time that DuckDB takes for a snapshot of so many sales, within 2 GB."""
     with _generated(sales) as (snapshot, home):
         return _by_duckdb(snapshot, home, "2GB")
 
 
-@dataclass(frozen=True)
-class Timed:
-    """The time that something took: by the clock, and of the processors; and its answer."""
-
-    seconds: float
-    cpu: float
-    answer: Any = None
-
-
-@contextmanager
-def _home() -> Iterator[Path]:
-    home = Path(tempfile.mkdtemp(prefix="bench-snapshot-", dir="/tmp"))  # open to the account of PostgreSQL
-    try:
-        yield home
-    finally:
-        shutil.rmtree(home)
-
-
 @contextmanager
 def _generated(sales: int) -> Iterator[tuple[Snapshot, Path]]:
-    with _home() as home:
-        yield generate(home, sales, _NOW), home
+    with own_home() as home:
+        yield generate(home, sales, NOW), home
 
 
-@contextmanager
-def _filled(sales: int) -> Iterator[tuple[Database, Path]]:
-    with _home() as home:
-        try:
-            database = Database(embedded.database_url(home), embedded=True)
-            schema.upgrade(database, service_tables=True)
-            _fill(database, sales)
-            yield database, home
-            database.dispose()
-        finally:
-            embedded.stop(home)
-
-
-def _in_turn(*works: Callable[[], Timed]) -> list[Timed]:
+def _in_turn(*works: Callable[[], Timed[Any]]) -> list[Timed[Any]]:
     """Return the best of some rounds of each, so that all meet the same neighbours on the machine."""
     rounds = [[work() for work in works] for _ in range(_ROUNDS)]
-    return [min(each, key=lambda timed: timed.cpu) for each in zip(*rounds, strict=True)]
+    return [min(each, key=lambda each: each.cpu) for each in zip(*rounds, strict=True)]
 
 
-def _by_duckdb(snapshot: Snapshot, home: Path, memory: str, prints: set[str] | None = None) -> Timed:
+def _by_duckdb(snapshot: Snapshot, home: Path, memory: str, prints: set[str] | None = None) -> Timed[Any]:
     with PrivateFolder(home) as scratch, duckdb_engine(scratch, memory) as engine:
-        timed = _timed(lambda: _judged(engine, snapshot, home))
+        judged = timed(lambda: _judged(engine, snapshot, home))
         if prints is not None:
-            prints.add(_fingerprint(engine.read(timed.answer)))
-    return timed
+            prints.add(_fingerprint(engine.read(judged.answer)))
+    return judged
 
 
-def _by_sail(snapshot: Snapshot, home: Path, workers: int, prints: set[str]) -> Timed:
+def _by_sail(snapshot: Snapshot, home: Path, workers: int, prints: set[str]) -> Timed[Any]:
     with _sail(workers) as url, spark_engine(url) as spark:
         judged = _judged(spark, snapshot, home)
-        timed = _timed(lambda: spark.read(_status(judged)))
+        answered = timed(lambda: spark.read(_status(judged)))
         if workers == 1:
             prints.add(_fingerprint(spark.read(judged)))
-    return timed
+    return answered
 
 
 def _judged(engine: Engine, snapshot: Snapshot, home: Path) -> ibis.Table:
@@ -184,7 +152,7 @@ def _judged(engine: Engine, snapshot: Snapshot, home: Path) -> ibis.Table:
     def path_of(file: Any) -> str:
         return str(home / "snapshot" / file.name)
 
-    return engine.kept(bound(judging(_NOW), lambda name: table_of(engine, snapshot, contents[name], path_of)))
+    return engine.kept(bound(judging(NOW), lambda name: table_of(engine, snapshot, contents[name], path_of)))
 
 
 def _status(judged: ibis.Table) -> ibis.Table:
@@ -192,7 +160,7 @@ def _status(judged: ibis.Table) -> ibis.Table:
     return judged.group_by("status", "missing", "reasons", "problems", "counted").aggregate(sales=judged.count())
 
 
-def _by_hand(snapshot: Snapshot, home: Path) -> Timed:
+def _by_hand(snapshot: Snapshot, home: Path) -> Timed[Any]:
     with PrivateFolder(home) as scratch, duckdb_session(scratch, "2GB") as session:
         session.execute("CREATE SCHEMA audit")
         for content in CONTENTS:
@@ -202,12 +170,12 @@ def _by_hand(snapshot: Snapshot, home: Path) -> Timed:
             else:
                 empty = content.schema.empty_table()  # noqa: F841  # which DuckDB finds by its name
                 session.execute(f"CREATE TABLE {content.table.fullname} AS SELECT * FROM empty")
-        return _timed(lambda: session.execute(f"CREATE TABLE judged AS {_BY_HAND}"))
+        return timed(lambda: session.execute(f"CREATE TABLE judged AS {BY_HAND}"))
 
 
 def _fingerprint_of(database: Database) -> str:
     with database.snapshot() as connection:
-        query = judging(_NOW)
+        query = judging(NOW)
         return _fingerprint(
             read_arrow(connection, str(ibis.to_sql(query, dialect="postgres")), query.schema().to_pyarrow())
         )
@@ -264,18 +232,12 @@ def _copied(database: Database, path: Path) -> None:
                 file.write(block)
 
 
-def _timed(work: Callable[[], Any], elsewhere: Callable[[], float] = lambda: 0.0) -> Timed:
-    started, before = time.perf_counter(), time.process_time() + elsewhere()
-    answer = work()
-    return Timed(time.perf_counter() - started, time.process_time() + elsewhere() - before, answer)
-
-
 def _heading(sales: int) -> None:
     print(f"{f'{sales:,} sales, {sales * 5 // 2:,} records':46}{'seconds':>8}{'CPU':>8}")
 
 
-def _line(name: str, timed: Timed, ratio: str) -> None:
-    print(f"{name:46}{timed.seconds:>8.2f}{timed.cpu:>8.2f}  {ratio}", flush=True)
+def _line(name: str, taken: Timed[Any], ratio: str) -> None:
+    print(f"{name:46}{taken.seconds:>8.2f}{taken.cpu:>8.2f}  {ratio}", flush=True)
 
 
 _A_HUNDREDTH = """

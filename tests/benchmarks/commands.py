@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,17 +33,17 @@ def toolkit(args: Sequence[str | Path], environ: Mapping[str, str]) -> Run:
     # Compiling some 1,300 modules anew each time would take longer than to load 100,000 rows.
     environ = {name: value for name, value in environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True)
-    peak = 0
+    peak = 0.0
     status = None
     while status is None:
-        peak = max(peak, _peak(process.pid))
+        peak = max(peak, peak_mb(process.pid))
         try:
             status = process.wait(_LOOK)
         except subprocess.TimeoutExpired:
             continue
     seconds = time.perf_counter() - started
     assert process.stdout is not None
-    return Run(seconds, peak / 1e6, status, process.stdout.read())
+    return Run(seconds, peak, status, process.stdout.read())
 
 
 def server_cpu(home: Path) -> float:
@@ -57,16 +59,10 @@ def server_cpu(home: Path) -> float:
             return sum(each.user + each.system for each in times) + before.children_user + before.children_system
 
 
-def _peak(pid: int) -> int:
+def peak_mb(pid: int | str = "self") -> float:
+    """The most memory that a process ever held, 0 for one that has ended."""
     # The high-water mark belongs to the program, where ru_maxrss would start with that of its parent.
-    try:
-        status = Path(f"/proc/{pid}/status").read_text()
-        return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
-    except OSError:
-        pass
-    except StopIteration:
-        return 0
-    try:
-        return int(psutil.Process(pid).memory_info().rss)
-    except psutil.Error:
-        return 0
+    with suppress(OSError):
+        found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+        return int(found[1]) * 1024 / 1e6 if found else 0.0
+    return 0.0

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import tempfile
-import time
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -16,6 +14,8 @@ from zoneinfo import ZoneInfo
 import pandas as pd
 
 from tests.benchmarks.bench_report_page import large_result
+from tests.benchmarks.commands import peak_mb
+from tests.benchmarks.timing import timed
 from tests.reported import AS_OF
 from toolkit.domain.deadlines import Deadlines
 from toolkit.operations.judge.audit import AuditResult
@@ -29,13 +29,9 @@ def main(sales: int, formats: str) -> None:
     """Write the report of so many open sales."""
     result = _with_findings(large_result(sales))
     with tempfile.TemporaryDirectory() as folder:
-        started, cpu = time.perf_counter(), time.process_time()
-        write_report(result, Path(folder), formats.split(","))
-        seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
-    peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    assert peak
-    told = {"seconds": seconds, "cpu": cpu, "findings": len(result.life.findings)}
-    print(json.dumps(told | {"peakMegabytes": int(peak[1]) / 1024}))
+        made = timed(lambda: write_report(result, Path(folder), formats.split(",")))
+    told = {"seconds": made.seconds, "cpu": made.cpu, "findings": len(result.life.findings)}
+    print(json.dumps(told | {"peakMegabytes": peak_mb()}))
 
 
 def _with_findings(result: AuditResult) -> AuditResult:

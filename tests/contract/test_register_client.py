@@ -83,47 +83,33 @@ def test_what_is_missing_is_Required(partner: httpx.Client, field: str, value: A
     assert errors(partner.post("/clients", json=changed(CLIENT, field, value))) == {field: "Required"}
 
 
-def test_all_invalid_fields_are_named_at_once(partner: httpx.Client) -> None:
-    body = changed(changed(changed(CLIENT, "cpf", "1"), "address.zipCode", "x"), "birthdate", ABSENT)
+def test_all_invalid_fields_are_named_at_once_and_nothing_is_kept(partner: httpx.Client, service: Service) -> None:
+    body = changed(changed(CLIENT, "address.zipCode", "x"), "birthdate", ABSENT)
+    body |= {"cpf": "1", "externalId": "invalid"}
 
     found = errors(partner.post("/clients", json=body))
 
     assert list(found) == ["cpf", "birthdate", "address.zipCode"]
     assert found["birthdate"] == "Required"
+    assert service.rows(clients, external_id="invalid") == []
 
 
 @pytest.mark.parametrize(
     ("field", "value"),
     [
         ("cpf", "529.982.247-24"),
-        ("cpf", "111.111.111-11"),
-        ("cpf", "5299822472"),
         ("cpf", "52998224725\n0"),
-        ("cpf", "５２９９８２２４７２５"),
-        ("cpf", 52998224725),
         ("cpf", {"digits": "52998224725"}),
         ("email", "ana@"),
-        ("email", "Ana <ana@exemplo.com.br>"),
         ("birthdate", "1980-02-30"),
-        ("birthdate", "01/02/1980"),
-        ("birthdate", "1980-2-1"),
-        ("birthdate", "1980-02-01T00:00:00"),
-        ("phoneNumber", "1198765432"),
         ("phoneNumber", "(11) 98765-4321"),
-        ("phoneNumber", 11987654321),
-        ("firstName", ""),
         ("firstName", "\u2003\u00a0"),
         ("firstName", "A\u0000na"),
         ("firstName", "A\ud800na"),
         ("lastName", ["Exemplo"]),
-        ("enrollment", True),
-        ("address", "Rua das Flores, 100"),
         ("address", []),
-        ("address.neighborhood", "SP"),
         ("address.neighborhood", " SP "),
-        ("address.installationNumber", "123456"),
         ("address.installationNumber", "123456789012"),
-        ("address.zipCode", "0131010"),
         ("address.zipCode", "00999-999"),
         ("address.addressNumber", 100),
     ],
@@ -132,7 +118,7 @@ def test_an_invalid_value_is_named_by_its_field(partner: httpx.Client, field: st
     answer = post(partner, json.dumps(changed(CLIENT, field, value)).encode())
 
     assert list(errors(answer)) == [field]
-    assert str(value) not in answer.text or str(value) in ("", "SP")
+    assert str(value) not in answer.text
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tests.contract.conftest import SUBJECT, Service
 from tests.contract.test_register_client import errors
 from toolkit.storage.tables import evidences
 
-FIELDS = {
+FIELDS = [
     "bucket",
     "X-Amz-Algorithm",
     "X-Amz-Credential",
@@ -26,7 +26,7 @@ FIELDS = {
     "key",
     "Policy",
     "X-Amz-Signature",
-}
+]
 AUDIO = {"fileName": "gravação.mp3", "fileFormat": "audio/mpeg", "type": "audio/mp3", "evidenceType": "POV"}
 
 BY_TYPE = {
@@ -70,11 +70,12 @@ def test_credentials_are_answered_and_the_record_is_stored(
     assert answer.status_code == 200
     body = answer.json()
     assert set(body) == {"id", "url", "fields"}
-    assert set(body["fields"]) == FIELDS
+    assert list(body["fields"]) == FIELDS
     assert all(isinstance(value, str) and value for value in body["fields"].values())
     record = service.rows(evidences, id=UUID(body["id"]))[0]
     assert record["object_key"] == body["fields"]["key"]
-    assert record["object_key"].endswith("/" + record["file_name"])
+    day = f"{record['requested_at'].astimezone(UTC):%Y/%m/%d}"
+    assert record["object_key"] == f"evidences/{day}/{body['id']}/{record['file_name']}"
     assert (record["sale_id"], record["evidence_type"]) == (sale, evidence_type)
     assert (record["file_name"], record["file_format"], record["type"]) == tuple(
         BY_TYPE[evidence_type][name] for name in ("fileName", "fileFormat", "type")

@@ -9,15 +9,12 @@ import json
 import random
 import re
 import secrets
-import shutil
 import socket
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -31,10 +28,10 @@ from tests.contract.bodies import CLIENT, UPLOAD
 from tests.contract.server import Server, serving
 from tests.contract.test_openapi import OPERATIONS, SALE_OF_THE_DOCUMENT  # with it come its formats
 from tests.fuzz.mutations import mutated
+from tests.own_services import own_home
 from toolkit.entrypoints import tokens
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.settings import Settings
-from toolkit.storage import embedded
 from toolkit.storage.tables import sales
 
 DOCUMENTED = {200, 400, 401, 403, 404, 405, 408, 413, 429, 431, 503}
@@ -146,11 +143,10 @@ def _documented(chance: random.Random, until: float, server: Server, token: str)
 
 @contextmanager
 def _server() -> Iterator[tuple[Server, str]]:
-    home = Path(tempfile.mkdtemp(prefix="fuzz-http-", dir="/tmp"))  # open to the account of PostgreSQL
     plenty = {f"TOOLKIT_QUOTA_{name}": "100000000" for name in ("REQUESTS", "WRONG_TOKENS", "OPEN_FORMS")}
-    environ = {"TOOLKIT_HOME": str(home), "TOOLKIT_JWT_SECRET": secrets.token_urlsafe(32), **plenty}
-    configured = Settings.from_environment(environ)
-    try:
+    with own_home() as home:
+        environ = {"TOOLKIT_HOME": str(home), "TOOLKIT_JWT_SECRET": secrets.token_urlsafe(32), **plenty}
+        configured = Settings.from_environment(environ)
         application = ApplicationContext(configured)
         sale = {"id": SALE_OF_THE_DOCUMENT, "utility_group": "A", "is_client_financial_responsible": True}
         with application.database.transaction() as connection:
@@ -158,6 +154,3 @@ def _server() -> Iterator[tuple[Server, str]]:
         application.close()
         with serving(environ) as server:
             yield server, tokens.issue(configured, "fuzz", timedelta(hours=12), datetime.now(UTC)).text
-    finally:
-        embedded.stop(home)
-        shutil.rmtree(home)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from datetime import date, datetime
 
-from tests.unit.test_fields import body
+from tests.contract.bodies import CLIENT, Json, changed
 from toolkit.domain.quality import QualityWarning
 from toolkit.operations.register.client_quality import Likeness, client_quality
 from toolkit.operations.register.registration import register_client
@@ -24,12 +24,16 @@ def test_no_client_is_no_doubt(database: Database) -> None:
 def test_clients_that_are_alike_are_named_by_their_ids_and_masked_cpf(
     database: Database, clock: Callable[[], datetime]
 ) -> None:
-    def register(**changed: str) -> str:
-        return str(register_client(database, body(**changed), clock).client_id)
+    def register(body: Json) -> str:
+        return str(register_client(database, body, clock).client_id)
 
-    first, again = register(email="Ana@example.com"), register(email="other@example.com")
-    elsewhere = register(address_installationNumber="7654321", email="third@example.com")
-    somebody = register(cpf=OTHER_CPF, email="ana@example.com")
+    first, again = (
+        register(CLIENT | {"email": "Ana@example.com"}),
+        register(CLIENT | {"email": "other@example.com"}),
+    )
+    moved = changed(CLIENT, "address.installationNumber", "7654321")
+    elsewhere = register(moved | {"email": "third@example.com"})
+    somebody = register(CLIENT | {"cpf": OTHER_CPF, "email": "ana@example.com"})
     found = client_quality(database, TODAY)
     groups = {each.likeness: each for each in found.alike}
     assert found.clients == 4
@@ -45,8 +49,9 @@ def test_clients_that_are_alike_are_named_by_their_ids_and_masked_cpf(
 
 
 def test_doubtful_values_are_counted(database: Database, clock: Callable[[], datetime]) -> None:
-    register_client(database, body(phoneNumber="20987654321", birthdate="1880-01-01"), clock)
-    register_client(database, body(birthdate="2030-01-01", address_zipCode="78950-000"), clock)
+    old, young = (CLIENT | {"email": None, "birthdate": day} for day in ("1880-01-01", "2030-01-01"))
+    register_client(database, old | {"phoneNumber": "20987654321"}, clock)
+    register_client(database, changed(young, "address.zipCode", "78950-000"), clock)
     counts = client_quality(database, TODAY).counts
     assert {code: counts[code] for code in QualityWarning} == dict.fromkeys(QualityWarning, 1)
     assert counts["NO_EMAIL"] == 2

@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.conftest import SettableClock
-from tests.unit.test_fields import body
+from tests.contract.bodies import CLIENT
 from tests.waiting import someone_waits, wait_until
 from toolkit.entrypoints.cli import main
 from toolkit.errors import UnreadableFile
@@ -48,7 +48,7 @@ def observations(database: Database) -> list[tuple[str, str, datetime, datetime 
 def test_a_sale_is_taken_over_with_its_client_and_partner(
     database: Database, tmp_path: Path, clock: SettableClock
 ) -> None:
-    client = register_client(database, body(), clock).client_id
+    client = register_client(database, CLIENT, clock).client_id
     loaded = load(database, tmp_path, clock, f"S-1,{client},B,false,2026-02-28T09:30:00,Luz do Vale")
     assert (loaded.rows, loaded.inserted, loaded.rejected) == (1, 1, ())
     with database.transaction() as connection:

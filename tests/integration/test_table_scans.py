@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.benchmarks.bench_audit import _fill
+from tests.benchmarks.made_sales import fill
 from tests.table_scans import TableScans, about_one_sale
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
@@ -11,7 +11,7 @@ SALES = 10_000
 
 
 def test_work_on_one_sale_goes_through_no_table(database: Database, bucket: Bucket) -> None:
-    _fill(database, SALES)
+    fill(database, SALES)
     scans = TableScans(database)
     found = {name: scans.during(work) for name, work in about_one_sale(database, bucket).items()}
     assert {name: read for name, read in found.items() if max(read.values(), default=0) >= SALES} == {}
