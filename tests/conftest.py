@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import functools
 import gc
+import json
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,6 +31,7 @@ from hypothesis import Phase
 from hypothesis import settings as hypothesis_settings
 
 from tests.browser import chromium
+from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.spoken import speak_as
 from toolkit.errors import EmbeddedServiceError
 from toolkit.settings import Settings
@@ -250,6 +252,35 @@ def bucket_environment(home: Path, s3: Any, monkeypatch: pytest.MonkeyPatch) -> 
 def bucket(bucket_environment: dict[str, str]) -> Bucket:
     """A bucket without objects."""
     return Bucket.open(Settings.from_environment({**os.environ, **bucket_environment}))
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A command that ended: its exit status, and what it printed."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def told(self) -> Any:
+        """What it printed as JSON."""
+        return json.loads(self.out)
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def run(embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command in this process, on a fresh database and a fresh bucket unless a variable says otherwise."""
+
+    def run(*words: str | Path, **environ: str) -> Ran:
+        capsys.readouterr()
+        status = main([*map(str, words)], {**embedded_environment, **environ})
+        return Ran(status, *capsys.readouterr())
+
+    return run
 
 
 @pytest.fixture

@@ -22,6 +22,12 @@ from toolkit.settings import Settings
 from toolkit.storage.tables import evidences
 
 
+@pytest.fixture
+def alone(environ: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    """A home of its own, in which nobody else is counted."""
+    return {**environ, "TOOLKIT_HOME": str(tmp_path)}
+
+
 @pytest.fixture(autouse=True)
 def _time_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine a few requests take the seconds in which a quota gives another one."""
@@ -40,8 +46,8 @@ def get(url: str, sent: str | None, **headers: str) -> httpx.Response:
         return client.get("/nothing", headers=headers)
 
 
-def test_requests_of_a_subject_are_counted_by_all_servers_together(environ: dict[str, str]) -> None:
-    limited = {**environ, "TOOLKIT_QUOTA_REQUESTS": "6"}
+def test_requests_of_a_subject_are_counted_by_all_servers_together(alone: dict[str, str]) -> None:
+    limited = {**alone, "TOOLKIT_QUOTA_REQUESTS": "6"}
     mine, theirs = (token(claims(sub=f"crm-{uuid4()}"), SECRET) for _ in range(2))
     with in_process(limited) as one, in_process(limited) as another:
         answers = [get(url, mine).status_code for _ in range(3) for url in (one.url, another.url)]
@@ -51,8 +57,8 @@ def test_requests_of_a_subject_are_counted_by_all_servers_together(environ: dict
         assert get(another.url, theirs).status_code == 404
 
 
-def test_wrong_tokens_of_an_address_are_counted_and_valid_ones_still_taken(environ: dict[str, str]) -> None:
-    limited = {**environ, "TOOLKIT_QUOTA_WRONG_TOKENS": "4", "TOOLKIT_TRUSTED_PROXIES": "127.0.0.1"}
+def test_wrong_tokens_of_an_address_are_counted_and_valid_ones_still_taken(alone: dict[str, str]) -> None:
+    limited = {**alone, "TOOLKIT_QUOTA_WRONG_TOKENS": "4", "TOOLKIT_TRUSTED_PROXIES": "127.0.0.1"}
 
     def wrong(url: str, forwarded: str, sent: str | None = "a.b.c") -> httpx.Response:
         return get(url, sent, **{"X-Forwarded-For": forwarded})
@@ -76,19 +82,18 @@ def test_wrong_tokens_of_an_address_are_counted_and_valid_ones_still_taken(envir
         assert is_too_many(answer)
 
 
-def test_only_a_trusted_proxy_says_who_sends(environ: dict[str, str], home: Path) -> None:
-    (home / quotas.FILE).unlink(missing_ok=True)
-    with in_process({**environ, "TOOLKIT_QUOTA_WRONG_TOKENS": "2"}) as server:
+def test_only_a_trusted_proxy_says_who_sends(alone: dict[str, str]) -> None:
+    with in_process({**alone, "TOOLKIT_QUOTA_WRONG_TOKENS": "2"}) as server:
         answers = [
             get(server.url, None, **{"X-Forwarded-For": f"192.0.2.{place}"}).status_code for place in range(4)
         ]
     assert answers == [401, 401, 429, 429]
 
 
-def test_a_sale_has_a_bounded_number_of_open_forms_of_a_type(environ: dict[str, str], service: Service) -> None:
+def test_a_sale_has_a_bounded_number_of_open_forms_of_a_type(alone: dict[str, str], service: Service) -> None:
     sale, body = service.sale(f"V-{uuid4()}"), changed(UPLOAD, "evidenceType", "KYC")
     with (
-        in_process({**environ, "TOOLKIT_QUOTA_OPEN_FORMS": "12"}) as server,
+        in_process({**alone, "TOOLKIT_QUOTA_OPEN_FORMS": "12"}) as server,
         partner_of(server.url, token(claims(), SECRET)) as partner,
         ThreadPoolExecutor(8) as pool,
     ):

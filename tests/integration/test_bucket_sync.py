@@ -6,8 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import md5
 from typing import Any, cast
@@ -18,6 +18,7 @@ import sqlalchemy as sa
 
 from tests.integration.uploaded_sales import MP3, PDF, add_record, add_sale, rows
 from tests.memory_bucket import MemoryBucket
+from tests.waiting import wait_until
 from toolkit.domain.evidence import EvidenceType
 from toolkit.entrypoints.cli import main
 from toolkit.errors import BucketUnavailable, MassDisappearance, WrongBucket
@@ -323,19 +324,31 @@ def test_a_bucket_that_goes_away_while_objects_are_examined_loses_nothing(
     assert sync() == Synced(listed=1, appeared=0, changed=0, vanished=0, examined=1)
 
 
-def test_readings_killed_at_any_moment_lose_nothing_and_keep_nothing_twice(
+WRITING = """
+    SELECT count(*) > 0 FROM pg_stat_activity
+    WHERE datname = current_database() AND backend_xid IS NOT NULL AND pid <> pg_backend_pid()
+"""
+
+
+def _kill_when(process: subprocess.Popen[bytes], reached: Callable[[], bool]) -> None:
+    wait_until(lambda: process.poll() is not None or reached())
+    process.kill()
+    process.wait()
+
+
+def test_readings_killed_while_they_write_or_examine_lose_nothing_and_keep_nothing_twice(
     put: Any, database: Database, embedded_environment: dict[str, str]
 ) -> None:
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda number: put(key("2026/03/02", number), PDF), range(300)))
     command = [sys.executable, "-m", "toolkit", "bucket", "sync"]
     environ = {**os.environ, **embedded_environment}
-    for seconds in (0.9, 1.2, 1.5):
+    observed, examined = (
+        f"SELECT count(*) > 0 FROM audit.{table}" for table in ("object_observations", "content_checks")
+    )
+    for moment in (WRITING, observed, examined):
         process = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=seconds)
-        process.kill()
-        process.wait()
+        _kill_when(process, lambda moment=moment: rows(database, moment) == [(True,)])  # type: ignore[misc]
     assert subprocess.run(command, env=environ, capture_output=True).returncode == 0
     assert rows(database, "SELECT count(*), count(DISTINCT key) FROM audit.object_observations") == [(300, 300)]
     assert rows(database, "SELECT count(*), count(DISTINCT observation_id) FROM audit.content_checks") == [

@@ -22,7 +22,7 @@ from tests.contract.bodies import CLIENT, UPLOAD
 from tests.contract.conftest import issue, partner_of
 from tests.contract.server import SECRET, serving
 from tests.contract.sockets import in_process
-from tests.waiting import PATIENCE, wait_until
+from tests.waiting import PATIENCE, someone_waits, wait_until
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.http_api import app, endpoints, logs
@@ -245,7 +245,7 @@ def test_a_server_that_is_asked_to_end_finishes_what_it_began(environ: dict[str,
         with locked(database, clients):
             asking = threading.Thread(target=lambda: answers.append(partner.post("/clients", json=CLIENT)))
             asking.start()
-            wait_until(lambda: waiting_for_locks(database) == 1)
+            wait_until(lambda: someone_waits(database))
             server.process.send_signal(signal.SIGTERM)
             wait_until(lambda: refuses(server.port))
             assert server.process.poll() is None
@@ -319,14 +319,6 @@ def locked(database: Database, table: sa.Table) -> Iterator[None]:
     with database.transaction() as connection:
         connection.execute(sa.text(f"LOCK TABLE {table.name}"))
         yield
-
-
-def waiting_for_locks(database: Database) -> int:
-    waiting = sa.text(
-        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-    )
-    with database.transaction() as connection:
-        return int(connection.scalar(waiting) or 0)
 
 
 def refuses(port: int) -> bool:

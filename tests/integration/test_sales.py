@@ -2,6 +2,7 @@
 
 import json
 import stat
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,17 +24,23 @@ from toolkit.operations.request.manifest import read_manifest
 from toolkit.storage.database import Database
 from toolkit.storage.tables import sale_observations, sales
 
+SAO_PAULO = ZoneInfo("America/Sao_Paulo")
 HEADINGS = "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt,partner"
 
 ROW = "Maria,52998224725,maria@example.com"
 
 
-def load(
-    database: Database, folder: Path, clock: SettableClock, *rows: str, headings: str = HEADINGS
-) -> SalesLoaded:
-    path = folder / "sales.csv"
-    path.write_text("\n".join([headings, *rows]), encoding="utf-8")
-    return load_sales(database, path, timezone=ZoneInfo("America/Sao_Paulo"), clock=clock)
+Load = Callable[..., SalesLoaded]
+
+
+@pytest.fixture
+def load(database: Database, tmp_path: Path, clock: SettableClock) -> Load:
+    def load(*rows: str, headings: str = HEADINGS, folder: Path = tmp_path) -> SalesLoaded:
+        path = folder / "sales.csv"
+        path.write_text("\n".join([headings, *rows]), encoding="utf-8")
+        return load_sales(database, path, timezone=SAO_PAULO, clock=clock)
+
+    return load
 
 
 def observations(database: Database) -> list[tuple[str, str, datetime, datetime | None]]:
@@ -46,10 +53,10 @@ def observations(database: Database) -> list[tuple[str, str, datetime, datetime 
 
 
 def test_a_sale_is_taken_over_with_its_client_and_partner(
-    database: Database, tmp_path: Path, clock: SettableClock
+    load: Load, database: Database, clock: SettableClock
 ) -> None:
     client = register_client(database, CLIENT, clock).client_id
-    loaded = load(database, tmp_path, clock, f"S-1,{client},B,false,2026-02-28T09:30:00,Luz do Vale")
+    loaded = load(f"S-1,{client},B,false,2026-02-28T09:30:00,Luz do Vale")
     assert (loaded.rows, loaded.inserted, loaded.rejected) == (1, 1, ())
     with database.transaction() as connection:
         sale = connection.execute(sa.select(sales)).one()
@@ -61,24 +68,19 @@ def test_a_sale_is_taken_over_with_its_client_and_partner(
 @pytest.mark.parametrize(
     ("text", "flag"), [("true", True), ("FALSE", False), ("Sim", True), ("não", False), ("1", True), ("0", False)]
 )
-def test_the_flag_is_read_as_people_write_it(
-    text: str, flag: bool, database: Database, tmp_path: Path, clock: SettableClock
-) -> None:
-    load(database, tmp_path, clock, f"S-1,,A,{text},2026-02-28T09:30:00Z,")
+def test_the_flag_is_read_as_people_write_it(load: Load, database: Database, text: str, flag: bool) -> None:
+    load(f"S-1,,A,{text},2026-02-28T09:30:00Z,")
     with database.transaction() as connection:
         assert connection.scalar(sa.select(sales.c.is_client_financial_responsible)) is flag
 
 
 def test_a_second_load_tells_new_updated_and_unchanged_apart(
-    database: Database, tmp_path: Path, clock: SettableClock
+    load: Load, database: Database, clock: SettableClock
 ) -> None:
     first = clock.now
-    load(database, tmp_path, clock, "S-1,,A,true,2026-02-28T09:30:00Z,", "S-2,,A,true,2026-02-28T09:30:00Z,")
+    load("S-1,,A,true,2026-02-28T09:30:00Z,", "S-2,,A,true,2026-02-28T09:30:00Z,")
     clock.now += timedelta(days=1)
     again = load(
-        database,
-        tmp_path,
-        clock,
         "S-1,,A,true,2026-02-28T06:30:00-03:00,",  # the same moment
         "S-2,,B,true,2026-02-28T09:30:00Z,",
         "S-3,,C,true,2026-02-28T09:30:00Z,",
@@ -92,13 +94,8 @@ def test_a_second_load_tells_new_updated_and_unchanged_apart(
     ]
 
 
-def test_rejected_rows_are_named_by_line_with_every_reason_and_the_others_are_taken(
-    database: Database, tmp_path: Path, clock: SettableClock
-) -> None:
+def test_rejected_rows_are_named_by_line_with_every_reason_and_the_others_are_taken(load: Load) -> None:
     loaded = load(
-        database,
-        tmp_path,
-        clock,
         "S-1,,A,true,2026-02-28T09:30:00Z,",
         ",,A,perhaps,yesterday,",
         "",
@@ -121,16 +118,16 @@ def test_rejected_rows_are_named_by_line_with_every_reason_and_the_others_are_ta
     }
 
 
-def test_portuguese_headings_are_understood(database: Database, tmp_path: Path, clock: SettableClock) -> None:
+def test_portuguese_headings_are_understood(load: Load) -> None:
     headings = "ID da Venda,id do cliente,Grupo Tarifario,Contratante paga,Data da venda,Parceiro"
-    assert load(database, tmp_path, clock, "S-1,,A,sim,02/01/2026 10:00,Luz", headings=headings).inserted == 1
+    assert load("S-1,,A,sim,02/01/2026 10:00,Luz", headings=headings).inserted == 1
 
 
 @pytest.mark.parametrize("kind", [".csv", ".xlsx"])
 def test_rejected_sales_come_back_to_be_corrected_and_loaded(
-    database: Database, tmp_path: Path, clock: SettableClock, kind: str
+    load: Load, database: Database, tmp_path: Path, clock: SettableClock, kind: str
 ) -> None:
-    loaded = load(database, tmp_path, clock, "S-1,,A,true,2026-02-28,", "S-2,,B,perhaps,2026-02-28,Luz do Vale")
+    loaded = load("S-1,,A,true,2026-02-28,", "S-2,,B,perhaps,2026-02-28,Luz do Vale")
     (rejected,) = [path for path in loaded.rejected_files if path.suffix == kind]
     assert rejected.name == f"sales.csv.rejected{kind}"
     assert stat.S_IMODE(rejected.stat().st_mode) == 0o600
@@ -145,39 +142,37 @@ def test_rejected_sales_come_back_to_be_corrected_and_loaded(
         assert [cell.value for cell in marked] == ["perhaps"]
         marked[0].value = "false"
         book.save(corrected)
-    again = load_sales(database, corrected, timezone=ZoneInfo("America/Sao_Paulo"), clock=clock)
+    again = load_sales(database, corrected, timezone=SAO_PAULO, clock=clock)
     assert (again.rows, again.inserted, again.rejected) == (1, 1, ())
 
 
-def test_dates_with_slashes_are_day_first(database: Database, tmp_path: Path, clock: SettableClock) -> None:
-    load(database, tmp_path, clock, "S-1,,A,true,02/01/2026 10:00,")
+def test_dates_with_slashes_are_day_first(load: Load, database: Database) -> None:
+    load("S-1,,A,true,02/01/2026 10:00,")
     with database.transaction() as connection:
         assert connection.scalar(sa.select(sales.c.created_at)) == datetime(2026, 1, 2, 13, tzinfo=UTC)
 
 
-def test_a_file_never_takes_a_completion_back(database: Database, tmp_path: Path, clock: SettableClock) -> None:
+def test_a_file_never_takes_a_completion_back(load: Load, database: Database) -> None:
     row = "S-1,,A,true,2026-02-28T09:30:00Z,"
-    load(database, tmp_path, clock, f"{row},2026-03-01T09:00:00Z", headings=f"{HEADINGS},completedAt")
-    assert load(database, tmp_path, clock, row).unchanged == 1
+    load(f"{row},2026-03-01T09:00:00Z", headings=f"{HEADINGS},completedAt")
+    assert load(row).unchanged == 1
     with database.transaction() as connection:
         assert connection.scalar(sa.select(sales.c.completed_at)) == datetime(2026, 3, 1, 9, tzinfo=UTC)
 
 
 def test_a_file_without_the_headings_changes_nothing_and_says_what_is_missing(
-    database: Database, tmp_path: Path, clock: SettableClock
+    load: Load, database: Database
 ) -> None:
     with pytest.raises(
         UnreadableFile, match=r"sales\.csv: the columns clientId, createdAt are missing\. Found: saleId"
     ):
-        load(database, tmp_path, clock, "S-1,A,true", headings="saleId,utilityGroup,isClientFinancialResponsible")
+        load("S-1,A,true", headings="saleId,utilityGroup,isClientFinancialResponsible")
     assert observations(database) == []
 
 
-def test_a_row_of_data_in_the_place_of_the_headings_is_not_quoted(
-    database: Database, tmp_path: Path, clock: SettableClock
-) -> None:
+def test_a_row_of_data_in_the_place_of_the_headings_is_not_quoted(load: Load, tmp_path: Path) -> None:
     for read in (
-        lambda: load(database, tmp_path, clock, headings=ROW),
+        lambda: load(headings=ROW),
         lambda: read_manifest(tmp_path / "sales.csv"),
     ):
         with pytest.raises(UnreadableFile, match="The file has no headings") as caught:
@@ -185,10 +180,8 @@ def test_a_row_of_data_in_the_place_of_the_headings_is_not_quoted(
         assert "52998224725" not in str(caught.value)
 
 
-def test_changes_by_the_other_system_are_observed(
-    database: Database, tmp_path: Path, clock: SettableClock
-) -> None:
-    load(database, tmp_path, clock, *(f"S-{n},,A,true,2026-02-28T09:30:00Z," for n in range(3)))
+def test_changes_by_the_other_system_are_observed(load: Load, database: Database, clock: SettableClock) -> None:
+    load(*(f"S-{n},,A,true,2026-02-28T09:30:00Z," for n in range(3)))
     clock.now += timedelta(hours=1)
     with database.transaction() as connection:
         connection.execute(sa.update(sales).where(sales.c.id == "S-0").values(utility_group="D"))
@@ -199,9 +192,9 @@ def test_changes_by_the_other_system_are_observed(
 
 
 def test_who_waited_for_another_observer_looks_later_than_that_one(
-    database: Database, tmp_path: Path, clock: SettableClock
+    load: Load, database: Database, clock: SettableClock
 ) -> None:
-    load(database, tmp_path, clock, "S-1,,A,true,2026-02-28T09:30:00Z,")
+    load("S-1,,A,true,2026-02-28T09:30:00Z,")
     with ThreadPoolExecutor() as pool:
         with database.transaction() as connection:
             connection.execute(sa.update(sales).values(utility_group="D"))
@@ -216,22 +209,18 @@ def test_who_waited_for_another_observer_looks_later_than_that_one(
     assert all(gone is None or seen < gone for _, _, seen, gone in observations(database))
 
 
-def test_two_loads_of_the_same_new_sales_at_once_take_each_over_once(
-    database: Database, tmp_path: Path, clock: SettableClock
-) -> None:
+def test_two_loads_of_the_same_new_sales_at_once_take_each_over_once(load: Load, tmp_path: Path) -> None:
     rows = [f"S-{number},,A,true,2026-02-28T09:30:00," for number in range(2_000)]
     folders = [tmp_path / name for name in ("one", "two")]
     for folder in folders:
         folder.mkdir()
     with ThreadPoolExecutor(2) as pool:
-        loaded = list(
-            pool.map(lambda folder, rows: load(database, folder, clock, *rows), folders, (rows, rows[::-1]))
-        )
+        loaded = list(pool.map(lambda folder, rows: load(*rows, folder=folder), folders, (rows, rows[::-1])))
     assert sorted((each.inserted, each.unchanged) for each in loaded) == [(0, 2_000), (2_000, 0)]
 
 
-def test_observations_cannot_be_rewritten(database: Database, tmp_path: Path, clock: SettableClock) -> None:
-    load(database, tmp_path, clock, "S-1,,A,true,2026-02-28T09:30:00Z,")
+def test_observations_cannot_be_rewritten(load: Load, database: Database) -> None:
+    load("S-1,,A,true,2026-02-28T09:30:00Z,")
     for statement in (
         "UPDATE audit.sale_observations SET utility_group = 'B'",
         "UPDATE audit.sale_observations SET utility_group = 'B', gone_at = now()",

@@ -15,6 +15,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.client_rows import client, write_csv
+from tests.contract.bodies import CLIENT, UPLOAD, changed
 from tests.integration.evidence_bytes import pdf, tone
 from toolkit.entrypoints.cli import main
 from toolkit.errors import DatabaseError, WriteRefused
@@ -128,30 +129,9 @@ def reported(path: Path) -> dict[str, tuple[str, ...]]:
         }
 
 
-CLIENT = {
-    "cpf": "111.444.777-35",
-    "numberOnDealership": "88",
-    "enrollment": "2",
-    "firstName": "Bia",
-    "lastName": "Lima",
-    "birthdate": "1980-01-02",
-    "address": {
-        "neighborhood": "Centro",
-        "installationNumber": "5000002",
-        "address": "Rua B",
-        "addressNumber": "2",
-        "city": "Recife",
-        "zipCode": "50000-000",
-    },
-}
 NOW = datetime(2026, 10, 4, 12, 0, tzinfo=UTC)
 LIMITS = UploadLimits(3600, 1_000_000)
-BODY = {
-    "fileName": "pov.mp3",
-    "fileFormat": "audio/mpeg",
-    "type": "audio/mpeg",
-    "evidenceType": "POV",
-}
+BODY = UPLOAD | {"fileName": "pov.mp3", "fileFormat": "audio/mpeg", "type": "audio/mpeg", "evidenceType": "POV"}
 
 
 @contextmanager
@@ -175,10 +155,11 @@ def test_clients_are_written_where_the_mapping_can_be_turned_round(empty_databas
             database,
             """
             SELECT cpf, "dealershipNumber", "createdAt", "updatedAt" IS NOT NULL, "installationNumber"
-            FROM "Customer" JOIN "InstallationAddress" ON "customerId" = "Customer".id WHERE cpf = '11144477735'
+            FROM "Customer" JOIN "InstallationAddress" ON "customerId" = "Customer".id
+            WHERE "dealershipNumber" = '3004567'
             """,
-        ) == ("11144477735", "88", datetime(2026, 10, 4, 12, 0), True, "5000002")  # noqa: DTZ001  # as it stands there
-        known = "SELECT id FROM audit_service.clients WHERE cpf = '11144477735'"
+        ) == ("52998224725", "3004567", datetime(2026, 10, 4, 12, 0), True, "00123456")  # noqa: DTZ001  # as it stands there
+        known = "SELECT id FROM audit_service.clients WHERE number_on_dealership = '3004567'"
         assert one_row(database, known) == (registered.client_id,)
 
 
@@ -190,10 +171,10 @@ def test_a_client_and_its_address_are_written_into_one_row(
         with pytest.raises(DatabaseError, match="the row also holds the address, and none was given"):
             one_row(database, alone)
         one_row(database, """SELECT setval('"Comercial Energia"."Clientes_Código_seq"', 10)""")
-        registered = register_client(database, CLIENT, lambda: NOW)
+        registered = register_client(database, changed(CLIENT, "address.city", "Recife"), lambda: NOW)
         assert registered.client_id == registered.address_id
         row = one_row(database, f"""SELECT "CPF", "Bairro", "CEP" FROM {TABLE} WHERE "Cidade" = 'Recife'""")
-        assert row == ("111.444.777-35", "Centro", "50000-000")  # as the table writes them
+        assert row == ("529.982.247-25", "Centro", "01310-100")  # as the table writes them
         source = write_csv(tmp_path / "clients.csv", [client(number) for number in range(1, 4)])
         environ = environment(empty_database, bucket_environment, "planilhas")
         assert main(["clients", "load", str(source), "--out", str(tmp_path)], environ) == 0
