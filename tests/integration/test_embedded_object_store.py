@@ -190,7 +190,8 @@ def test_large_bodies_cost_no_memory_before_their_key_is_known(own_home: Path, a
     pid = embedded.statuses(own_home)[1].pid
     assert pid is not None
     stranger = client(access, aws_access_key_id=access.access_key, aws_secret_access_key="guessed")
-    guessed = stranger.generate_presigned_post(access.bucket, "a")["fields"]
+    fields = stranger.generate_presigned_post(access.bucket, "a")["fields"]
+    guessed = [(name.encode(), value.encode()) for name, value in fields.items()]
     form = {"Content-Type": "multipart/form-data; boundary=x", "Origin": "https://page.example"}
 
     def signed(key: str) -> dict[str, str]:
