@@ -54,7 +54,7 @@ def test_what_only_a_person_knows_is_marked_for_review(empty_database: Database)
         'cpf = { column = "cpf", mask = "###########" }  # a number: eleven digits, zeros in front',
         'from = "public.sales"  # REVIEW: built alike, and not read: public.sales_2025',
         """where = 'this."discarded_at" IS NULL'  # REVIEW: left out by discarded_at: deleted or cancelled""",
-        "# REVIEW: rows that do not count may be told by status (2), approved; add it to where",
+        "# REVIEW: rows that do not count may be told by status (2), approved (true); add it to where",
         'id = "slug"',
         'utility_group = { column = "utility_group", codes = { 0 = "A", 1 = "B", 2 = "C", 3 = "D" } }'
         "  # by the column's comment",
@@ -151,7 +151,7 @@ def test_what_a_draft_cannot_read_or_know_is_said(empty_database: Database) -> N
         ),
         ("checked_payer boolean", "true, false", '{ true = "TODO", false = "TODO" } }  # does the client pay?'),
         ("payer_id int", "1, 2", '{ sql = "TODO" }  # is the client the one who pays?'),
-        ("payer text", "'titular', 'filho do titular'", '"filho do titular" = "TODO" } }  # does the client'),
+        ("payer text", "'titular', 'filho do titular'", '"filho do titular" = "TODO", titular = true } }  # does'),
         ("tem_pagador boolean", "true, false", "codes = { true = false, false = true } }  # REVIEW: by its name"),
     ],
 )

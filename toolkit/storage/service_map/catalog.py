@@ -34,6 +34,13 @@ class Column:
     sequence: str | None
     rules: tuple[str, ...] = ()
     """The SQL of constraints that look at this column alone, over its own name."""
+    spoken: str = ""
+    """What its comment calls it, where its name says nothing."""
+
+    @property
+    def says(self) -> str:
+        """The words that tell what it holds."""
+        return self.spoken or self.name
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,14 @@ class CatalogTable:
     """The query that gives its rows, where it is not a table."""
     parts: tuple[str, ...] = ()
     """The tables that the query puts one after the other, or the one that it reads some rows of."""
+
+    spoken: str = ""
+    """What its comment calls it, where its name says nothing."""
+
+    @property
+    def says(self) -> str:
+        """The words that tell what its rows are."""
+        return self.spoken or self.plain_name
 
     def reference(self, column: str) -> Reference | None:
         """Return the foreign key that starts at this column."""
@@ -151,6 +166,7 @@ _FAMILIES: Final = {
     **dict.fromkeys(("json", "jsonb"), "json"),
     "numeric": "number",
     "bool": "boolean",
+    "bit": "bit",
     "uuid": "uuid",
     "date": "date",
     "time": "time",

@@ -3,6 +3,7 @@
 import json
 import re
 import tomllib
+from collections.abc import Mapping
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -217,7 +218,7 @@ def understood(document: dict[str, Any], named: str, lines: Lines = NO_LINES) ->
         relations[name] = {("from_" if key == "from" else key): value for key, value in given.items()}
         mistakes += [] if given.get("absent") is True else _unmatched(name, given)
     asked: dict[str, str] = {}  # by its question, the first place of each
-    for place in _to_fill_in(document):
+    for place in to_fill_in(document):
         question = next(
             (lines[key][1] for key in lines if f"{place}.".startswith(f"{key}.") and lines[key][1]), ""
         )
@@ -268,12 +269,16 @@ def _unmatched(relation: str, given: dict[str, Any]) -> list[str]:
     return nowhere + strange + lacking + absent
 
 
-def _to_fill_in(part: Any, place: str = "") -> list[str]:
-    """Return the places that a draft left to a person."""
-    if isinstance(part, dict):
-        inside = (_to_fill_in(value, f"{place}.{name}") for name, value in part.items())
+def to_fill_in(part: Any, place: str = "") -> list[str]:
+    """Return the places that a draft left to a person: ``TODO`` alone, or in a condition or a query."""
+    if isinstance(part, Mapping):
+        inside = (to_fill_in(value, f"{place}.{name}") for name, value in part.items())
         return [found for each in inside for found in each]
-    return [place.lstrip(".")] if part == TODO else []
+    return [place.lstrip(".")] if isinstance(part, str) and _OPEN.search(part) else []
+
+
+_OPEN: Final = re.compile(rf"(?<![\w'\"]){TODO}(?![\w'\"])")
+"""The pattern of the mark, which is neither a name nor a text in SQL."""
 
 
 def _place(location: tuple[int | str, ...]) -> str:

@@ -77,7 +77,7 @@ def _named(relations: list[DraftedRelation], quality: str) -> tuple[str, ...]:
         f"{relation.name}.{column}"
         for relation in relations
         for column, marked in [
-            ("from", bool(relation.doubt if quality == "open" else relation.why and not relation.doubt)),
+            ("from", relation.is_open if quality == "open" else bool(relation.why and not relation.is_open)),
             ("where", quality == "review" and bool(relation.undecided or relation.tenants)),
             *(
                 (column, getattr(choice, quality))

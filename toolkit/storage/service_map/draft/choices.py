@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from toolkit.storage.service_map.model import TODO
+from toolkit.storage.service_map.model import to_fill_in
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -22,7 +22,7 @@ class Choice:
     @property
     def open(self) -> bool:
         """Tell whether somebody has to fill something in."""
-        return TODO in toml(self.source)
+        return bool(to_fill_in(self.source))
 
     @property
     def line(self) -> str:

@@ -6,11 +6,11 @@ from typing import Any, Final
 from toolkit.storage.service_map.catalog import CatalogTable, Reference
 from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.choices import ABSENT, Choice
-from toolkit.storage.service_map.draft.matching import GOOD, Match, fields_of, named
+from toolkit.storage.service_map.draft.matching import GOOD, Match, named, score
 from toolkit.storage.service_map.draft.people import People, payer_of
 from toolkit.storage.service_map.draft.polymorphic import kinds_and_keys
 from toolkit.storage.service_map.draft.references import references_of
-from toolkit.storage.service_map.draft.samples import Field, Samples
+from toolkit.storage.service_map.draft.samples import Field, Samples, fields_of
 from toolkit.storage.service_map.draft.vocabulary import tokens, words
 from toolkit.storage.service_map.expressions import quoted
 from toolkit.storage.service_map.model import TODO
@@ -49,6 +49,8 @@ class Coded:
             return self._flag(found)
         if people is not None:
             return people.of_payer()
+        if (beside := self._payer_beside(match.table)) is not None:
+            return beside
         clients = self._matches.get("clients")
         cpf = None if clients is None else clients.fields.get("cpf")
         elsewhere = payer_of(
@@ -59,6 +61,18 @@ class Coded:
         )
         why = f"is the client the one who pays? nothing was found{self._perhaps(match)}"
         return elsewhere or Choice({"sql": TODO}, why)
+
+    def _payer_beside(self, sales: CatalogTable) -> Choice | None:
+        """Return the choice where a table with at most one row for each sale tells who pays."""
+        for table in self._samples.catalog.values():
+            for reference in references_of(table, self._samples):
+                once = not self._samples.repeats(Field(table, table.columns[reference.column]))
+                for field in fields_of(table, self._samples) if reference.table == sales.name and once else ():
+                    if score("sales", "is_client_financial_responsible", field, self._samples) >= _SURE:
+                        said, row = self._flag(field), _lookup(field.column.name, table, reference)
+                        row |= {"key": reference.column, "by": reference.key}
+                        return Choice({**self._whole(said.source), **row}, said.why, review=said.review)
+        return None
 
     def _perhaps(self, match: Match) -> str:
         """Name the columns with few short values, or about a payer, that nothing was taken from."""
@@ -71,7 +85,7 @@ class Coded:
             values = [value.rstrip() for value in self._samples.values(Field(match.table, column))]
             if 0 < len(values) <= _FEW and all(len(value) <= _SHORT for value in values):
                 found.append(f"{column.name} ({', '.join(values)})")
-            elif column.labels or {"payer", "responsible"} & set(tokens(column.name)):
+            elif column.labels or {"payer", "responsible"} & set(tokens(column.says)):
                 found.append(column.name)
         return f"; perhaps in {', '.join(found)}" if found else ""
 
@@ -79,12 +93,12 @@ class Coded:
         """Return the choice for ``partner``."""
         for reference in references_of(match.table, self._samples):
             other = self._samples.catalog[reference.table]
-            if "partner" not in tokens(reference.column) + tokens(other.plain_name):
+            if "partner" not in tokens(reference.column) + tokens(other.says):
                 continue
             names = [each for each in other.columns.values() if each.family == "text"]
             best = max(names, key=lambda each: _how_namely(each.name), default=None)
             if best is not None:
-                person = "user" in tokens(other.plain_name)
+                person = "user" in tokens(other.says)
                 why = f"{other.plain_name} may be people, and no partners" if person else ""
                 return Choice(_lookup(best.name, other, reference), why, review=person)
         found = match.fields.get("partner")
@@ -103,9 +117,12 @@ class Coded:
         if guessed:
             reasons.append(f"by their names: {', '.join(guessed)}")
         if known or unknown:
-            whole = {"column": source} if isinstance(source, str) else dict(source)
-            source = {**whole, "codes": {**known, **dict.fromkeys(unknown, TODO)}}
+            source = {**self._whole(source), "codes": {**known, **dict.fromkeys(unknown, TODO)}}
         return Choice(source, "; ".join(reasons), review=bool(guessed or guess))
+
+    @staticmethod
+    def _whole(source: str | Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"column": source} if isinstance(source, str) else source
 
     def _elsewhere(self, table: CatalogTable, column: str) -> Choice | None:
         """Return the value in a table that the relation refers to, or in one that this refers to."""
@@ -115,15 +132,13 @@ class Coded:
             for each in fields_of(other, self._samples):
                 if each.family not in {"text", "enum"} or each.path:
                     continue
-                says = set(tokens(each.name))
+                says = set(tokens(each.says))
                 by_name = named(_RELATION[column], column, each) >= GOOD
                 if (main or "(" in source["table"]) and not by_name:
                     continue
                 values = self._samples.values(each)
                 _, unknown = codes.decoded(column, values, each.column.comment)
-                about = _WANTED[column] & set(
-                    tokens(reference.column) + tokens(other.plain_name) + tokens(each.name)
-                )
+                about = _WANTED[column] & set(tokens(reference.column) + tokens(other.says) + tokens(each.says))
                 guess = _GUESSED if table.reference(reference.column) is None else "" if about else _BY_VALUES
                 here = {**source, "column": each.column.name}
                 if "(" in source["table"]:
@@ -145,7 +160,7 @@ class Coded:
             for second in references_of(middle, self._samples):
                 other = self._samples.catalog[second.table]
                 if other is table or not {"group", "dealership", "tariff"} & set(
-                    tokens(second.column) + tokens(other.plain_name)
+                    tokens(second.column) + tokens(other.says)
                 ):
                     continue
                 rows = (
@@ -158,50 +173,42 @@ class Coded:
     def _by_values(self, table: CatalogTable) -> Iterator[Reference]:
         """Yield the tables of distributors and tariffs that a column names by a text, not by a key."""
         for column in table.columns.values():
-            said, values = set(tokens(column.name)), set(self._samples.values(Field(table, column)))
+            said, values = set(tokens(column.says)), set(self._samples.values(Field(table, column)))
             for other in self._samples.catalog.values() if values and column.family == "text" else ():
-                if other is not table and said & _WANTED["utility_group"] & set(tokens(other.plain_name)):
+                if other is not table and said & _WANTED["utility_group"] & set(tokens(other.says)):
                     for key in other.columns.values():
                         field = Field(other, key)
                         if values <= set(self._samples.values(field)) and not self._samples.repeats(field):
                             yield Reference(column.name, other.name, key.name)
 
     def _flag(self, found: Field) -> Choice:
-        said, spelled = set(tokens(found.name)), set(words(found.name))
-        whose = bool(said & {"client", "same"})
-        inverted = bool(said & {"other", "nao", "not"} or spelled & _HAS)
-        why = "by its name" if inverted else "" if whose else "does yes mean that the client pays?"
-        unsure = bool(said - _UNDERSTOOD - _HAS) or bool(spelled & (_HAS | {"nao", "not"}) and whose)
-        if unsure and (found.family == "boolean" or codes.are_flags(self._samples.values(found))):
-            values = ["true", "false"] if found.family == "boolean" else self._samples.values(found)
-            return Choice(
-                {**found.members, "codes": dict.fromkeys(values, TODO)}, "does the client pay? say true or false"
-            )
-        if found.family == "boolean":
-            if not inverted:
-                return Choice(found.source, why, review=bool(why))
-            return Choice({**found.members, "codes": {"true": False, "false": True}}, why, review=True)
-        values = [value.rstrip() for value in self._samples.values(found)]
-        stated = codes.stated(found.column.comment)
+        said, spelled = set(tokens(found.says)), set(words(found.says))
+        whose, inverted = bool(said & {"client", "same"}), bool(said & _NOT or said & {"other"} or spelled & _HAS)
+        unsure = bool(said - _UNDERSTOOD - _HAS) or bool(spelled & (_HAS | _NOT) and whose)
+        boolean, stated = found.family == "boolean", codes.stated(found.column.comment)
+        values = ["true", "false"] if boolean else [value.rstrip() for value in self._samples.values(found)]
         numbered = bool(said & {"type", "status", "role"}) and all(value.isdigit() for value in values)
-        flags = codes.are_flags(values) and not numbered
-        meanings = {code: codes.payer(meaning) for code, meaning in stated.items()}
-        known = {value: None if numbered else codes.payer(value) for value in values} | meanings
-        given: dict[str, bool | str] = {
-            code: (meaning != inverted if flags else meaning)
-            for code, meaning in known.items()
-            if meaning is not None
-        }
-        for pair in (("S", "N"), ("Y", "N"), ("1", "0"), ("T", "F"), ("true", "false")):
-            if flags and set(given) & set(pair) and set(given) <= set(pair):
-                given = {pair[0]: not inverted, pair[1]: inverted}
-        given |= dict.fromkeys((code for code, meaning in known.items() if meaning is None), TODO)
-        if not flags:
-            guessed = [code for code, meaning in given.items() if meaning != TODO and code not in stated]
+        truths = {} if numbered else codes.flags(values)
+
+        def paid(text: str) -> bool | str:
+            truth = codes.flag(text)
+            meaning = codes.payer(text) if truth is None else truth != inverted
+            return TODO if meaning is None else meaning
+
+        given: dict[str, bool | str] = {code: truth != inverted for code, truth in truths.items()}
+        given = given or {value: TODO if numbered else paid(value) for value in values}
+        given |= {code: paid(meaning) for code, meaning in stated.items()}
+        if truths and unsure and not stated:
+            given = dict.fromkeys(values, TODO)
+        if TODO in given.values():
+            return Choice({**found.members, "codes": given}, "does the client pay? say true or false")
+        if truths:
+            why = "by its name" if inverted else "" if whose else "does yes mean that the client pays?"
+        else:
+            guessed = [code for code in given if code not in stated]
             why = f"does the client pay? by their names: {', '.join(guessed)}" if guessed else ""
-            if TODO in given.values():
-                return Choice({**found.members, "codes": given}, why or "does the client pay? say true or false")
-        return Choice({**found.members, "codes": given}, why, review=bool(why))
+        plain = boolean and not inverted
+        return Choice(found.source if plain else {**found.members, "codes": given}, why, review=bool(why))
 
 
 _UNDERSTOOD: Final = {
@@ -209,8 +216,11 @@ _UNDERSTOOD: Final = {
     *("type", "status", "role", "sale", "installation", "for", "o", "a", "es"),
 }
 """Tokens of a flag's name that are understood; with another one, nobody knows what its yes means."""
+_SURE: Final = 0.6
+"""The certainty from which on a column of another table decides who pays."""
 _FEW: Final = 12
 _SHORT: Final = 4
+_NOT: Final = {"nao", "not"}
 _HAS: Final = {"has", "tem", "possui", "with", "com", "exige", "requer", "requires", "needs"}
 """Words that make a flag say that there is a payer besides the client."""
 

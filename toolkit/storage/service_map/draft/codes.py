@@ -1,7 +1,7 @@
 """Translate the codes of another system into the contract's, by its own comments or by plain names."""
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from toolkit.domain.evidence import EvidenceType, UtilityGroup
@@ -75,9 +75,21 @@ def flag(text: str) -> bool | None:
     return True if plain in YES else False if plain in NO else None
 
 
-def are_flags(values: Collection[str]) -> bool:
-    """Tell whether there are values, and each stands for a truth value."""
-    return bool(values) and all(flag(value) is not None for value in values)
+def flags(values: Iterable[str]) -> dict[str, bool]:
+    """Return the truth value of each spelling of a flag, one that no row has yet included; empty for no flag."""
+    seen = {value.strip() for value in values}
+    for yes, no in _PAIRS:
+        if seen and seen <= {yes, no}:
+            return {yes: True, no: False}
+    truths = {value: flag(value) for value in sorted(seen)}
+    return (
+        {value: truth for value, truth in truths.items() if truth is not None}
+        if None not in truths.values()
+        else {}
+    )
+
+
+_PAIRS: Final = (("S", "N"), ("Y", "N"), ("1", "0"), ("T", "F"), ("true", "false"), ("t", "f"), ("X", ""))
 
 
 def payer(text: str) -> bool | None:

@@ -171,7 +171,7 @@ def _owned(link: CatalogTable, file: CatalogTable, on: str, samples: Samples) ->
         for value in samples.values(Field(link, kind)):
             for record in samples.catalog.values():
                 own = key_of(record)
-                if own is None or tokens(value)[-1:] != tokens(record.plain_name)[-1:] or not tokens(value):
+                if own is None or tokens(value)[-1:] != tokens(record.says)[-1:] or not tokens(value):
                     continue
                 source = (
                     f"{record.name} AS record JOIN {link.name} AS link ON link.{quoted(kind.name)}::text = "
@@ -191,7 +191,7 @@ def _beside(
     ]
     taken = {column.name for column in record.columns.values()}
     for column in file.columns.values():
-        if (column.key and (not many or link_key)) or tokens(column.name)[-1:] in (("updated",), ("deleted",)):
+        if (column.key and (not many or link_key)) or tokens(column.says)[-1:] in (("updated",), ("deleted",)):
             continue
         name = f"file_{column.name}" if column.name in taken else column.name
         shown.append((f"file.{quoted(column.name)}", replace(column, name=name, unique=False)))
@@ -231,7 +231,7 @@ def _own_times(table: CatalogTable, taken: set[str]) -> list[tuple[str, Column]]
     return [
         (f"owner.{quoted(column.name)}", column)
         for column in table.columns.values()
-        if column.family.startswith(("time", "date")) and {"created", "sale"} & set(tokens(column.name))
+        if column.family.startswith(("time", "date")) and {"created", "sale"} & set(tokens(column.says))
     ]
 
 

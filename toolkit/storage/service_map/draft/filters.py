@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from toolkit.storage.service_map.catalog import CatalogTable, Column
@@ -10,21 +12,26 @@ from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.choices import Choice
 from toolkit.storage.service_map.draft.history import histories_of
 from toolkit.storage.service_map.draft.references import KEY_WORDS, meanings_of
-from toolkit.storage.service_map.draft.samples import Field, Samples
-from toolkit.storage.service_map.draft.vocabulary import NO, YES, tokens, words
+from toolkit.storage.service_map.draft.samples import Field, Samples, fields_of
+from toolkit.storage.service_map.draft.vocabulary import tokens, words
 from toolkit.storage.service_map.expressions import THIS, literal, quoted
+from toolkit.storage.service_map.model import TODO
 
 if TYPE_CHECKING:
     from toolkit.storage.service_map.draft.times import Zones
 
-_CODED: Final = {"text", "enum", "integer", "number", "uuid"}
-_MAY_TELL: Final = {"status", "flag", "deleted", "cancelled", "active"}
+_CODED: Final = {"text", "enum", "integer", "number", "uuid", "bit"}
 _ENDED: Final = {
     "clients": {"deleted"},
     "addresses": {"deleted"},
     "sales": {"deleted", "cancelled"},
     "evidences": {"deleted", "cancelled"},
 }
+_MAY_TELL: Final = {"status", "flag", "deleted", "cancelled", "active", "approved", "test", "draft"}
+_TELL: Final = {"approved", "test", "draft", "active"}
+"""Tokens of columns that tell rows which count from others, although nobody knows which of their values."""
+_NOTHING: Final = "^([0[:punct:][:space:]]*|n|nao|não|no|f|false)$"
+"""The pattern of a text that says no, or that no day or reason is given."""
 
 
 def rows_that_belong(
@@ -35,11 +42,11 @@ def rows_that_belong(
     ``others`` are tables whose rows have histories of their own.
     """
     conditions, reasons = [], []
-    for column in table.columns.values():
-        condition = _not_ended(name, Field(table, column), samples)
+    for found in fields_of(table, samples):
+        condition = _not_ended(name, found, samples)
         if condition:
             conditions.append(condition)
-            reasons.append(column.name)
+            reasons.append(found.name)
     for past in histories_of(table, samples, others) if name in {"sales", "evidences"} else ():
         if ended := past.states(_ENDED[name]):
             conditions.append(past.not_last(ended))
@@ -50,7 +57,7 @@ def rows_that_belong(
 
 
 def _not_ended(name: str, found: Field, samples: Samples) -> str | None:
-    said, column = set(tokens(found.name)), f"{THIS}.{quoted(found.column.name)}"
+    said, column = set(tokens(found.says)), f"{THIS}.{quoted(found.column.name)}"
     to_itself = found.table.reference(found.column.name)
     if said & _ENDED[name] and to_itself is not None and to_itself.table == found.table.name:
         return f"{column} IS NULL"
@@ -59,15 +66,14 @@ def _not_ended(name: str, found: Field, samples: Samples) -> str | None:
             return f"{column} IS NULL"
         if found.family == "boolean":
             return f"{column} IS NOT TRUE"
-        yes = _spelled(samples.values(found), YES)
-        if yes is not None and found.family in {"text", "integer", "number"}:
-            return f"coalesce({column}::text, '') <> {literal(yes)}"
+        if found.family in _CODED:
+            yes = _spelled(samples.values(found), True)
+            return f"coalesce({found.expression}, '') " + (f"NOT IN ({yes})" if yes else f"~* {literal(_NOTHING)}")
     if name == "evidences" and "active" in said:
         if found.family == "boolean":
             return f"{column} IS NOT FALSE"
-        no = _spelled(samples.values(found), NO)
-        if no is not None:
-            return f"coalesce({column}::text, '') <> {literal(no)}"
+        if no := _spelled(samples.values(found), False):
+            return f"coalesce({found.expression}, '') NOT IN ({no})"
     if "status" in said and name in {"sales", "evidences"} and found.family in _CODED:
         ended = [
             value
@@ -75,52 +81,64 @@ def _not_ended(name: str, found: Field, samples: Samples) -> str | None:
             if set(tokens(meaning.partition(":")[0])) & _ENDED[name]  # where it is a sentence, the first word
         ]
         if ended:
-            return f"coalesce({column}::text, '') NOT IN ({', '.join(map(literal, ended))})"
+            return f"coalesce({found.expression}, '') NOT IN ({', '.join(map(literal, ended))})"
     return None
 
 
-def _spelled(values: Iterable[str], meaning: set[str]) -> str | None:
-    """Return how a flag of two values spells this one; by the usual pairs where no row has it yet."""
-    seen = [value.strip() for value in values]
-    if not codes.are_flags(seen):
-        return None
-    for value in seen:
-        if value.lower() in meaning:
-            return value
-    pairs = (
-        {"S": "N", "Y": "N", "1": "0", "T": "F", "true": "false"}
-        if meaning is NO
-        else {"N": "S", "0": "1", "F": "T", "false": "true"}
-    )
-    return next((pairs[value] for value in seen if value in pairs), None)
+def _spelled(values: Iterable[str], meaning: bool) -> str:
+    """Return how a flag spells one of its meanings, as a list in SQL; empty where the values are no flag's."""
+    return ", ".join(literal(value) for value, said in codes.flags(values).items() if said is meaning)
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """Columns and histories that may say that a row does not count, although nothing was taken from them."""
+
+    told: str = ""
+    """Their names, with their codes where they have few."""
+    asked: bool = False
+    """True if rows differ there in a way that only a person can judge."""
+
+    def added_to(self, where: Choice | None) -> Choice | None:
+        """Return the condition, with a place for the answer where a person has to be asked."""
+        if not self.asked:
+            return where
+        known = "" if where is None else f"{where.source} AND "
+        return Choice(known + TODO, f"which rows count? some may not, by {self.told}; true for all")
 
 
 def undecided(
-    name: str, table: CatalogTable, unused: Iterable[str], samples: Samples, others: Collection[str] = ()
-) -> str:
-    """Return the unused columns and histories that may say that a row does not count, with their codes."""
+    name: str, table: CatalogTable, unused: Collection[str], samples: Samples, others: Collection[str] = ()
+) -> Undecided:
+    """Return what may tell rows that do not count from those that do, among the columns that nothing uses."""
     if name not in {"sales", "evidences"}:
-        return ""
-    found = []
-    for column in (table.columns[each] for each in unused):
-        said, field = set(tokens(column.name)), Field(table, column)
-        moment = column.family in {"timestamptz", "timestamp"} and not column.required
-        values = samples.values(field) if column.family in {"text", "integer", "number", "enum"} else []
-        tells = bool(said & _MAY_TELL) or (len(values) > 1 and codes.are_flags(values))
-        if said & {"updated", "requested", "by"} or not (column.family in {"boolean", "enum"} or moment or tells):
+        return Undecided()
+    told, asked = [], False
+    for field in fields_of(table, samples):
+        column, said = field.column, set(tokens(field.says))
+        if column.name not in unused and not field.path:
+            continue
+        moment = field.family in {"timestamptz", "timestamp"} and not column.required
+        values = samples.values(field) if field.family in _CODED | {"boolean"} else []
+        tells = bool(said & _MAY_TELL) or (len(values) > 1 and bool(codes.flags(values)))
+        if said & {"updated", "requested", "by"} or not (field.family in {"boolean", "enum"} or moment or tells):
+            continue
+        if field.path and not said & _MAY_TELL:
             continue
         shown = len(values) <= _CODES and all(len(value) <= _CODE_LENGTH for value in values)
-        found.append(f"{column.name} ({', '.join(values)})" if values and shown else column.name)
+        told.append(f"{field.name} ({', '.join(values)})" if values and shown else field.name)
+        opaque = "status" in said and all(map(_OPAQUE.fullmatch, meanings_of(field, samples).values()))
+        asked |= len(values) > 1 and (opaque or bool(said & _TELL))
     for past in histories_of(table, samples, others):
         if not past.states(_ENDED[name]):
-            found.append(f"{past.field.table.name} ({', '.join(past.meanings)})")
-    return ", ".join(found)
+            told.append(f"{past.field.table.name} ({', '.join(past.meanings)})")
+    return Undecided(", ".join(told), asked)
 
 
 def tenants(table: CatalogTable, samples: Samples) -> str:
     """Return the column that tells tenants apart, with their number; empty where one has all."""
     for column in table.columns.values():
-        if _TENANT & set(words(column.name)) and set(tokens(column.name)) & KEY_WORDS:
+        if _TENANT & set(words(column.name)) and set(tokens(column.says)) & KEY_WORDS:
             count = len(samples.values(Field(table, column)))
             if count > 1:
                 return f"{column.name} ({count} values)"
@@ -130,6 +148,8 @@ def tenants(table: CatalogTable, samples: Samples) -> str:
 _TENANT: Final = {"tenant", "company", "empresa", "organization", "organizacao", "workspace", "account", "filial"}
 _CODES: Final = 12
 _CODE_LENGTH: Final = 24
+_OPAQUE: Final = re.compile(r"[0-9]+|\w{1,2}")
+"""The pattern of a code that says nothing by itself."""
 
 
 def values_for_new_rows(rest: Iterable[Column], zones: Zones) -> tuple[dict[str, str], dict[str, str]]:
@@ -137,7 +157,7 @@ def values_for_new_rows(rest: Iterable[Column], zones: Zones) -> tuple[dict[str,
     insert: dict[str, str] = {}
     update: dict[str, str] = {}
     for column in rest:
-        said = set(tokens(column.name))
+        said = set(tokens(column.says))
         now = _NOW.get(column.family, "").format(zone=zones.zone)
         if "updated" in said and now:
             update[column.name] = now

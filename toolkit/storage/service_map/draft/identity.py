@@ -9,7 +9,7 @@ from toolkit.storage.service_map.draft.derived import QUERY
 from toolkit.storage.service_map.draft.matching import Match
 from toolkit.storage.service_map.draft.people import people_of
 from toolkit.storage.service_map.draft.polymorphic import Owner, owner_of
-from toolkit.storage.service_map.draft.references import KEY_WORDS, key_like
+from toolkit.storage.service_map.draft.references import KEY_WORDS, key_like, reference_to
 from toolkit.storage.service_map.draft.samples import Field, Samples
 from toolkit.storage.service_map.draft.vocabulary import TABLE_WORDS, tokens
 from toolkit.storage.service_map.expressions import THIS, quoted
@@ -56,7 +56,7 @@ class Identities:
         other, wanted = self._matches[target].table, self._ids[target]
         if other is table:
             return Choice(wanted or TODO, "it stands in the same table")
-        found = next((each for each in table.references if each.table == other.name), None)
+        found = reference_to(other, target, table.references, table)
         if found is not None:
             return _looked_up(wanted, other, found.key, table.columns[found.column])
         wide = next((each for each in table.wide_references if each.table == other.name), None)
@@ -72,7 +72,7 @@ class Identities:
             source = {"column": wanted, "table": other.name, "key": back.column, "by": back.key}
             return Choice(source, "the other table names this one")
         for column in table.columns.values():
-            said = set(tokens(column.name))
+            said = set(tokens(column.says))
             if said & TABLE_WORDS[target][0] and said <= TABLE_WORDS[target][0] | KEY_WORDS:
                 key = key_like(Field(table, column), other, self._samples)
                 if key is not None:
@@ -96,7 +96,7 @@ class Identities:
         key = next((column for column in columns if column.key), None)
         if name == "sales":
             public = [column for column in columns if _is_public(column, key, table, self._samples)]
-            if key is not None and key.family == "text" and not set(tokens(key.name)) <= {"id", "sale"}:
+            if key is not None and key.family == "text" and not set(tokens(key.says)) <= {"id", "sale"}:
                 return key.name
             if public:
                 return max(public, key=_how_public).name
@@ -113,13 +113,13 @@ class Identities:
         if len(parts) > 1:
             return None
         own = TABLE_WORDS[name][0] | TABLE_WORDS[name][1] | KEY_WORDS
-        named = [column for column in columns if set(tokens(column.name)) & KEY_WORDS]
-        named.sort(key=lambda column: tokens(column.name) not in (("id",), ("uuid",)))
+        named = [column for column in columns if set(tokens(column.says)) & KEY_WORDS]
+        named.sort(key=lambda column: tokens(column.says) not in (("id",), ("uuid",)))
         return next(
             (
                 column.name
                 for column in named
-                if set(tokens(column.name)) <= own and not self._samples.repeats(Field(table, column))
+                if set(tokens(column.says)) <= own and not self._samples.repeats(Field(table, column))
             ),
             None,
         )
@@ -129,14 +129,18 @@ _PARTITIONED_BY: Final = {"date", "timestamp", "timestamptz"}
 """Families of columns that are part of a key only because the table is partitioned by them."""
 
 
-def _parts(columns: Iterable[str]) -> str:
+def _parts(columns: Iterable[str], row: str = THIS) -> str:
     """Return the SQL for a key of several columns as one text."""
-    return " || '/' || ".join(f"{THIS}.{quoted(column)}::text" for column in columns)
+    return " || '/' || ".join(f"{row}.{quoted(column)}::text" for column in columns)
 
 
 def _looked_up(wanted: str | None, other: CatalogTable, key: str, by: Column, why: str = "") -> Choice:
     if wanted is None:
-        return Choice({"sql": TODO}, "what stands for one row of the other table?")
+        if not other.whole_key:
+            return Choice({"sql": TODO}, "what stands for one row of the other table?")
+        same = f"other.{quoted(key)} = {THIS}.{quoted(by.name)}"
+        parts = f"(SELECT {_parts(other.whole_key, 'other')} FROM {other.name} AS other WHERE {same})"  # noqa: S608
+        return Choice({"sql": parts}, why, review=bool(why))
     rows = other.name
     if by.family == "text" and other.columns[key].family != "text":
         rows = f"(SELECT {quoted(key)}::text, {quoted(wanted)} FROM {rows} AS other) AS other"  # noqa: S608
@@ -149,16 +153,20 @@ def _looked_up(wanted: str | None, other: CatalogTable, key: str, by: Column, wh
 def _is_public(column: Column, key: Column | None, table: CatalogTable, samples: Samples) -> bool:
     if column.family != "text" or column is key:
         return False
-    said = set(tokens(column.name))
-    if not said & {"code", "number"} and not (said <= {"sale", "id", "key", "external"} and column.unique):
+    said = set(tokens(column.says))
+    values = samples.values(Field(table, column))
+    numbered = said == {"name"} and all(any(map(str.isdigit, value)) for value in values)
+    if not said & {"code", "number"} and not (
+        (said <= {"sale", "id", "key", "external"} and column.unique) or numbered
+    ):
         return False
     if {"client", "partner", "group", "dealership", "installation", "document", "zip", "phone"} & said:
         return False
     if not column.unique and samples.repeats(Field(table, column)):
         return False
-    return column.unique or len(samples.values(Field(table, column))) > 1
+    return column.unique or len(values) > 1
 
 
 def _how_public(column: Column) -> tuple[bool, bool, bool]:
-    said = set(tokens(column.name))
+    said = set(tokens(column.says))
     return column.unique, "code" in said, "number" in said

@@ -1,6 +1,6 @@
 """Find the table of each of the contract's relations, and the field for each of its columns."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,11 +11,13 @@ from toolkit.storage.service_map.draft.samples import (
     ENDING,
     EPOCH,
     FILE,
+    KEY,
     MEDIA,
     OPAQUE,
     PLACE,
     Field,
     Samples,
+    fields_of,
     share,
 )
 from toolkit.storage.service_map.draft.vocabulary import COLUMN_WORDS, TABLE_WORDS, tokens
@@ -111,15 +113,6 @@ def matched(relation: str, table: CatalogTable, samples: Samples) -> Match:
     return Match(table, chosen, total + _named_for(relation, table) + _belonging(relation, table))
 
 
-def fields_of(table: CatalogTable, samples: Samples) -> Iterable[Field]:
-    """Yield the columns of a table, and the scalars in its JSON columns."""
-    for column in table.columns.values():
-        if column.family == "json":
-            yield from (Field(table, column, path) for path in samples.members(table, column))
-        else:
-            yield Field(table, column)
-
-
 def _may_share(one: str, other: str) -> bool:
     return any({one, other} <= set(pair) for pair in _SHARED)
 
@@ -132,7 +125,7 @@ def _belonging(relation: str, table: CatalogTable) -> float:
 
 def _named_for(relation: str, table: CatalogTable) -> float:
     sure, perhaps = TABLE_WORDS[relation]
-    said = tokens(table.plain_name)
+    said = tokens(table.says)
     if not said:
         return 0
     if said[-1] in sure and not (relation == "clients" and "payer" in said):
@@ -154,8 +147,8 @@ _OWN: Final = {"clients": "client", "addresses": "address", "sales": "sale", "ev
 def named(relation: str, column: str, field: Field) -> float:
     """Return how well the name of a field fits a column, from 0 to 1."""
     inside = {token for part in field.path for token in tokens(part)}
-    spelled = [set(tokens(field.name)), inside, inside | set(tokens(field.column.name))]
-    if relation == "addresses" and spelled[0] == {"number"} and "installation" in tokens(field.table.plain_name):
+    spelled = [set(tokens(field.says)), inside, inside | set(tokens(field.column.name))]
+    if relation == "addresses" and spelled[0] == {"number"} and "installation" in tokens(field.table.says):
         spelled[0].add("installation")
     return max(_fits(relation, column, said) for said in spelled if said) if any(spelled) else 0.0
 
@@ -199,13 +192,13 @@ def _looks(column: str, field: Field, samples: Samples) -> float | None:
         return 0.3 if column == "is_client_financial_responsible" else -1
     values = samples.values(field)
     if not values:
-        return None
+        return _EMPTY if column == "object_key" else None
     if column == "cpf":
         if field.family != "text":
             values = [value.zfill(11) if len(value) > 8 else value for value in values]  # without zeros in front
         return 0.8 if share(values, CPF) > 0.8 else -1
     if column in codes.MEANINGS:
-        if "status" in tokens(field.name):
+        if "status" in tokens(field.says):
             return -1
         _, unknown = codes.decoded(column, values, field.column.comment)
         known = len(values) - len(unknown)
@@ -215,14 +208,16 @@ def _looks(column: str, field: Field, samples: Samples) -> float | None:
     if column in {"file_format", "type"}:
         return 0.6 if _is_media(values) else -1
     if column == "object_key":
-        if share(values, PLACE) > _MOST:
+        if share(values, KEY) > _MOST:
+            return 1.0  # a folder, a name and an ending, whatever the column is called
+        if share(values, PLACE) > _MOST and not _is_media(values):
             return 0.3 + 0.3 * any("/" in value for value in values)
-        return 0.3 if "key" in tokens(field.name) and share(values, OPAQUE) > _MOST else -1
+        return 0.3 if "key" in tokens(field.says) and share(values, OPAQUE) > _MOST else -1
     if column == "file_name":
         return 0.4 if share(values, FILE) > 0.8 else -0.5
-    if field.family != "text" and {"id", "uuid"} & set(tokens(field.name)) and "0" not in values:
+    if field.family != "text" and {"id", "uuid"} & set(tokens(field.says)) and "0" not in values:
         return -1  # a key of another row
-    if codes.are_flags(values):
+    if codes.flags(values):
         return 0.4
     understood = sum(codes.payer(value) is not None for value in values)
     coded = field.column.labels or all(len(value) <= _CODE for value in values)
@@ -230,6 +225,8 @@ def _looks(column: str, field: Field, samples: Samples) -> float | None:
 
 
 _MOST: Final = 0.8
+_EMPTY: Final = -0.2
+"""The judgement of a column without values, which is taken where no other one has any."""
 _CODE: Final = 3
 _FEW: Final = 6
 _MOMENTS: Final = {"created_at", "completed_at", "requested_at", "expires_at"}
@@ -251,7 +248,7 @@ def _as_moment(field: Field, samples: Samples) -> float | None:
     values = samples.values(field) if field.family in {"integer", "text"} else []
     if field.family == "integer":
         return 0.0 if values and share(values, EPOCH) == 1 else -1
-    return -1 if codes.are_flags(values) else None
+    return -1 if codes.flags(values) else None
 
 
 def _is_media(values: list[str]) -> bool:

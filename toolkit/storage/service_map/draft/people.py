@@ -1,18 +1,19 @@
 """Find who pays for a sale, where the sale does not say it: by another column, or rows of a table of people."""
 
 from dataclasses import dataclass
+from typing import Final
 
-from toolkit.storage.service_map.catalog import CatalogTable, Reference
+from toolkit.storage.service_map.catalog import CatalogTable, Column, Reference
 from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.choices import Choice
 from toolkit.storage.service_map.draft.polymorphic import kinds_and_keys
-from toolkit.storage.service_map.draft.references import KEY_WORDS, meanings_of, references_of
+from toolkit.storage.service_map.draft.references import KEY_WORDS, meanings_of, reference_to, references_of
 from toolkit.storage.service_map.draft.samples import Field, Samples
 from toolkit.storage.service_map.draft.vocabulary import tokens
 from toolkit.storage.service_map.expressions import THIS, literal, quoted
 from toolkit.storage.service_map.model import TODO
 
-_PAYER = {"payer", "responsible", "financial"}
+_PAYER: Final = {"payer", "responsible", "financial"}
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,12 @@ def payer_of(
 ) -> Choice | None:
     """Return whether the client pays, by a column of the sale that names the payer, or a table of payers."""
     references = list(references_of(sales, samples))
-    to_client = None if clients is None else _to_client(references, clients)
+    to_client = None
+    if clients is not None:
+        others = [each for each in references if not _PAYER & set(tokens(sales.columns[each.column].says))]
+        to_client = reference_to(clients, "clients", others, sales)
     for kind, key in kinds_and_keys(sales):
-        if _PAYER & set(tokens(key.name)):
+        if _PAYER & set(tokens(key.says)):
             kinds = {value: codes.payer(value) for value in samples.values(Field(sales, kind))}
             same = f"{THIS}.{quoted(key.name)} = {THIS}.{quoted(to_client.column)}" if to_client else "true"
             owns = ", ".join(literal(value) for value, own in kinds.items() if own)
@@ -95,41 +99,58 @@ def payer_of(
                 sql = f"coalesce({THIS}.{quoted(kind.name)}::text IN ({owns}) AND {same}, true)"
                 return Choice({"sql": sql}, "the payer is the client, or none is named", review=True)
             return Choice({"sql": TODO}, f"which {kind.name} is the client? {', '.join(kinds)}")
-    if clients is not None and to_client is not None:
-        own = sales.columns[to_client.column]
-        for column in sales.columns.values():
-            said, payer = set(tokens(column.name)), f"{THIS}.{quoted(column.name)}"
-            if not said & _PAYER:
-                continue
-            reference = sales.reference(column.name)
-            names_client = reference is not None and reference.table == clients.name
-            if names_client or (column.family == own.family and said <= _PAYER | KEY_WORDS | {"client"}):
-                sql = f"{payer} IS NULL OR {payer} = {THIS}.{quoted(own.name)}"
+    for column in sales.columns.values():
+        said, payer = set(tokens(column.says)), f"{THIS}.{quoted(column.name)}"
+        if not said & _PAYER:
+            continue
+        named = next((each for each in references if each.column == column.name), None)
+        if named is not None:
+            own = _client_beside(sales, column, [each for each in references if each.table == named.table])
+            if own is not None:
+                sql = f"{payer} IS NULL OR {payer} = {THIS}.{quoted(own)}"
+                return Choice({"sql": sql}, "the payer is the client, or none is named", review=True)
+            if said & {"payer", "financial"}:
+                why = f"is the row of {named.table} that {column.name} names the client?"
+                return Choice({"sql": TODO}, why)
+        elif clients is not None and to_client is not None:
+            own_key = sales.columns[to_client.column]
+            same_kind = column.family == own_key.family and said <= _PAYER | KEY_WORDS | {"client"}
+            if same_kind and said & {"payer", "financial"}:
+                sql = f"{payer} IS NULL OR {payer} = {THIS}.{quoted(own_key.name)}"
                 return Choice({"sql": sql}, "the payer is the client, or none is named", review=True)
             if cpf is not None and said & {"cpf", "document"} and column.family in {"text", "integer", "number"}:
                 client = (
                     f"(SELECT {_digits('client', cpf)} FROM {clients.name} AS client "  # noqa: S608
-                    f"WHERE client.{quoted(to_client.key)} = {THIS}.{quoted(own.name)})"
+                    f"WHERE client.{quoted(to_client.key)} = {THIS}.{quoted(own_key.name)})"
                 )
                 sql = f"coalesce({payer}::text, '') = '' OR {_digits(THIS, column.name)} = {client}"
                 return Choice({"sql": sql}, "the payer's CPF is the client's, or none is named", review=True)
     for table in samples.catalog.values():
         reference = next((each for each in references_of(table, samples) if each.table == sales.name), None)
-        if reference is not None and _PAYER & set(tokens(table.plain_name)):
-            if (other := _other_cpf(table, reference, to_client, clients)) is not None:
-                return Choice({"sql": other}, "no payer is named with another CPF than the client's", review=True)
-            sql = (
-                f"NOT EXISTS (SELECT FROM {table.name} AS payer "
-                f"WHERE payer.{quoted(reference.column)} = {THIS}.{quoted(reference.key)})"
-            )
-            return Choice({"sql": sql}, "a payer is named only where it is somebody else", review=True)
+        if reference is not None and _PAYER & set(tokens(table.says)):
+            if (other_cpf := _other_cpf(table, reference, to_client, clients)) is not None:
+                return Choice(
+                    {"sql": other_cpf}, "no payer is named with another CPF than the client's", review=True
+                )
+            own_row = f"payer.{quoted(reference.column)} = {THIS}.{quoted(reference.key)}"
+            none = f"NOT EXISTS (SELECT FROM {table.name} AS payer WHERE {own_row})"
+            if samples.rows(f"SELECT true::text FROM {sales.name} AS {THIS} WHERE {none} LIMIT 1"):  # noqa: S608
+                return Choice({"sql": none}, "a payer is named only where it is somebody else", review=True)
+            return Choice({"sql": TODO}, f"every sale has a row of {table.name}: when does the client pay?")
     return None
 
 
-def _to_client(references: list[Reference], clients: CatalogTable) -> Reference | None:
-    return next(
-        (each for each in references if each.table == clients.name and not _PAYER & set(tokens(each.column))), None
-    )
+def _client_beside(sales: CatalogTable, payer: Column, references: list[Reference]) -> str | None:
+    """Return the column that names the client, among those that name rows of the payer's table."""
+    others = {each.column for each in references if each.column != payer.name}
+    said = {each: set(tokens(sales.columns[each].says)) for each in sorted(others)}
+    clients = [each for each in said if "client" in said[each]]
+    likely = clients or [each for each in said if not said[each] & _NO_CLIENT]
+    return likely[0] if len(likely) == 1 else None
+
+
+_NO_CLIENT: Final = {"user", "by", "partner", *_PAYER}
+"""Tokens of columns that name other people than the client."""
 
 
 def _other_cpf(
@@ -139,7 +160,7 @@ def _other_cpf(
     if clients is None:
         return None
     theirs, own = (
-        next((each.name for each in table.columns.values() if "cpf" in tokens(each.name)), None)
+        next((each.name for each in table.columns.values() if "cpf" in tokens(each.says)), None)
         for table in (payers, clients)
     )
     if to_client is None or theirs is None or own is None:

@@ -7,9 +7,9 @@ from urllib.parse import unquote
 
 from toolkit.domain.evidence import MEDIA_TYPES
 from toolkit.storage.service_map.draft.choices import Choice
-from toolkit.storage.service_map.draft.matching import Match, fields_of
+from toolkit.storage.service_map.draft.matching import Match
 from toolkit.storage.service_map.draft.references import KEY_WORDS
-from toolkit.storage.service_map.draft.samples import ENDING, MEDIA, Field, Samples, share
+from toolkit.storage.service_map.draft.samples import ENDING, MEDIA, Field, Samples, fields_of, share
 from toolkit.storage.service_map.draft.vocabulary import tokens, words
 from toolkit.storage.service_map.expressions import THIS, quoted
 from toolkit.storage.service_map.model import TODO
@@ -33,7 +33,13 @@ def file_parts(match: Match, samples: Samples, holds: Callable[[str], bool] | No
         examples = [f"{one.rstrip('/')}/{two}" for one in folders[:3] for two in names[:4]]
         source: dict[str, Any] = {"folder": folder.column.name, "name": named.column.name}
         why = "the folder, a slash and the name"
-        found["object_key"] = _as_stored(source, examples, holds, why, in_bucket=False)
+        ending = _ending(match, samples, names)
+        if ending is not None:
+            whole_name = f"{named.expression} || '.' || ltrim({ending.expression}, '.')"
+            sql = f"rtrim({folder.expression}, '/') || '/' || {whole_name}"
+            found["object_key"] = Choice({"sql": sql}, f"{why}, and the ending", review=True)
+        else:
+            found["object_key"] = _as_stored(source, examples, holds, why, in_bucket=False)
         found["file_name"] = Choice(named.column.name)
     elif key is None:
         found["object_key"] = Choice({"sql": TODO}, "which column holds the key of the object in the bucket?")
@@ -60,13 +66,20 @@ def _folder(match: Match, samples: Samples, others: set[Field | None]) -> Field 
     for each in fields_of(match.table, samples):
         if each.family != "text" or each in others or each.path:
             continue
-        said = set(tokens(each.name))
+        said = set(tokens(each.says))
         values = samples.values(each)
         if "folder" in said or (
             "path" in said and values and not any("." in value.rpartition("/")[2] for value in values)
         ):
             return each
     return None
+
+
+def _ending(match: Match, samples: Samples, names: list[str]) -> Field | None:
+    """Return the column with the endings of names that have none."""
+    fields = (each for each in fields_of(match.table, samples) if each.family == "text")
+    bare = not any("." in name for name in names)
+    return next((each for each in fields if share(samples.values(each), ENDING) == 1), None) if bare else None
 
 
 def _as_stored(
@@ -115,7 +128,7 @@ def _within_rows(
     folders = [
         column.name
         for column in match.table.columns.values()
-        if column is not name.column and (set(tokens(column.name)) & KEY_WORDS or column.unique)
+        if column is not name.column and (set(tokens(column.says)) & KEY_WORDS or column.unique)
     ]
     names = quoted(name.column.name)
     for folder in folders:

@@ -45,7 +45,7 @@ def kinds_and_keys(table: CatalogTable) -> Iterator[tuple[Column, Column]]:
         key = next(
             (
                 table.columns[kind.name.removesuffix(ending) + other]
-                for ending, other in (("type", "id"), ("Type", "Id"), ("TYPE", "ID"))
+                for ending, other in (("type", "id"), ("Type", "Id"), ("TYPE", "ID"), ("model", "id"))
                 if kind.name.endswith(ending) and kind.name.removesuffix(ending) + other in table.columns
             ),
             None,

@@ -1,13 +1,13 @@
 """The tables that a row names: by foreign keys, or by the names of its columns where there are none."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from toolkit.storage.service_map.catalog import CatalogTable, Column, Reference
 from toolkit.storage.service_map.draft.codes import stated
 from toolkit.storage.service_map.draft.samples import Field, Samples, share
-from toolkit.storage.service_map.draft.vocabulary import tokens
+from toolkit.storage.service_map.draft.vocabulary import TABLE_WORDS, tokens
 
 KEY_WORDS: Final = {"id", "code", "uuid", "number", "key"}
 """Tokens that make the name of something the name of its key."""
@@ -16,19 +16,33 @@ KEY_WORDS: Final = {"id", "code", "uuid", "number", "key"}
 def references_of(table: CatalogTable, samples: Samples) -> Iterator[Reference]:
     """Yield the foreign keys of the table, then what its columns say by their names."""
     yield from table.references
-    own = set(tokens(table.plain_name))
+    own = set(tokens(table.says))
     for column in table.columns.values():
-        said = set(tokens(column.name))
+        said = set(tokens(column.says))
         wanted = said - KEY_WORDS
         if column.key or not wanted or not said & KEY_WORDS or table.reference(column.name) is not None:
             continue
         for other in samples.catalog.values():
-            named = set(tokens(other.plain_name))
+            named = set(tokens(other.says))
             if other is table or not wanted <= named or named - wanted - own - KEY_WORDS:
                 continue
             key = key_like(Field(table, column), other, samples)
             if key is not None:
                 yield Reference(column.name, other.name, key.name)
+
+
+def reference_to(
+    other: CatalogTable, target: str, references: Iterable[Reference], table: CatalogTable
+) -> Reference | None:
+    """Return the reference of a table to another one that names a row's own client or sale, and nobody else's."""
+    wanted = TABLE_WORDS[target][0]
+
+    def fits(reference: Reference) -> tuple[bool, int]:
+        said = set(tokens(table.columns[reference.column].says)) - KEY_WORDS
+        return bool(said & wanted) or not said, -len(said - wanted)
+
+    found = [each for each in references if each.table == other.name]
+    return max(found, key=fits, default=None)
 
 
 def meanings_of(found: Field, samples: Samples) -> dict[str, str]:
@@ -52,7 +66,7 @@ def key_like(field: Field, other: CatalogTable, samples: Samples) -> Column | No
     candidates = [
         each
         for each in other.columns.values()
-        if (each.name == column.name or each.key or each.unique or tokens(each.name) == ("id",))
+        if (each.name == column.name or each.key or each.unique or tokens(each.says) == ("id",))
         and (
             each.family == column.family
             or {each.family, column.family} <= _NUMBERS

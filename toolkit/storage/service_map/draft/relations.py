@@ -13,13 +13,13 @@ from toolkit.storage.service_map.draft.coded import Coded
 from toolkit.storage.service_map.draft.derived import QUERY
 from toolkit.storage.service_map.draft.filters import rows_that_belong, tenants, undecided, values_for_new_rows
 from toolkit.storage.service_map.draft.identity import Identities
-from toolkit.storage.service_map.draft.matching import GOOD, Match, fields_of, score
+from toolkit.storage.service_map.draft.matching import GOOD, Match, score
 from toolkit.storage.service_map.draft.places import file_parts
 from toolkit.storage.service_map.draft.references import references_of
-from toolkit.storage.service_map.draft.samples import Field, Samples
+from toolkit.storage.service_map.draft.samples import Field, Samples, fields_of
 from toolkit.storage.service_map.draft.times import Zones
 from toolkit.storage.service_map.expressions import literal, quoted
-from toolkit.storage.service_map.model import DEMANDED, NEEDED, TODO
+from toolkit.storage.service_map.model import DEMANDED, NEEDED, TODO, to_fill_in
 
 _TIMES: Final = {"created_at", "completed_at", "requested_at", "expires_at"}
 _FILE_PARTS: Final = {"file_name", "file_format", "type", "object_key"}
@@ -71,6 +71,11 @@ class DraftedRelation:
         beside = f"hold files of sales too, and are not read: {', '.join(self.beside)}" if self.beside else ""
         return "; ".join(filter(None, (made, alike, beside)))
 
+    @property
+    def is_open(self) -> bool:
+        """Tell whether somebody has to name its table, or to complete its query."""
+        return bool(self.doubt) or (self.table is not None and bool(to_fill_in(self.table.name)))
+
     def lines(self) -> Iterator[str]:
         """Yield the lines of the relation in the file."""
         yield f"[{self.name}]"
@@ -107,6 +112,7 @@ class Drafting:
     ) -> None:
         self._matches, self._samples, self._holds = matches, samples, holds
         self._zones = Zones(samples.catalog, zone)
+        self._where = {name: self._rows(name) for name in matches}
         self._identities, self._coded = Identities(matches, samples), Coded(matches, samples)
 
     @property
@@ -152,15 +158,15 @@ class Drafting:
         drafted = DraftedRelation(name, match.table)
         for column in NEEDED[name].columns:
             drafted.choices[column.name] = self._choice(name, match, column.name)
-        inner = self._matches.get("evidences") if name == "sales" else None
-        others = () if inner is None else (inner.table.name,)
-        drafted.where = rows_that_belong(name, match.table, self._samples, others)
+        drafted.where = self._where[name]
         owner = next((each for (relation, _), each in self._identities.owners.items() if relation == name), None)
         if owner is not None:
             drafted.where = owner.added_to(drafted.where)
         used = _used(drafted)
         drafted.unused = [column for column in match.table.columns if column not in used]
-        drafted.undecided = undecided(name, match.table, drafted.unused, self._samples, others)
+        unknown = undecided(name, match.table, drafted.unused, self._samples, self._histories_of_others(name))
+        drafted.where = unknown.added_to(drafted.where)
+        drafted.undecided = "" if unknown.asked else unknown.told
         drafted.tenants = tenants(match.table, self._samples)
         alike = self._samples.alike(match.table)
         drafted.alike = tuple(other.name for other in alike)
@@ -180,6 +186,18 @@ class Drafting:
             if key is not None and key.name != own_id and key.family == "uuid" and not key.filled:
                 drafted.insert[key.name] = "gen_random_uuid()"
         return drafted
+
+    def _rows(self, name: str) -> Choice | None:
+        """Return the rows that belong to a relation, and look at no others from now on."""
+        table = self._matches[name].table
+        where = rows_that_belong(name, table, self._samples, self._histories_of_others(name))
+        if where is not None:
+            self._samples.narrow(table, str(where.source))
+        return where
+
+    def _histories_of_others(self, name: str) -> tuple[str, ...]:
+        """Return the table of the files, whose histories are not those of its sales."""
+        return (self._matches["evidences"].table.name,) if name == "sales" and "evidences" in self._matches else ()
 
     def _other_files(self, taken: CatalogTable) -> Iterator[str]:
         """Yield the other tables with a foreign key to the sales, and with keys of files."""

@@ -1,15 +1,15 @@
 """Recognise the values of a column by samples. They stay in memory: only codes reach a mapping file."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.storage.service_map.catalog import CatalogTable, Column, read_catalog
-from toolkit.storage.service_map.draft.vocabulary import words
+from toolkit.storage.service_map.draft.vocabulary import spoken, words
 from toolkit.storage.service_map.expressions import THIS, literal, quoted
 
 _ROWS: Final = 5000
@@ -28,6 +28,11 @@ class Field:
     def name(self) -> str:
         """The last part of its name."""
         return self.path[-1] if self.path else self.column.name
+
+    @property
+    def says(self) -> str:
+        """The words that tell what it holds."""
+        return self.path[-1] if self.path else self.column.says
 
     @property
     def family(self) -> str:
@@ -58,14 +63,14 @@ class Samples:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self.catalog = read_catalog(connection)
+        self.catalog = {name: _with_words(table) for name, table in read_catalog(connection).items()}
         self._known: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
         self._narrowed: dict[str, str] = {}
         self._filled: dict[str, int] = {}
 
     def narrow(self, table: CatalogTable, condition: str) -> None:
-        """Read only those rows of a table from now on."""
-        self._narrowed[table.name] = condition
+        """Read only those rows of a table from now on, of those that are read so far."""
+        self._narrowed[table.name] = f"{self._narrowed.get(table.name, 'true')} AND {condition}"
         self._known = {key: values for key, values in self._known.items() if key[0] != table.name}
 
     def values(self, field: Field) -> list[str]:
@@ -80,12 +85,15 @@ class Samples:
     def _read(self, field: Field) -> list[str]:
         if not field.table.readable:
             return []
-        where = self._narrowed.get(field.table.name, "true")
-        rows = f"SELECT {field.expression} AS value FROM {field.table.name} AS {THIS} WHERE {where} LIMIT {_ROWS}"  # noqa: S608
         query = f"""
-            SELECT DISTINCT value FROM ({rows}) AS seen WHERE value IS NOT NULL ORDER BY value LIMIT {_DISTINCT}
+            SELECT DISTINCT value FROM ({self._first(field)}) AS seen
+            WHERE value IS NOT NULL ORDER BY value LIMIT {_DISTINCT}
         """  # noqa: S608
         return [str(value) for (value,) in self.rows(query)]
+
+    def _first(self, field: Field) -> str:
+        where = self._narrowed.get(field.table.name, "true")
+        return f"SELECT {field.expression} AS value FROM {field.table.name} AS {THIS} WHERE {where} LIMIT {_ROWS}"  # noqa: S608
 
     def members(self, table: CatalogTable, column: Column) -> list[tuple[str, ...]]:
         """Return the paths of the scalars in a JSON column, two levels deep."""
@@ -174,9 +182,24 @@ class Samples:
 
     def repeats(self, field: Field) -> bool:
         """Tell whether a value stands in more than one of the first rows, or none in one of them."""
-        rows = f"SELECT {field.expression} AS value FROM {field.table.name} AS {THIS} LIMIT {_ROWS}"  # noqa: S608
-        query = f"SELECT count(*) > count(DISTINCT value) FROM ({rows}) AS seen"  # noqa: S608
+        query = f"SELECT count(*) > count(DISTINCT value) FROM ({self._first(field)}) AS seen"  # noqa: S608
         return field.table.readable and bool(self.rows(query)[0][0])
+
+
+def _with_words(table: CatalogTable) -> CatalogTable:
+    """Return the table with what comments call it and its columns, where their names say nothing."""
+    for column in list(table.columns.values()):
+        table.columns[column.name] = replace(column, spoken=spoken(column.name, column.comment))
+    return replace(table, spoken=spoken(table.plain_name, table.comment))
+
+
+def fields_of(table: CatalogTable, samples: Samples) -> Iterable[Field]:
+    """Yield the columns of a table, and the scalars in its JSON columns."""
+    for column in table.columns.values():
+        if column.family == "json":
+            yield from (Field(table, column, path) for path in samples.members(table, column))
+        else:
+            yield Field(table, column)
 
 
 def share(values: Sequence[str], pattern: re.Pattern[str]) -> float:
@@ -190,4 +213,5 @@ MEDIA: Final = re.compile(r"(?:application|audio|video|image)/[\w.+-]+", re.IGNO
 ENDING: Final = re.compile(r"\.?(?:pdf|mp3|wav|ogg|opus|m4a|aac|flac|amr|wma)", re.IGNORECASE)
 FILE: Final = re.compile(r"[^/\\]+\.[A-Za-z0-9]{2,4}")
 PLACE: Final = re.compile(r"(?:.*/)?[^/\\]+\.[A-Za-z0-9]{2,4}|.*/.+", re.DOTALL)
+KEY: Final = re.compile(r".*[^/]/[^/]+\.[A-Za-z0-9]{2,4}", re.DOTALL)
 OPAQUE: Final = re.compile(r"[A-Za-z0-9_-]{20,}")

@@ -19,7 +19,13 @@ _NAMED_ZONE: Final = re.compile(r"\b(?:America|Europe|Etc)/\w+\b")
 _UTC: Final = re.compile(r"\b(?:UTC|GMT|Zulu)\b", re.IGNORECASE)
 _LOCAL: Final = re.compile(r"bras[ií]lia|s[aã]o paulo|hor[aá]rio local|hora local|local time", re.IGNORECASE)
 _SAO_PAULO: Final = "America/Sao_Paulo"
-_SAY_UTC: Final = {"_prisma_migrations", "ar_internal_metadata", "schema_migrations", "knex_migrations"}
+_SAY_UTC: Final = {
+    "_prisma_migrations",
+    "ar_internal_metadata",
+    "schema_migrations",
+    "knex_migrations",
+    "ir_attachment",
+}
 """Tables of libraries that write times without a zone in UTC."""
 
 
@@ -104,9 +110,9 @@ class Zones:
 
 def _hour_of(table: CatalogTable, day: Column) -> Column | None:
     """Return the column with the hour of a day: named alike but for the word for the hour."""
-    wanted = set(tokens(day.name)) - {"date", "at"}
+    wanted = set(tokens(day.says)) - {"date", "at"}
     for column in table.columns.values():
-        said = set(tokens(column.name))
+        said = set(tokens(column.says))
         hourly = column.family == "time" or "time" in said
         if column is not day and hourly and column.family in {"time", "text"} and said - {"time", "at"} == wanted:
             return column
@@ -116,9 +122,9 @@ def _hour_of(table: CatalogTable, day: Column) -> Column | None:
 def _completed(table: CatalogTable, samples: Samples) -> Choice:
     """Return the time of a sale's completion, where only its state says that it was completed."""
     for past in histories_of(table, samples):
-        if states := past.states({"completed"}):
-            return Choice({"sql": past.moment(states)}, "when it last reached that state", review=True)
-    columns = [(set(tokens(column.name)), column) for column in table.columns.values()]
+        if (states := past.states({"completed"})) and (reached := past.moment(states)):
+            return Choice({"sql": reached}, "when it last reached that state", review=True)
+    columns = [(set(tokens(column.says)), column) for column in table.columns.values()]
     updated = next((each for said, each in columns if "updated" in said and each.family.startswith("time")), None)
     perhaps = []
     for said, column in columns:
@@ -147,8 +153,8 @@ def _states_of_completion(said: set[str], field: Field, samples: Samples) -> lis
     """Return the values of a column that mean a completed sale; as texts, as PostgreSQL writes them."""
     if "completed" in said and field.family == "boolean":
         return ["true"]
-    if "completed" in said and codes.are_flags(values := samples.values(field)):
-        return [value for value in values if codes.flag(value)] or ["1", "S", "Y"]
+    if "completed" in said and (spelled := codes.flags(samples.values(field))):
+        return [value for value, truth in spelled.items() if truth]
     if "status" not in said or field.family in {"boolean", "date", "time", "timestamp", "timestamptz"}:
         return []
     return [value for value, meaning in meanings_of(field, samples).items() if "completed" in tokens(meaning)]

@@ -63,15 +63,19 @@ def union_of_files(matches: Mapping[str, Match], samples: Samples) -> Match | No
     reasons = [f"the files of {' and '.join(part.table.name for part in parts)}, one after the other"]
     queries = []
     for part, listed in zip(parts, shown, strict=True):
-        where = rows_that_belong("evidences", part.table, samples)
-        rows = f"FROM {part.table.name} AS {THIS}" + (f" WHERE {where.source}" if where is not None else "")
-        named = ", ".join(f"{sql} AS {quoted(column.name)}" for sql, column in zip(listed, columns, strict=True))
-        queries.append(f"SELECT {named} {rows}")
+        table, where = part.table, rows_that_belong("evidences", part.table, samples)
         used = {field.column.name for field in part.fields.values()} | {part.sale.column}
-        unused = [name for name in part.table.columns if name not in used and quoted(name) not in rows]
-        unknown = undecided("evidences", part.table, unused, samples)
-        reasons += [f"{part.table.name} {where.why}"] if where is not None else []
-        reasons += [f"rows of {part.table.name} that do not count may be told by {unknown}"] if unknown else []
+        asked_already = "" if where is None else str(where.source)
+        unused = [each for each in table.columns if each not in used and quoted(each) not in asked_already]
+        unknown = undecided("evidences", table, unused, samples)
+        named = ", ".join(f"{sql} AS {quoted(column.name)}" for sql, column in zip(listed, columns, strict=True))
+        counted = unknown.added_to(where)
+        rows = f"FROM {table.name} AS {THIS}" + (f" WHERE {counted.source}" if counted is not None else "")
+        queries.append(f"SELECT {named} {rows}")
+        reasons += [f"{table.name} {where.why}"] if where is not None else []
+        reasons += (
+            [f"rows of {table.name} that do not count may be told by {unknown.told}"] if unknown.told else []
+        )
     union = CatalogTable(f"({' UNION ALL '.join(queries)})", "evidences", "", QUERY, "", True)
     union = replace(union, made="; ".join(reasons), parts=tuple(part.table.name for part in parts))
     union.columns.update({column.name: column for column in columns})
@@ -88,7 +92,7 @@ def _parts(matches: Mapping[str, Match], samples: Samples) -> Iterator[_Part]:
             continue
         sale = next((each for each in references_of(table, samples) if each.table == sales), None)
         fields, key = matched("evidences", table, samples).fields, key_of(table)
-        named = set().union(*TABLE_WORDS["evidences"]) & set(tokens(table.plain_name))
+        named = set().union(*TABLE_WORDS["evidences"]) & set(tokens(table.says))
         if (
             sale is not None
             and key is not None
@@ -113,7 +117,7 @@ def _kind(part: _Part, samples: Samples) -> tuple[str, str]:
     for reference in references_of(table, samples):
         other = samples.catalog[reference.table]
         label = next((each for each in other.columns.values() if each.family == "text" and not each.key), None)
-        if label is not None and "type" in tokens(reference.column) + tokens(other.plain_name):
+        if label is not None and "type" in tokens(reference.column) + tokens(other.says):
             of = f"kind.{quoted(reference.key)} = {THIS}.{quoted(reference.column)}"
             kind = f"(SELECT kind.{quoted(label.name)} FROM {other.name} AS kind WHERE {of})"  # noqa: S608
             return f"{literal(said + '.')} || {kind}", ""

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import cache
 from typing import Final
 
 _SAME: Final = {
@@ -14,7 +15,7 @@ _SAME: Final = {
     "venta ventas proposta propostas deal adesao adesoes",
     "evidence": "evidence evidences evidencia evidencias proof prova provas comprovante comprovantes",
     "file": "file files arquivo arquivos arq attachment attachments anexo anexos upload uploads midia media "
-    "archivo archivos grabacion grabaciones recording recordings gravacao gravacoes filename",
+    "archivo archivos grabacion grabaciones recording recordings gravacao gravacoes filename fname",
     "document": "document documents documento documentos doc docs",
     "name": "name names nome nm nomes nombre nombres",
     "first": "first primeiro given prenome firstname forename",
@@ -47,7 +48,7 @@ _SAME: Final = {
     "updated": "updated update modified atualizado atualizacao alterado alteracao modificado changed actualizado "
     "actualizada",
     "deleted": "deleted delete excluido excluida exclusao removed removido removida apagado deletado eliminado "
-    "eliminada borrado borrada removal archived discarded descartado descartada trashed",
+    "eliminada eliminacao borrado borrada removal archived discarded descartado descartada trashed",
     "cancelled": "cancelled canceled cancelado cancelada cancelamento cancel void voided anulado anulada "
     "annulled anulacion cancelacion rechazado rechazada estornado estornada estorno distratado distratada "
     "distrato rescindido rescindida revogado revogada revoked rejeitado rejeitada rejected recusado recusada "
@@ -55,7 +56,7 @@ _SAME: Final = {
     "active": "active ativo ativa enabled activo activa habilitado current vigente atual latest",
     "sent": "sent recorded gravado gravada envio enviado enviada send submitted recebido recebimento received "
     "subido subida recibido",
-    "requested": "requested solicitado solicitacao solicitada request asked pedido",
+    "requested": "requested solicitado solicitacao solicitada request asked",
     "uploaded": "uploaded carregado upload",
     "expires": "expires expiry expiration expira expiracao validade valid vencimento expire vence vencimiento",
     "user": "user usuario author operador login",
@@ -81,6 +82,10 @@ _SAME: Final = {
     "same": "same mesmo propria proprio own self",
     "other": "other outro outra separate separado third terceiro different diferente terceira",
     "role": "role papel funcao vinculo relationship relacao",
+    "approved": "approved approval aprovado aprovada aprovacao validado validada validated valido valida accepted "
+    "aceito aceita verified verificado conferido homologado",
+    "test": "test teste testing sandbox demo ambiente environment duplicate duplicado duplicada dup",
+    "draft": "draft rascunho borrador",
     "complement": "complement complemento",
     "state": "uf",
 }
@@ -90,26 +95,27 @@ CANONICAL: Final = {word: token for token, words in _SAME.items() for word in wo
 _JOINED: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+")
 
 NOISE: Final = {
-    "tb",
-    "tbl",
-    "tab",
-    "t",
-    "app",
-    "core",
-    "sch",
-    "ds",
-    "dsc",
-    "desc",
-    "tx",
-    "txt",
-    "vl",
-    "fk",
-    "of",
-    "the",
-    "as",
-    "utc",
+    *(
+        "tb",
+        "tbl",
+        "tab",
+        "t",
+        "app",
+        "core",
+        "sch",
+        "ds",
+        "dsc",
+        "desc",
+        "tx",
+        "txt",
+        "vl",
+        "fk",
+        "of",
+        "the",
+        "as",
+    ),
+    *("utc", "de", "da", "do", "das", "dos", "e", "na", "nas", "nos"),
 }
-NOISE_PT: Final = {"de", "da", "do", "das", "dos", "e", "na", "nas", "nos"}
 
 
 def words(name: str) -> tuple[str, ...]:
@@ -118,13 +124,28 @@ def words(name: str) -> tuple[str, ...]:
     return tuple(part.lower() for part in _JOINED.split(plain) if part)
 
 
+@cache
 def tokens(name: str) -> tuple[str, ...]:
     """Return the meanings of the words in a name; words without meaning are left out."""
     return tuple(
         CANONICAL.get(word, CANONICAL.get(word.removesuffix("s"), word))
         for word in words(name)
-        if word not in NOISE | NOISE_PT
+        if word not in NOISE
     )
+
+
+def spoken(name: str, comment: str) -> str:
+    """Return what a comment calls a column or a table whose name has no known word; else nothing."""
+    subjects = _SAME.keys() - _GENERAL
+    head = _HEAD.split(comment.strip())[0]
+    cryptic = set(tokens(name)) - _SAME.keys() and not set(tokens(name)) & subjects
+    return head if cryptic and set(tokens(head)) & subjects else ""
+
+
+_GENERAL: Final = {"code", "id", "uuid", "number", "date", "time", "at", "flag", "by"}
+"""Tokens that say nothing without another one."""
+_HEAD: Final = re.compile(r"\s*[:;=(,.\n]|(?<=s) d[aeo]s? ")
+"""The end of a comment's first words; in a heading such as ``Arquivos da venda`` the first names the rows."""
 
 
 TABLE_WORDS: Final = {
@@ -201,5 +222,5 @@ GROUPS: Final = re.compile(
     re.IGNORECASE,
 )
 
-YES: Final = {"s", "sim", "si", "sí", "y", "yes", "t", "true", "1", "v", "verdadeiro"}
+YES: Final = {"x", "s", "sim", "si", "sí", "y", "yes", "t", "true", "1", "v", "verdadeiro"}
 NO: Final = {"n", "nao", "não", "no", "f", "false", "0", "falso"}
