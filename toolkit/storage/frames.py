@@ -7,6 +7,8 @@ from typing import Final
 
 import psycopg
 import pyarrow as pa
+from psycopg.errors import error_from_result
+from psycopg.pq import ExecStatus
 from pyarrow import csv
 from sqlalchemy import Connection
 
@@ -81,12 +83,22 @@ def stream_arrow(connection: Connection, query: str, schema: pa.Schema) -> Itera
 
 
 def _joined(copy: psycopg.Copy) -> Iterator[memoryview]:
-    """Yield many rows at a time; the server sends each in a message of its own."""
+    """Yield many rows at a time; the server sends each in a message of its own.
+
+    Those that have arrived are taken one level below ``Copy.read``, which takes twice as long for each.
+    """
+    arrived = copy.connection.pgconn
     block = BytesIO()  # a list of rows would have the garbage collector look through them again and again
-    for row in copy:
-        block.write(row)
+    while True:
+        size, row = arrived.get_copy_data(1)
+        if not block.write(row if size else copy.read()):  # which waits for the next one
+            break
         if block.tell() >= _BLOCK:
             yield block.getbuffer()
             block = BytesIO()
+    if size < 0:
+        for result in list(iter(arrived.get_result, None)):
+            if result.status != ExecStatus.COMMAND_OK:
+                raise error_from_result(result)
     if block.tell():
         yield block.getbuffer()
