@@ -28,7 +28,7 @@ from toolkit.operations.register.limits import REFUSAL_TEXTS
 from toolkit.operations.request import LEFT_OUT_TEXTS
 from toolkit.operations.spreadsheets.records import TOO_MANY, UNCLOSED
 from toolkit.operations.verify.contents.verification import FAILURE_TEXTS
-from toolkit.reports import sections, wording
+from toolkit.reports import wording
 
 PACKAGE = Path(toolkit.__file__).parent
 FOLDER = PACKAGE / "reports"
@@ -213,9 +213,6 @@ def _of_codes() -> Iterator[str]:
 
 def _of_loops() -> Iterator[str]:
     """Return the messages that are translated in loops over names."""
-    yield from sections.PARTNER
-    yield from sections.WAIVER
-    yield from sections.TREND
     yield from ("new", "back again", "resolved", "unknown", "database", "bucket")
     yield from (*Status, *FindingStatus, *Severity, *Owner, "changed")
     yield from ("holds", "later", "ended")

@@ -23,7 +23,7 @@ from toolkit.reports.document_json import fingerprint
 from toolkit.reports.notices import headline, notices, provenance
 from toolkit.reports.palette import COLOURS, STATUS_INK
 from toolkit.reports.report import Report, tuples
-from toolkit.reports.sections import Section, cell_text, sections
+from toolkit.reports.sections import Section, cell_text, problems, sections
 
 SALES_SHOWN: Final = 5000
 """Sales in the document; the other formats hold all of them."""
@@ -90,9 +90,7 @@ def _content(report: Report) -> dict[str, Any]:
         ],
         "cards": [{"figure": number(figure), "name": name} for name, figure in _figures(report).items()],
         "charts": [_chart(chart, language) for chart in (charts(result, language) if result.sales else ())],
-        "sections": [
-            _section(each, report) for each in (_problems(report), *sections(report, ROWS_SHOWN)) if each
-        ],
+        "sections": [_section(each, report) for each in (problems(report), *sections(report)) if each.total],
         "sales": list(_sales(report)),
         "sales_about": say(
             "The gravest and oldest first; %(shown)s of %(all)s.",
@@ -155,19 +153,6 @@ def _segment(segment: Segment, language: Language) -> dict[str, Any]:
     }
 
 
-def _problems(report: Report) -> Section:
-    say = report.language.text
-    rows = [
-        (int(row.sales), say(CODES[row.problem].name), say(CODES[row.problem].meaning))
-        for row in tuples(report.result.problems)
-        if row.sales
-    ]
-    about = say("Sales with each, the gravest first")
-    widths = {say("Sales"): 0.6, say("Problem"): 2.0, say("Meaning"): 5.0}
-    cells = list(zip(*rows, strict=True))
-    return Section("problems", say("Problems"), about, widths, cells, len(rows))
-
-
 def _section(section: Section, report: Report) -> dict[str, Any]:
     language = report.language
     about = section.about
@@ -177,13 +162,16 @@ def _section(section: Section, report: Report) -> dict[str, Any]:
             shown=language.number(ROWS_SHOWN),
             all=language.number(section.total),
         )
+    rows = section.rows(ROWS_SHOWN)
     return {
         "title": section.title,
         "about": about,
         "columns": list(section.columns),
         "widths": list(section.columns.values()),
-        "numbers": [all(isinstance(cell, int | float | None) for cell in cells) for cells in section.cells],
-        "rows": [[_breaking(cell_text(cell, report)) for cell in row] for row in section.rows],
+        "numbers": [
+            all(isinstance(cell, int | float | None) for cell in cells) for cells in zip(*rows, strict=True)
+        ],
+        "rows": [[_breaking(cell_text(cell, report)) for cell in row] for row in rows],
     }
 
 

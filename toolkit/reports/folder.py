@@ -11,6 +11,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from toolkit.domain.documents import named
 from toolkit.domain.report_cells import REPORT
 from toolkit.errors import ReportError
@@ -72,6 +74,7 @@ def write_files(
                 told.begin(f"Writing {name}", 100, "%")
                 write(replace(report, tell=_percents(told)), draft / name)
                 told.end()
+                pa.default_memory_pool().release_unused()  # for the next format
             kept = keep_earlier(out, names, _identity(report))
             seal = witness({name: digest(draft / name) for name in names}) if witness is not None else None
             _write_manifest(report, draft, names, kept, seal)

@@ -25,7 +25,7 @@ def filters(report: Report) -> list[dict[str, Any]]:
         each: say("unknown") if each == UNKNOWN_GROUP else each
         for each in map(str, result.by_group["utilityGroup"])
     }
-    partners = sorted(set(result.rows["partner"].dropna()), key=str.casefold)
+    partners = sorted(result.rows["partner"].dropna().unique(), key=str.casefold)
     types = {each: words["types"][each] for each in result.missing["evidenceType"]}
     statuses = dict(words["statuses"])
     statuses[str(Status.COMPLIANT)] = say("compliant, with something to look at")

@@ -1,15 +1,15 @@
 """Make the lists of a report beside its sales, once for all formats that people read.
 
-Cells are values, not texts: each format writes numbers, days and moments in its own way. They are made column by
-column, each distinct value once, because there may be more findings than sales.
+Cells are values, not texts: each format writes numbers, days and moments in its own way. They are made of some
+rows at a time, column by column and each distinct value once, because there may be more findings than sales.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime
-from itertools import chain
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -26,34 +26,30 @@ from toolkit.reports.report import Report, tuples
 
 Cell = str | int | float | date | datetime | None
 Column = Sequence[Cell]
+_Columns = dict[str, tuple[float, Callable[[Any], Cell]]]
+"""The columns of a list by their headings: the width of each, and what it tells of a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A list: its headings with the share of the width that each column takes, and its first rows by column.
-
-    ``total`` is the number of rows that there are.
-    """
+    """A list: its headings with the share of the width that each column takes, and the number of its rows."""
 
     name: str
     title: str
     about: str
-    columns: dict[str, float]
-    cells: Sequence[Column]
+    columns: Mapping[str, float]
     total: int
+    cells: Callable[[slice], list[Column]]
+    """Makes the columns of some of its rows."""
 
-    def __bool__(self) -> bool:
-        return self.total > 0
-
-    @property
-    def rows(self) -> list[tuple[Cell, ...]]:
-        """The rows that it holds."""
-        return list(zip(*self.cells, strict=True))
+    def rows(self, most: int) -> list[tuple[Cell, ...]]:
+        """Return its first rows."""
+        return list(zip(*self.cells(slice(0, min(most, self.total))), strict=True))
 
 
-def sections(report: Report, most: int) -> Iterator[Section]:
-    """Yield all lists in the order in which people act on them, with at most ``most`` rows each."""
-    return (make(report, most) for make in _ALL)
+def sections(report: Report) -> Iterator[Section]:
+    """Yield all lists in the order in which people act on them."""
+    return (make(report) for make in _ALL)
 
 
 def cell_text(cell: Cell, report: Report) -> str:
@@ -68,7 +64,7 @@ def cell_text(cell: Cell, report: Report) -> str:
     return language.number(cell) if isinstance(cell, int | float) else cell
 
 
-def finding_columns(table: pd.DataFrame, report: Report, *wanted: str) -> dict[str, Column]:
+def _finding_columns(table: pd.DataFrame, report: Report, *wanted: str) -> dict[str, Column]:
     """Return the columns of findings by their headings: all of them, or those that are wanted."""
     say = report.language.text
     made: dict[str, tuple[str, Callable[[Any], str] | None]] = {
@@ -106,59 +102,85 @@ def _owner(owner: str, report: Report) -> str:
     return report.language.text(wording.OWNER_NAMES[team]) if team else owner
 
 
-PARTNER: Final = (
-    "Sales",
-    "compliant",
-    "incomplete",
-    "in conflict",
-    "Findings",
-    "Overdue",
-    "Waived",
-    "Trend",
-    "Median days",
-)
-"""The figures of a partner."""
-
-TREND: Final = ("Findings", "Came", "Went")
-"""The figures of a day."""
-
-WAIVER: Final = ("Sale", "Partner", "Finding", "Reason", "Owner", "Approved by", "Ends on", "Ends soon")
-"""The columns of the waivers."""
-
-
-def _listed(
-    name: str, title: str, about: str, columns: dict[str, float], rows: Iterable[Sequence[Cell]], total: int
-) -> Section:
-    """Return a section that is made row by row."""
-    return Section(name, title, about, columns, list(zip(*rows, strict=True)) or [()] * len(columns), total)
-
-
-def _partners(report: Report, most: int) -> Section:
-    say = report.language.text
-    rows = [
-        (
-            row.partner or say("no partner"),
-            *map(int, (row.sales, row.compliant, row.incomplete, row.conflict, row.findings, row.overdue)),
-            int(row.waived),
-            int(row.trend),
-            None if pd.isna(row.medianDays) else round(float(row.medianDays), 1),
-        )
-        for row in tuples(report.result.partners.head(most))
-    ]
-    return _listed(
-        "partners",
-        say("Partners"),
-        say(
-            "Those with the most overdue findings first. The trend is the change of findings within 30 days; the "
-            "median days are those from creation to completion."
-        ),
-        {say("Partner"): 2.4, **{say(name): 1.0 for name in PARTNER}},
-        rows,
-        len(report.result.partners),
+def findings(report: Report) -> Section:
+    """Return all findings with their lives, in all columns."""
+    table = report.result.life.findings
+    names = dict.fromkeys(_finding_columns(table.head(0), report), 1.0)
+    return Section(
+        "findings",
+        report.language.text("Findings"),
+        "",
+        names,
+        len(table),
+        lambda part: [*_finding_columns(table.iloc[part], report).values()],
     )
 
 
-def _changes(report: Report, most: int) -> Section:
+def _of_findings(
+    name: str, title: str, about: str, widths: Mapping[str, float], places: np.ndarray[Any, Any], report: Report
+) -> Section:
+    """Return a section of the findings at these places, with these of their columns."""
+    say, table = report.language.text, report.result.life.findings
+    return Section(
+        name,
+        title,
+        about,
+        {say(heading): width for heading, width in widths.items()},
+        len(places),
+        lambda part: [*_finding_columns(table.iloc[places[part]], report, *widths).values()],
+    )
+
+
+def _listed(name: str, title: str, about: str, columns: _Columns, rows: pd.DataFrame | Sequence[Any]) -> Section:
+    """Return a section whose cells are made row by row."""
+
+    def cells(part: slice) -> list[Column]:
+        own = list(tuples(rows.iloc[part])) if isinstance(rows, pd.DataFrame) else rows[part]
+        return [[tell(row) for row in own] for _, tell in columns.values()]
+
+    widths = {heading: width for heading, (width, _) in columns.items()}
+    return Section(name, title, about, widths, len(rows), cells)
+
+
+def problems(report: Report) -> Section:
+    """Return the problems of sales with the number of sales that have each."""
+    say, table = report.language.text, report.result.problems
+    return _listed(
+        "problems",
+        say("Problems"),
+        say("Sales with each, the gravest first"),
+        {
+            say("Sales"): (0.6, attrgetter("sales")),
+            say("Problem"): (2.0, lambda row: say(CODES[row.problem].name)),
+            say("Meaning"): (5.0, lambda row: say(CODES[row.problem].meaning)),
+        },
+        table[table["sales"] > 0],
+    )
+
+
+def _partners(report: Report) -> Section:
+    say = report.language.text
+    about = say(
+        "Those with the most overdue findings first. The trend is the change of findings within 30 days; the "
+        "median days are those from creation to completion."
+    )
+    figures = {
+        say("Sales"): "sales",
+        say("compliant"): "compliant",
+        say("incomplete"): "incomplete",
+        say("in conflict"): "conflict",
+        say("Findings"): "findings",
+        say("Overdue"): "overdue",
+        say("Waived"): "waived",
+        say("Trend"): "trend",
+    }
+    columns: _Columns = {say("Partner"): (2.4, lambda row: row.partner or say("no partner"))}
+    columns |= {heading: (1.0, attrgetter(name)) for heading, name in figures.items()}
+    columns[say("Median days")] = (1.0, lambda row: None if row.medianDays is None else round(row.medianDays, 1))
+    return _listed("partners", say("Partners"), about, columns, report.result.partners)
+
+
+def _changes(report: Report) -> Section:
     say, changes, table = report.language.text, report.result.life.changes, report.result.life.findings
     about, kinds = "", {}
     if changes is not None:
@@ -173,161 +195,153 @@ def _changes(report: Report, most: int) -> Section:
     here = pa.array(table["id"], pa.large_string())
     told = {kind: pa.array(map(str, ids), pa.large_string(), size=len(ids)) for kind, ids in kinds.items()}
     places = {kind: np.flatnonzero(pc.is_in(here, ids)) for kind, ids in told.items()}
-    total = sum(map(len, places.values()))
-    found = table.iloc[np.array([*chain.from_iterable(places.values())][:most], dtype=int)]
-    words = [word for kind, own in places.items() for word in [say(kind)] * len(own)][:most]
-    columns = finding_columns(found, report, "Sale", "Finding", "Partner", "Who has to act", "Due")
-    widths = dict(zip([say("Change"), *columns], (1.0, 1.5, 2.5, 1.5, 1.2, 1.5), strict=True))
-    return Section("changes", say("Changes"), about, widths, [words, *columns.values()], total)
+    words = np.repeat(np.array([*map(say, places)], dtype=object), [*map(len, places.values())])
+    widths = {"Sale": 1.5, "Finding": 2.5, "Partner": 1.5, "Who has to act": 1.2, "Due": 1.5}
+    found = np.concatenate([np.array([], dtype=int), *places.values()])
+    section = _of_findings("changes", say("Changes"), about, widths, found, report)
+    return replace(
+        section,
+        columns={say("Change"): 1.0, **section.columns},
+        cells=lambda part: [words[part], *section.cells(part)],  # type: ignore[list-item]  # read as a sequence
+    )
 
 
-def _trend(report: Report, most: int) -> Section:
+def _trend(report: Report) -> Section:
     say, trend = report.language.text, report.result.life.trend
-    moved = trend[(trend["came"] > 0) | (trend["went"] > 0)].iloc[::-1]
-    rows = [(row.day, int(row.present), int(row.came), int(row.went)) for row in tuples(moved.head(most))]
     return _listed(
         "trend",
         say("Trend"),
         say("The latest days on which findings came or went, with those that were there at the end of the day."),
-        {say("Day"): 1.5, **{say(name): 1.0 for name in TREND}},
-        rows,
-        len(moved),
+        {
+            say("Day"): (1.5, attrgetter("day")),
+            say("Findings"): (1.0, attrgetter("present")),
+            say("Came"): (1.0, attrgetter("came")),
+            say("Went"): (1.0, attrgetter("went")),
+        },
+        trend[(trend["came"] > 0) | (trend["went"] > 0)].iloc[::-1],
     )
 
 
-def _overdue(report: Report, most: int) -> Section:
+def _overdue(report: Report) -> Section:
     say, table = report.language.text, report.result.life.findings
-    late = table[table["overdue"].astype(bool)]
-    wanted = ("Sale", "Finding", "Partner", "Who has to act", "First seen", "Due")
-    columns = finding_columns(late.head(most), report, *wanted)
-    return Section(
-        "overdue",
-        say("Overdue findings"),
-        say("Their deadline, in business days since they were first seen, has passed."),
-        dict(zip(columns, (1.5, 2.5, 1.5, 1.2, 1.5, 1.5), strict=True)),
-        list(columns.values()),
-        len(late),
-    )
+    about = say("Their deadline, in business days since they were first seen, has passed.")
+    widths = {"Sale": 1.5, "Finding": 2.5, "Partner": 1.5, "Who has to act": 1.2, "First seen": 1.5, "Due": 1.5}
+    late = np.flatnonzero(table["overdue"].to_numpy(dtype=bool))
+    return _of_findings("overdue", say("Overdue findings"), about, widths, late, report)
 
 
-def _faults(report: Report, most: int) -> Section:
+def _faults(report: Report) -> Section:
     say = report.language.text
-    rows = [
-        (row.saleId, say(wording.TYPE_NAMES[row.evidenceType]), say(CODES[row.code].name), row.since)
-        for row in tuples(report.result.faults.head(most))
-    ]
     return _listed(
         "unusable",
         say("Unusable files"),
         say("Files that lie in the bucket and do not count, the latest first."),
-        {say("Sale"): 1.5, say("Evidence"): 2.5, say("Fault"): 1.5, say("Since"): 1.5},
-        rows,
-        len(report.result.faults),
+        {
+            say("Sale"): (1.5, attrgetter("saleId")),
+            say("Evidence"): (2.5, lambda row: say(wording.TYPE_NAMES[row.evidenceType])),
+            say("Fault"): (1.5, lambda row: say(CODES[row.code].name)),
+            say("Since"): (1.5, attrgetter("since")),
+        },
+        report.result.faults,
     )
 
 
-def _file_findings(report: Report, most: int) -> Section:
+def _file_findings(report: Report) -> Section:
     say = report.language.text
-    rows = [
-        (
-            ", ".join(each.sale_ids) or say("none"),
-            say(CODES[each.problem].name),
-            f"{say(CODES[each.problem].meaning)} {each.detail}".strip(),
-            "\n".join(each.folders),
-        )
-        for each in report.result.file_findings[:most]
-    ]
-    about = say(
-        "What is odd about the files themselves, the gravest first. They count until somebody withdraws a record."
+    return _listed(
+        "file-findings",
+        say("Findings about files"),
+        say(
+            "What is odd about the files themselves, the gravest first. They count until somebody withdraws a "
+            "record."
+        ),
+        {
+            say("Sales"): (1.5, lambda each: ", ".join(each.sale_ids) or say("none")),
+            say("Finding"): (1.6, lambda each: say(CODES[each.problem].name)),
+            say("Meaning"): (3.0, lambda each: f"{say(CODES[each.problem].meaning)} {each.detail}".strip()),
+            say("Where the files lie"): (3.0, lambda each: "\n".join(each.folders)),
+        },
+        report.result.file_findings,
     )
-    widths = {say("Sales"): 1.5, say("Finding"): 1.6, say("Meaning"): 3.0, say("Where the files lie"): 3.0}
-    total = len(report.result.file_findings)
-    return _listed("file-findings", say("Findings about files"), about, widths, rows, total)
 
 
-def _warned(report: Report, most: int) -> Section:
+def _warned(report: Report) -> Section:
     say = report.language.text
-    warning = {True: say("sale without a client"), False: ""}
-    rows = []
-    for row in tuples(report.result.warned.head(most)):
-        problems = [say(CODES[each].name) for each in items(row.problems)]
-        listed = "; ".join(filter(None, [*problems, warning[row.clientId is None]]))
-        rows.append((row.saleId, listed, row.partner or "", row.createdAt))
+
+    def warnings(row: Any) -> str:
+        named = [say(CODES[each].name) for each in items(row.problems)]
+        return "; ".join([*named, *([say("sale without a client")] if row.clientId is None else [])])
+
     return _listed(
         "warned",
         say("Compliant sales with a warning"),
         say("Nothing is missing, and something should be put right."),
-        {say("Sale"): 1.5, say("Warning"): 3.0, say("Partner"): 2.0, say("Created"): 1.5},
-        rows,
-        len(report.result.warned),
+        {
+            say("Sale"): (1.5, attrgetter("saleId")),
+            say("Warning"): (3.0, warnings),
+            say("Partner"): (2.0, lambda row: row.partner or ""),
+            say("Created"): (1.5, attrgetter("createdAt")),
+        },
+        report.result.warned,
     )
 
 
-def _unverified(report: Report, most: int) -> Section:
-    say, names = report.language.text, wording.COLUMN_NAMES
+def _unverified(report: Report) -> Section:
+    say = report.language.text
     wanted = ("saleId", "partner", "verified", "firstBytes", "never", "unreadable", "createdAt")
-    rows = report.result.unverified[list(wanted)]
+    wide = ("saleId", "createdAt")
     return _listed(
         "unverified",
         say("Compliant, not fully verified"),
         say("Nothing is missing as far as is known. At most %(number)s are listed.", number=UNVERIFIED),
-        {say(names[name]): 1.5 if name in {"saleId", "createdAt"} else 1.0 for name in wanted},
-        (tuple(row) for row in tuples(rows.head(most))),
-        len(rows),
+        {say(wording.COLUMN_NAMES[name]): (1.5 if name in wide else 1.0, attrgetter(name)) for name in wanted},
+        report.result.unverified,
     )
 
 
-def _withdrawals(report: Report, most: int) -> Section:
+def _withdrawals(report: Report) -> Section:
     say = report.language.text
-    rows = [
-        (
-            row.saleId,
-            say(wording.TYPE_NAMES.get(row.evidenceType, row.evidenceType)),
-            row.reason,
-            row.withdrawnBy,
-            row.approvedBy,
-            row.withdrawnAt,
-        )
-        for row in tuples(report.result.withdrawals.head(most))
-    ]
-    widths = {say("Sale"): 1.4, say("Evidence"): 2.0, say("Reason"): 2.4, say("Withdrawn by"): 1.2}
     return _listed(
         "withdrawals",
         say("Withdrawals"),
         say("Evidence records that do not count any more, by the word of two people; the files stay."),
-        widths | {say("Approved by"): 1.2, say("Withdrawn at"): 1.5},
-        rows,
-        len(report.result.withdrawals),
+        {
+            say("Sale"): (1.4, attrgetter("saleId")),
+            say("Evidence"): (2.0, lambda row: say(wording.TYPE_NAMES.get(row.evidenceType, row.evidenceType))),
+            say("Reason"): (2.4, attrgetter("reason")),
+            say("Withdrawn by"): (1.2, attrgetter("withdrawnBy")),
+            say("Approved by"): (1.2, attrgetter("approvedBy")),
+            say("Withdrawn at"): (1.5, attrgetter("withdrawnAt")),
+        },
+        report.result.withdrawals,
     )
 
 
-def _waivers(report: Report, most: int) -> Section:
+def _waivers(report: Report) -> Section:
     say, life = report.language.text, report.result.life
-    ending = {waiver.id for waiver in life.ending}
-    rows = [
-        (
-            waiver.request.sale_id or say("any"),
-            waiver.request.partner or say("any"),
-            say(CODES[waiver.request.code].name) if waiver.request.code else say("any"),
-            waiver.request.reason,
-            waiver.request.owner,
-            waiver.request.approved_by,
-            waiver.request.end,
-            say("soon") if waiver.id in ending else "",
-        )
-        for waiver in life.waivers[:most]
-    ]
+    ending, anything = {waiver.id for waiver in life.ending}, say("any")
     return _listed(
         "waivers",
         say("Waivers"),
         say("Findings that two people accept until a day; they are back on it."),
-        {say(name): 2.0 if name in {"Finding", "Reason"} else 1.2 for name in WAIVER},
-        rows,
-        len(life.waivers),
+        {
+            say("Sale"): (1.2, lambda each: each.request.sale_id or anything),
+            say("Partner"): (1.2, lambda each: each.request.partner or anything),
+            say("Finding"): (
+                2.0,
+                lambda each: say(CODES[each.request.code].name) if each.request.code else anything,
+            ),
+            say("Reason"): (2.0, attrgetter("request.reason")),
+            say("Owner"): (1.2, attrgetter("request.owner")),
+            say("Approved by"): (1.2, attrgetter("request.approved_by")),
+            say("Ends on"): (1.2, attrgetter("request.end")),
+            say("Ends soon"): (1.2, lambda each: say("soon") if each.id in ending else ""),
+        },
+        life.waivers,
     )
 
 
-_ALL: Final[tuple[Callable[[Report, int], Section], ...]] = (
+_ALL: Final[tuple[Callable[[Report], Section], ...]] = (
     _partners,
     _changes,
     _trend,

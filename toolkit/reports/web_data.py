@@ -33,7 +33,7 @@ _LEVEL: Final = 4
 _WHOLE: Final = 3
 """The number of bytes that base64 writes without a rest."""
 _OFTEN: Final = 4
-"""The number of cells from which on a text is stored once and referred to."""
+"""The number of cells from which on a text is stored once and referred to, by the first rows."""
 
 
 def packed(document: Mapping[str, Any], rows: pd.DataFrame, report: Report) -> Iterator[str]:
@@ -55,8 +55,9 @@ def _pieces(document: Mapping[str, Any], rows: pd.DataFrame, report: Report) -> 
         yield b"," * (place > 0) + b'{"name":' + _json(name)
         for part, value in _column(rows[name], report.timezone).items():
             yield b"," + _json(part) + b":"
-            yield from _cells(value) if isinstance(value, pa.Array) else [_json(value)]
+            yield from value if isinstance(value, Iterator) else [_json(value)]
         yield b"}"
+        pa.default_memory_pool().release_unused()
     yield b"]}"
 
 
@@ -65,6 +66,15 @@ def _cells(cells: pa.Array) -> Iterator[bytes]:
     for start in range(0, len(cells), ROWS_AT_ONCE):
         yield (b"," if start else b"[") + _json(cells.slice(start, ROWS_AT_ONCE).to_pylist())[1:-1]
     yield b"]" if len(cells) else b"[]"
+
+
+def _digits(cells: pa.Array) -> Iterator[bytes]:
+    """Yield the digits of UUIDs as a JSON text, some at a time."""
+    yield b'"'
+    for start in range(0, len(cells), ROWS_AT_ONCE):
+        bare = pc.replace_substring(cells.slice(start, ROWS_AT_ONCE), "-", "")
+        yield values(pc.fill_null(bare, _NO_UUID)).tobytes()
+    yield b'"'
 
 
 def _json(value: Any) -> bytes:
@@ -77,16 +87,16 @@ def _column(column: pd.Series[Any], timezone: ZoneInfo) -> dict[str, Any]:
     if pd.api.types.infer_dtype(column, skipna=True) == "boolean":
         column = column.astype(object).map({True: "true", False: "false"})
     if pd.api.types.is_numeric_dtype(column):
-        return {"kind": "number", "cells": pa.Array.from_pandas(column)}
+        return {"kind": "number", "cells": _cells(pa.Array.from_pandas(column))}
     table = pa.Table.from_pandas(column.to_frame("cells"), preserve_index=False)
     cells = table["cells"].cast(pa.string()).combine_chunks()
-    names = cells.dictionary_encode()
-    if len(names.dictionary) * _OFTEN <= len(cells) or len(cells) <= _OFTEN:
+    first = cells.slice(0, ROWS_AT_ONCE)
+    if pc.count_distinct(first).as_py() * _OFTEN <= len(first) or len(cells) <= _OFTEN:
+        names = cells.dictionary_encode()
         return {"kind": "named", "values": names.dictionary.to_pylist(), "at": _places(names)}
     if pc.all(pc.match_substring_regex(cells, _UUID)).as_py():
-        digits = pc.fill_null(pc.replace_substring(cells, "-", ""), _NO_UUID)
-        return {"kind": "id", "digits": values(digits).tobytes().decode()}
-    return {"kind": "text", "cells": cells}
+        return {"kind": "id", "digits": _digits(cells)}
+    return {"kind": "text", "cells": _cells(cells)}
 
 
 def _times(column: pd.Series[Any], timezone: ZoneInfo) -> dict[str, Any]:
@@ -96,7 +106,7 @@ def _times(column: pd.Series[Any], timezone: ZoneInfo) -> dict[str, Any]:
     seconds = pa.Array.from_pandas(local.dt.floor("s")).cast(pa.timestamp("s")).cast(pa.int64())
     return {
         "kind": "time",
-        "cells": seconds,
+        "cells": _cells(seconds),
         "offsets": [_offset(each) for each in names.dictionary.to_pylist()],
         "at": _places(names),
     }
@@ -108,5 +118,5 @@ def _offset(seconds: int) -> str:
     return f"{'-' if seconds < 0 else '+'}{minutes // 60:02}:{minutes % 60:02}"
 
 
-def _places(names: pa.DictionaryArray) -> pa.Array:
-    return pc.fill_null(names.indices, -1)
+def _places(names: pa.DictionaryArray) -> Iterator[bytes]:
+    return _cells(pc.fill_null(names.indices, -1))

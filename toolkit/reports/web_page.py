@@ -92,7 +92,7 @@ def _context(report: Report) -> dict[str, Any]:
         "day": lambda moment: f"{moment.astimezone(report.timezone):%Y-%m-%d}",
         "shown": min(len(result.rows), STATIC_ROWS),
         "filters": filters(report),
-        "sections": [_section(each, report) for each in sections(report, SECTION_ROWS)],
+        "sections": [_section(each, report) for each in sections(report)],
         "files": [f"{REPORT}.{each}" for each in report.formats if each != "html"],
         "words": page_words(language),
         "glossary": {language.text(word): language.text(text) for word, text in wording.GLOSSARY.items()},
@@ -116,7 +116,7 @@ def _section(section: Section, report: Report) -> dict[str, Any]:
         "title": section.title,
         "about": section.about,
         "headings": list(section.columns),
-        "rows": [_cells(section.name, row, report) for row in section.rows],
+        "rows": [_cells(section.name, row, report) for row in section.rows(SECTION_ROWS)],
         "total": section.total,
     }
 

@@ -2,22 +2,24 @@
 
 *Summary* has the totals, *Sales* one row a sale that is not compliant, *Missing* one row a missing piece,
 *Findings* one row a finding with its life; then come the lists of ``sections``, and *Notes*, which tells what the
-words mean and where the numbers come from. Texts are
-written as texts: nothing that a sale holds becomes a formula or a link.
+words mean and where the numbers come from. Texts are written as texts: nothing that a sale holds becomes a formula
+or a link.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC
 from pathlib import Path
-from typing import Final
+from typing import Any
 
+import numpy as np
 import pandas as pd
-import pyarrow.compute as pc
 
 from toolkit.domain.codes import CODES, names_of
-from toolkit.domain.findings import Reason, Status
-from toolkit.domain.report_cells import SEPARATOR
+from toolkit.domain.findings import Reason
+from toolkit.domain.report_cells import items
 from toolkit.errors import ReportError
 from toolkit.operations.spreadsheets.xlsx_parts import Looks, Style, column_name
 from toolkit.operations.spreadsheets.xlsx_writer import SHEET_NAME, SHEET_ROWS, Cells, Workbook
@@ -25,12 +27,9 @@ from toolkit.reports import sheet_cells, wording
 from toolkit.reports.notices import headline, notices, provenance
 from toolkit.reports.palette import COLOURS
 from toolkit.reports.report import ROWS_AT_ONCE, Report, Rows, tuples
-from toolkit.reports.sections import Section, finding_columns, sections
+from toolkit.reports.sections import Section, findings, sections
 from toolkit.reports.sheet_cells import Heading, Table
 from toolkit.reports.wording import told
-
-_ALL: Final = 1 << 62
-"""A number larger than the rows of any list."""
 
 
 def write(report: Report, path: Path) -> None:
@@ -39,12 +38,11 @@ def write(report: Report, path: Path) -> None:
     say = report.language.text
     with closing(Workbook(path, title=say(wording.TITLE), created=created)) as book:
         _write_summary(book, report)
-        listed = len(report.result.life.findings) + sum(each.total for each in sections(report, 0))
-        written = Rows(report, 2 * len(report.result.rows) + listed)
+        lists = [findings(report), *sections(report)]
+        written = Rows(report, 2 * len(report.result.rows) + sum(each.total for each in lists))
         _write_table(book, written, say("Sales"), report.result.rows, _sales(report))
-        _write_table(book, written, say("Missing"), _pieces(report.result.rows), _missing(report))
-        _write_findings(book, written)
-        for section in sections(report, _ALL):
+        _write_missing(book, written)
+        for section in lists:
             _write_section(book, written, section)
         _write_notes(book, report)
     if book.problem:
@@ -171,28 +169,32 @@ def _missing(report: Report) -> Table:
     ]
 
 
-def _pieces(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a missing piece."""
-    lacking = rows.loc[rows["status"] == Status.INCOMPLETE]
-    types, reasons = (
-        pc.split_pattern(sheet_cells.texts(lacking[name]), SEPARATOR) for name in ("missing", "reasons")
-    )
-    pieces = lacking[["saleId", "utilityGroup", "partner", "createdAt", "ageDays"]]
-    found: pd.DataFrame = pieces.iloc[pc.list_parent_indices(types).to_numpy()].assign(
-        type=pc.list_flatten(types).dictionary_encode().to_pandas().array,
-        reason=pc.list_flatten(reasons).dictionary_encode().to_pandas().array,
-    )
-    return found
-
-
-def _write_findings(book: Workbook, written: Rows) -> None:
-    report, table = written.report, written.report.result.life.findings
+def _write_missing(book: Workbook, written: Rows) -> None:
+    """Write one row a missing piece; the sale of each is looked up when its row is written."""
+    rows, table = written.report.result.rows, _missing(written.report)
+    numbers = _lengths(rows["missing"])
+    sales = np.repeat(np.arange(len(rows)), numbers)
+    nth = np.arange(len(sales)) - np.repeat(np.cumsum(numbers) - numbers, numbers)
 
     def cells(part: slice) -> list[Cells]:
-        return [sheet_cells.values(each, report) for each in finding_columns(table.iloc[part], report).values()]
+        of = rows.iloc[sales[part]]
+        pieces = {
+            ours: _nth_items(of[name], nth[part]) for ours, name in (("type", "missing"), ("reason", "reasons"))
+        }
+        return [heading.cells(of.assign(**pieces), written.report) for heading in table]
 
-    headings = [*finding_columns(table.head(0), report)]
-    _write_rows(book, written, report.language.text("Findings"), headings, len(table), cells)
+    _write_rows(
+        book, written, written.report.language.text("Missing"), [each.name for each in table], len(sales), cells
+    )
+
+
+def _lengths(joined: pd.Series[Any]) -> np.ndarray[Any, Any]:
+    """Return the number of items of each list."""
+    return joined.map(lambda text: len(items(text))).to_numpy(dtype=int)
+
+
+def _nth_items(joined: pd.Series[Any], nth: np.ndarray[Any, Any]) -> list[str]:
+    return [items(text)[at] for text, at in zip(joined, nth, strict=True)]
 
 
 def _write_section(book: Workbook, written: Rows, section: Section) -> None:
@@ -203,7 +205,7 @@ def _write_section(book: Workbook, written: Rows, section: Section) -> None:
         section.title,
         list(section.columns),
         section.total,
-        lambda part: [sheet_cells.values(column[part], written.report) for column in section.cells],
+        lambda part: [sheet_cells.values(column, written.report) for column in section.cells(part)],
     )
 
 
