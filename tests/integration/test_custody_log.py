@@ -83,6 +83,7 @@ def test_everything_that_happens_to_a_file_is_told(
     assert [kind for kind, _ in told] == [
         "ASKED",
         "ISSUED",
+        "SALES_OBSERVED",
         "UPLOADED",
         "VERIFIED",
         "GONE",
@@ -90,8 +91,8 @@ def test_everything_that_happens_to_a_file_is_told(
         "WITHDRAWN",
     ]
     details = [detail for _, detail in told]
-    assert {details[place]["evidence"] for place in (0, 1, 6)} == {str(issued.id)}
-    assert details[2]["key"] == details[4]["key"] == details[5]["key"]
+    assert {details[place]["evidence"] for place in (0, 1, 7)} == {str(issued.id)}
+    assert details[3]["key"] == details[5]["key"] == details[6]["key"]
     assert not any(name in json.dumps(told) for name in ("Ana", "Rui", ".pdf", "evidences/"))
 
 
@@ -199,7 +200,7 @@ def edited(path: Path, change: Callable[[list[dict[str, Any]]], None]) -> Path:
         (lambda lines: lines.pop(3), "line 4: event 4"),
         (lambda lines: lines.pop(), "the end is missing: 1 events have no seal"),
         (lambda lines: lines[3]["seal"].update(sealedAt="2025"), "line 4: seal 1 does not fit"),
-        (lambda lines: lines.insert(0, {"note": "x"}), "line 1 is no event and no seal"),
+        (lambda lines: lines.insert(0, {"note": "x"}), "line 1: no event and no seal"),
     ],
 )
 def test_the_first_line_that_does_not_fit_is_named(
@@ -223,7 +224,7 @@ def test_the_first_line_that_does_not_fit_is_named(
 def test_a_line_says_nothing_beside_what_is_hashed(exported: Path, told: str, forged: str) -> None:
     lines = exported.read_text().splitlines(keepends=True)
     exported.write_text("".join([lines[0], lines[1].replace(told, forged), *lines[2:]]))
-    assert verify_log(exported).misfit == "line 2 is no event and no seal"
+    assert verify_log(exported).misfit == "line 2: no event and no seal"
 
 
 def test_a_log_that_was_cut_off_at_a_seal_does_not_hold_the_one_that_was_kept(

@@ -114,15 +114,26 @@ def test_a_record_that_was_moved_to_another_sale_is_found(
         ("audit_runs", "INSERT INTO {} SELECT gen_random_uuid(), as_of, ran_at, 0, 0, 0, 0 FROM {}", "audit"),
         ("evidence_observations", "UPDATE {} SET sale_id = 'sale-2' WHERE gone_at IS NOT NULL", "record"),
         ("evidence_observations", "UPDATE {} SET seen_at = seen_at - interval '1 day'", "record"),
+        ("sale_observations", "UPDATE {} SET utility_group = 'B' WHERE sale_id = 'sale-3'", "sales"),
+        ("sale_observations", "UPDATE {} SET gone_at = seen_at WHERE sale_id = 'sale-2'", "sales"),
+        ("sale_observations", "UPDATE {} SET gone_at = NULL WHERE sale_id = 'sale-3'", "sales"),
+        ("sale_observations", "DELETE FROM {} WHERE sale_id = 'sale-2'", "sales"),
+        (
+            "sale_observations",
+            "INSERT INTO {} (sale_id, utility_group, created_at, seen_at, gone_at) "
+            "SELECT 'sale-4', 'A', now(), max(seen_at), max(seen_at) FROM {}",
+            "sales",
+        ),
     ],
 )
 def test_a_history_that_was_changed_is_found(
     database: Database, bucket: Bucket, s3: Any, clock: Any, evidence: Any, table: str, change: str, what: str
 ) -> None:
     execute(database, "UPDATE evidences SET evidence_type = 'AUT'")  # so that it was changed twice
+    add_sale(database, "sale-3")
     sync_bucket(database, bucket, clock=clock)
     clock.now += timedelta(seconds=1)
-    execute(database, "UPDATE evidences SET evidence_type = 'KYC'")
+    execute(database, "UPDATE evidences SET evidence_type = 'KYC'", "DELETE FROM sales WHERE id = 'sale-3'")
     for (key,) in rows(database, "SELECT object_key FROM evidences"):
         s3.delete_object(Bucket=bucket.name, Key=key)
     sync_bucket(database, bucket, clock=clock)
@@ -154,6 +165,21 @@ def test_contents_withdrawals_and_completions_that_were_changed_are_found(
     assert "sale" in {what for what, _ in differences(database)}
 
 
+def test_a_sale_that_was_changed_is_found_until_it_is_observed(
+    database: Database, bucket: Bucket, clock: Any, evidence: Any
+) -> None:
+    execute(database, "UPDATE sales SET is_client_financial_responsible = NOT is_client_financial_responsible")
+    assert differences(database) == [("sale", "sale-1"), ("sale", "sale-2")]
+    sync_bucket(database, bucket, clock=clock)
+    assert differences(database) == []
+
+
+def test_a_record_whose_events_were_cut_off_is_found(database: Database, evidence: Any) -> None:
+    unguarded(database, "custody_events", "DELETE FROM audit.custody_events WHERE detail ? 'evidence'")
+    unguarded(database, "custody_seals", "DELETE FROM audit.custody_seals")
+    assert differences(database) == [("record", str(evidence))]
+
+
 def test_an_event_or_a_seal_that_was_changed_is_found(database: Database, evidence: Any) -> None:
     unguarded(
         database, "custody_events", "UPDATE audit.custody_events SET happened_at = '2001-01-01' WHERE id = 1"
@@ -166,9 +192,13 @@ def test_the_command_ends_with_3_where_the_tables_differ(
     evidence: Any,
     bucket_environment: dict[str, str],
     capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
 ) -> None:
     url = database.engine.url.render_as_string(hide_password=False)
     environ = bucket_environment | {"DATABASE_URL": url, "TOOLKIT_LOG_KEY": KEYS.keys[0]}
+    assert main(["verify", "--live"], environ) == 3
+    assert "not known   whether the log was cut off at a seal" in capsys.readouterr().out
+    assert main(["evidence", "log", "--out", str(tmp_path / "log.jsonl")], environ) == 0
     assert main(["verify", "--live"], environ) == 0
     execute(database, "UPDATE evidences SET sale_id = 'sale-2'")
     assert main(["verify", "--live"], environ) == 3
@@ -264,7 +294,7 @@ def test_a_log_that_was_sealed_anew_after_a_report_is_told(
     clock.now += timedelta(seconds=1)
     seal_events(database, clock, KEYS)
     export_log(database, tmp_path / "log.jsonl", clock, KEYS)
-    assert "it was sealed anew" in str(verify_log(tmp_path / "log.jsonl").misfit)
+    assert "the log was sealed anew" in str(verify_log(tmp_path / "log.jsonl").misfit)
     assert [how for how in verify_live(database, KEYS).differences if "sealed anew since" in how.how]
 
 
@@ -299,5 +329,12 @@ def test_a_log_that_was_cut_off_at_a_seal_is_told_by_a_kept_one_and_never_taken_
     unguarded(database, "custody_seals", "DELETE FROM audit.custody_seals")
     assert main(["verify", "--live"], environ) == 3
     assert "the log holds no seal yet" in capsys.readouterr().out
+    # The next export seals anew, and the seal that was kept here shows it all the same.
+    assert main(["evidence", "log", "--out", str(path)], environ) == 0
+    capsys.readouterr()
+    assert main(["verify", "--live"], environ) == 3
+    assert f"{newest.hash}: is not here" in capsys.readouterr().out
+    assert main(["verify", "--live", "--seal", path.read_text()[-68:-4]], environ) == 0
+    assert main(["verify", "--live"], environ) == 0
     path.write_text("")
     assert main(["verify", str(path)], environ) == 3

@@ -31,7 +31,8 @@ def change(database: Database, statement: sa.Executable) -> None:
 def events(database: Database) -> list[tuple[Any, ...]]:
     return rows(
         database,
-        "SELECT kind, (detail ->> 'evidence')::uuid FROM audit.custody_events WHERE kind <> 'AUDITED' ORDER BY id",
+        "SELECT kind, (detail ->> 'evidence')::uuid FROM audit.custody_events "
+        "WHERE detail ->> 'evidence' IS NOT NULL ORDER BY id",
     )
 
 

@@ -11,6 +11,8 @@ class CustodyEvent(StrEnum):
     ASKED = "ASKED"
     ISSUED = "ISSUED"
     REISSUED = "REISSUED"
+    SALES_OBSERVED = "SALES_OBSERVED"
+    SALE_GONE = "SALE_GONE"
     RECORDED = "RECORDED"
     RECORD_CHANGED = "RECORD_CHANGED"
     RECORD_GONE = "RECORD_GONE"
@@ -34,6 +36,7 @@ class CustodyEvent(StrEnum):
 HASHES: Final[Mapping[str, tuple[str, ...]]] = {
     CustodyEvent.ASKED: ("request",),
     CustodyEvent.ISSUED: ("record",),
+    CustodyEvent.SALES_OBSERVED: ("sales",),
     CustodyEvent.RECORDED: ("record",),
     CustodyEvent.RECORD_CHANGED: ("record",),
     CustodyEvent.UPLOADED: ("key",),

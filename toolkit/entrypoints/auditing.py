@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.masking import Unmasking
 from toolkit.entrypoints.application_context import ApplicationContext
+from toolkit.entrypoints.kept_seals import keep_seal
 from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.operations.observe.bucket_sync import Synced, sync_bucket
 from toolkit.operations.observe.delivered import (
@@ -59,7 +60,8 @@ def audit(
                 budget=Budget(application.settings.verify_seconds, application.settings.verify_bytes),
                 progress=progress,
             )
-        seal_events(application.database, application.clock, application.log_keys)
+        newest = seal_events(application.database, application.clock, application.log_keys)
+        keep_seal(application, newest.hash if newest is not None else None)
     return run_audit(
         application.database,
         clock=application.clock,
@@ -149,4 +151,6 @@ def witnessed(application: ApplicationContext, files: Mapping[str, str]) -> str 
 
     ``None`` where none does yet: an older transaction is under way, and the next seal will.
     """
-    return record_and_seal_report(application.database, files, application.clock, application.log_keys)
+    seal = record_and_seal_report(application.database, files, application.clock, application.log_keys)
+    keep_seal(application, seal)
+    return seal

@@ -6,6 +6,7 @@ import click
 
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
 from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
+from toolkit.entrypoints.kept_seals import keep_seal, kept_seal
 from toolkit.entrypoints.spoken import counted
 from toolkit.operations.prove.custody_log import export_log, verify_live, verify_log
 from toolkit.reports.times import iso
@@ -32,6 +33,7 @@ def log(ctx: Context, out: Path, as_json: bool) -> None:
     """
     space = ctx.application
     seal = export_log(space.database, out, space.clock, space.log_keys)
+    keep_seal(space, seal.hash if seal is not None else None)
     if not space.log_keys.keys:
         note("the hashes in the log have no key: a CPF can be found by trying all; set TOOLKIT_LOG_KEY")
     if as_json:
@@ -56,9 +58,11 @@ def verify_custody_log(path: Path, kept_seal: str | None) -> int:
     return DONE
 
 
-def verify_tables(ctx: Context, kept_seal: str | None) -> int:
+def verify_tables(ctx: Context, given: str | None) -> int:
     """Compare the tables with the log in the same database, and name each difference."""
-    found = verify_live(ctx.application.any_service, ctx.application.log_keys, kept_seal)
+    space = ctx.application
+    kept = given or kept_seal(space)
+    found = verify_live(space.any_service, space.log_keys, kept)
     for difference in found.differences:
         show(f"{difference.what:<11} {difference.id}: {difference.how}")
     if found.seals == 0:
@@ -70,6 +74,10 @@ def verify_tables(ctx: Context, kept_seal: str | None) -> int:
     since = iso(found.epoch.opened_at, ctx.settings.timezone)
     if found.epoch.number > 1:
         show(f"epoch       {found.epoch.number}, since {since}: the database was restored from another cluster")
-    if kept_seal is None:
-        note("toolkit: it is not known whether the log was cut off at a seal; compare a kept seal: --seal HASH")
-    return NEEDS_ATTENTION if found.differences else DONE
+    if kept is None:
+        show("not known   whether the log was cut off at a seal: none was kept here; compare one, --seal HASH")
+    elif given is None:
+        note(f"toolkit: compared with the seal that was kept in {space.settings.home}: {kept}")
+    elif not found.differences:
+        keep_seal(space, found.newest, compared=True)
+    return NEEDS_ATTENTION if found.differences or kept is None else DONE

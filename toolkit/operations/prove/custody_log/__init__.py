@@ -20,7 +20,6 @@ from toolkit.operations.prove.custody_log.events import (
 )
 from toolkit.operations.prove.custody_log.export import export_log
 from toolkit.operations.prove.custody_log.live import (
-    Difference,
     Epoch,
     LiveVerdict,
     has_seal,
@@ -28,7 +27,7 @@ from toolkit.operations.prove.custody_log.live import (
     verify_live,
 )
 from toolkit.operations.prove.custody_log.sealing import newest_seal, record_and_seal_report, seal_events
-from toolkit.operations.prove.custody_log.verification import LogVerdict, verify_log
+from toolkit.operations.prove.custody_log.verification import Difference, LogVerdict, verify_log
 
 __all__ = [
     "RECORD_ISSUED",

@@ -1,8 +1,7 @@
 """Compare what the tables hold now with what the custody log says of it.
 
 A log that is whole says nothing of the tables: a record that was moved to another sale stays there. So every event
-is followed to its row, and every row to its event. Rows that are older than the log have no event. The sales are
-the service's; of them the log holds their completion.
+is followed to its row, and every row to its event. Rows that are older than the log have no event.
 """
 
 from dataclasses import dataclass
@@ -12,22 +11,13 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolkit.domain.custody_chain import BEGINNING, event_digest, first_digest, seal_hash
 from toolkit.domain.custody_events import CustodyEvent
 from toolkit.domain.log_keys import LogKeys
 from toolkit.operations.prove.custody_log.export import sealed_lines
 from toolkit.operations.prove.custody_log.sealing import NO_KEYS
+from toolkit.operations.prove.custody_log.verification import Chain, Difference
 from toolkit.storage.database import Database
 from toolkit.storage.tables import custody_epochs, custody_seals
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A difference between the tables and the log: the kind of thing, its id, and how it differs."""
-
-    what: str
-    id: str
-    how: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +30,11 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class LiveVerdict:
-    """The numbers of events and seals, the epoch of the newest, and every difference."""
+    """The numbers of events and seals, the hash and epoch of the newest seal, and every difference."""
 
     events: int
     seals: int
+    newest: str
     epoch: Epoch
     differences: tuple[Difference, ...]
 
@@ -58,7 +49,12 @@ def verify_live(database: Database, keys: LogKeys = NO_KEYS, kept_seal: str | No
         InvalidInput: a key that the log was sealed with is not here.
     """
     with database.snapshot() as connection:
-        events, seals, misfits = _chain(connection, keys)
+        chain, misfits = Chain(), list[Difference]()
+        for line in sealed_lines(connection, keys):
+            if (misfit := chain.follow(line)) is not None:
+                misfits.append(misfit)
+            if chain.broken:
+                break
         found = [
             Difference(what, str(row.id), how)
             for what, how, query in _COMPARED
@@ -67,7 +63,7 @@ def verify_live(database: Database, keys: LogKeys = NO_KEYS, kept_seal: str | No
         epoch = newest_epoch(connection)
         if kept_seal is not None and not has_seal(connection, kept_seal.strip().lower()):
             misfits.append(Difference("seal", kept_seal, "is not here: the log was forged as a whole, or cut off"))
-    return LiveVerdict(events, seals, epoch, (*misfits, *found))
+    return LiveVerdict(chain.events, chain.seals, chain.newest, epoch, (*misfits, *found))
 
 
 def has_seal(connection: Connection, kept_seal: str) -> bool:
@@ -84,39 +80,6 @@ def newest_epoch(connection: Connection) -> Epoch:
     )
 
 
-def _chain(connection: Connection, keys: LogKeys) -> tuple[int, int, list[Difference]]:
-    """Return the numbers of events and seals, the first event that does not fit, and every such seal."""
-    digest, previous, sealed_at = first_digest(BEGINNING), BEGINNING, ""
-    events = seals = 0
-    misfits: list[Difference] = []
-    hashes = {BEGINNING}
-    for line in sealed_lines(connection, keys):
-        if "event" in line:
-            event = line["event"]
-            events += 1
-            digest = event_digest(digest, event)
-            if digest.hex() != line["digest"]:
-                misfits.append(
-                    Difference("event", str(event["id"]), f"{event['kind']} was changed, put in or moved")
-                )
-                return events, seals, misfits
-            before = event["detail"].get("seal") if event["kind"] == CustodyEvent.REPORTED else None
-            if before is not None and before not in hashes:
-                misfits.append(Difference("seal", before, "is named by a report and not here: sealed anew since"))
-            continue
-        seal = dict(line["seal"])
-        seals += 1
-        declared = seal.pop("hash")
-        if seal["number"] != seals or seal["previous"] != previous or seal_hash(digest, seal) != declared:
-            misfits.append(Difference("seal", str(seal["number"]), "does not fit the events before it"))
-            return events, seals, misfits
-        if seal["sealedAt"] < sealed_at:
-            misfits.append(Difference("seal", str(seal["number"]), "is older than the seal before it"))
-        hashes.add(declared)
-        digest, previous, sealed_at = first_digest(declared), declared, seal["sealedAt"]
-    return events, seals, misfits
-
-
 def _hash(*columns: str) -> str:
     return f"encode(sha256(convert_to(concat_ws(E'\\n', {', '.join(columns)}), 'UTF8')), 'hex')"
 
@@ -129,6 +92,11 @@ _OBSERVED_HASH: Final = _hash(
     "extract(epoch FROM record.requested_at)",
     "extract(epoch FROM record.expires_at)",
 )
+_SALE: Final = """
+    ROW(seen.id, seen.sale_id, seen.client_id, seen.utility_group, seen.is_client_financial_responsible,
+        seen.partner, extract(epoch FROM seen.created_at), extract(epoch FROM seen.completed_at),
+        extract(epoch FROM seen.seen_at))::text
+"""
 _BEGAN: Final = "(SELECT min(happened_at) FROM audit.custody_events)"
 
 _RECORDS: Final = """
@@ -268,6 +236,74 @@ _COMPARED: Final[tuple[tuple[str, str, str], ...]] = (
             )
         ),
         "(detail ->> 'evidence')::uuid",
+    ),
+    (
+        "record",
+        "was asked for here, or observed, and the log holds nothing of it",
+        f"""
+        SELECT evidence_id AS id
+        FROM (
+            SELECT evidence_id FROM audit.evidence_requests
+            UNION
+            SELECT evidence_id FROM audit.evidence_observations WHERE assumed_at IS NULL AND seen_at >= {_BEGAN}
+        ) AS record
+        WHERE NOT EXISTS (
+            SELECT FROM audit.custody_events WHERE (detail ->> 'evidence')::uuid = record.evidence_id
+        )
+        ORDER BY 1
+        """,  # noqa: S608
+    ),
+    (
+        "sales",
+        "were observed otherwise than the log holds (the numbers of the observations)",
+        f"""
+        SELECT concat_ws('-', coalesce(told.first, min(seen.id)), coalesce(told.last, max(seen.id))) AS id
+        FROM audit.sale_observations AS seen
+        FULL JOIN (
+            SELECT told.*, first / 1000 AS part
+            FROM audit.custody_events,
+                 jsonb_to_record(detail) AS told (first bigint, last bigint, count bigint, sales text)
+            WHERE kind = '{CustodyEvent.SALES_OBSERVED}'
+        ) AS told ON seen.id / 1000 = told.part AND seen.id BETWEEN told.first AND told.last
+        GROUP BY told.first, told.last, told.count, told.sales
+        HAVING told.first IS NULL
+            OR (count(seen.id),
+                encode(sha256(convert_to(string_agg({_SALE}, '' ORDER BY seen.id), 'UTF8')), 'hex'))
+               IS DISTINCT FROM (told.count, told.sales)
+        ORDER BY told.first
+        """,  # noqa: S608
+    ),
+    (
+        "sales",
+        "were gone otherwise than the log holds (the numbers of the observations)",
+        f"""
+        SELECT coalesce(closed.id, told.id) AS id
+        FROM (SELECT * FROM audit.sale_observations WHERE gone_at IS NOT NULL) AS closed
+        FULL JOIN (
+            SELECT (detail ->> 'observation')::bigint AS id, happened_at
+            FROM audit.custody_events
+            WHERE kind = '{CustodyEvent.SALE_GONE}'
+        ) AS told ON told.id = closed.id
+        WHERE closed.gone_at IS DISTINCT FROM told.happened_at AND NOT (told.id IS NULL AND EXISTS (
+            SELECT FROM audit.sale_observations AS next
+            WHERE (next.sale_id, next.seen_at) = (closed.sale_id, closed.gone_at) AND next.id > closed.id
+        ))
+        ORDER BY 1
+        """,  # noqa: S608
+    ),
+    (
+        "sale",
+        "is not as it was last observed: its client, group, payer or partner was changed since",
+        """
+        SELECT sale.id
+        FROM audit_service.sales AS sale
+        JOIN audit.sale_observations AS seen ON seen.sale_id = sale.id AND seen.gone_at IS NULL
+        WHERE (sale.client_id, sale.utility_group, sale.is_client_financial_responsible,
+               nullif(btrim(sale.partner), ''))
+            IS DISTINCT FROM
+              (seen.client_id, seen.utility_group, seen.is_client_financial_responsible, seen.partner)
+        ORDER BY 1
+        """,
     ),
     (
         "sale",

@@ -1,6 +1,7 @@
-"""Tell whether an exported custody log is what was sealed; needs the file only, and a seal kept elsewhere."""
+"""Follow the chain of the custody log; tell whether an exported one is what was sealed, by the file alone."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,15 @@ from typing import Any
 from toolkit.domain.custody_chain import BEGINNING, event_digest, first_digest, seal_hash
 from toolkit.domain.custody_events import CustodyEvent
 from toolkit.errors import UnreadableFile
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A difference from the log: the kind of thing, its id, and how it differs."""
+
+    what: str
+    id: str
+    how: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,84 +42,91 @@ def verify_log(path: Path, kept_seal: str | None = None) -> LogVerdict:
     Raises:
         UnreadableFile: the file is missing, or no exported custody log at all.
     """
-    chain = _Chain(kept_seal.strip().lower() if kept_seal is not None else None)
+    chain, misfit = Chain(), None
     try:
         with path.open(encoding="utf-8") as file:
             for number, text in enumerate(file, start=1):
-                chain.misfit = chain.follow(number, text)
-                if chain.misfit is not None:
+                if (misfit := _misfit(chain, text)) is not None:
+                    misfit = f"line {number}: {misfit}"
                     break
     except (OSError, UnicodeDecodeError):
         raise UnreadableFile(f"{path} cannot be read as an exported custody log.") from None
-    return chain.verdict()
+    if misfit is None and chain.under_way:
+        misfit = f"the end is missing: {chain.under_way} events have no seal"
+    if misfit is None and not chain.seals:
+        misfit = "it holds nothing: no event and no seal"
+    if misfit is None and kept_seal is not None and not chain.holds(kept_seal):
+        misfit = "no seal of this log is the one that was kept: it was forged as a whole, or cut off"
+    return LogVerdict(chain.events, chain.seals, chain.newest if chain.seals else None, misfit)
 
 
-class _Chain:
-    def __init__(self, kept_seal: str | None) -> None:
-        self.misfit: str | None = None
-        self._kept, self._kept_found = kept_seal, False
-        self._events = self._seals = self._under_way = 0
-        self._newest = BEGINNING
+class Chain:
+    """Follows the lines of a log; ``broken`` after one that nothing can follow."""
+
+    def __init__(self) -> None:
+        self.events = self.seals = self.under_way = 0
+        self.newest = BEGINNING
+        self.broken = False
         self._sealed_at = ""
         self._hashes = {BEGINNING}
         self._digest = first_digest(BEGINNING)
 
-    def follow(self, number: int, text: str) -> str | None:
-        """Follow one more line; return the reason why it does not fit, or ``None``."""
-        try:
-            line = json.loads(text, object_pairs_hook=_object)
-            if set(line) == {"event", "digest"}:
-                return self._event(number, line["event"], line["digest"])
-            if set(line) == {"seal"}:
-                return self._seal(number, dict(line["seal"]))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            pass
-        return f"line {number} is no event and no seal"
+    def holds(self, kept_seal: str) -> bool:
+        """Tell whether a seal so far has this hash."""
+        return kept_seal.strip().lower() in self._hashes - {BEGINNING}
 
-    def verdict(self) -> LogVerdict:
-        """Return the verdict after the last line."""
-        if self.misfit is None and self._under_way:
-            self.misfit = f"the end is missing: {self._under_way} events have no seal"
-        if self.misfit is None and not self._seals:
-            self.misfit = "it holds nothing: no event and no seal"
-        if self.misfit is None and self._kept is not None and not self._kept_found:
-            self.misfit = "no seal of this log is the one that was kept: it was forged as a whole, or cut off"
-        newest = self._newest if self._seals else None
-        return LogVerdict(self._events, self._seals, newest, self.misfit)
+    def follow(self, line: Mapping[str, Any]) -> Difference | None:
+        """Follow one more line; return in which way it does not fit, or ``None``."""
+        if "event" in line:
+            return self._event(line["event"], line["digest"])
+        return self._seal(dict(line["seal"]))
 
-    def _event(self, number: int, event: dict[str, Any], digest: str) -> str | None:
+    def _event(self, event: Mapping[str, Any], digest: str) -> Difference | None:
         computed = event_digest(self._digest, event)
         if computed.hex() != digest:
-            named = f"event {event['id']} ({event['kind']})"
-            return f"line {number}: {named} was changed, put in or moved, or follows a gap"
+            self.broken = True
+            return Difference(
+                "event", str(event["id"]), f"({event['kind']}) was changed, put in or moved, or follows a gap"
+            )
+        self._digest = computed
+        self.events += 1
+        self.under_way += 1
         before = event["detail"].get("seal") if event["kind"] == CustodyEvent.REPORTED else None
         if before is not None and before not in self._hashes:
-            return f"line {number}: a report was written after a seal that this log lacks: it was sealed anew"
-        self._digest = computed
-        self._events += 1
-        self._under_way += 1
+            return Difference("seal", before, "is named by a report and not here: the log was sealed anew since")
         return None
 
-    def _seal(self, number: int, seal: dict[str, Any]) -> str | None:
+    def _seal(self, seal: dict[str, Any]) -> Difference | None:
         declared = seal.pop("hash")
-        fits = (
-            seal["number"] == self._seals + 1
-            and seal["previous"] == self._newest
-            and seal["events"] == self._under_way
+        self.broken = not (
+            seal["number"] == self.seals + 1
+            and seal["previous"] == self.newest
+            and seal["events"] == self.under_way
             and seal_hash(self._digest, seal) == declared
         )
-        if not fits:
-            return f"line {number}: seal {seal['number']} does not fit the events before it"
-        if seal["sealedAt"] < self._sealed_at:
-            return f"line {number}: seal {seal['number']} is older than the one before: the clock ran backwards"
-        self._sealed_at = seal["sealedAt"]
+        if self.broken:
+            return Difference("seal", str(seal["number"]), "does not fit the events before it")
+        before, self._sealed_at = self._sealed_at, seal["sealedAt"]
         self._hashes.add(declared)
-        self._seals += 1
-        self._under_way = 0
-        self._newest = declared
+        self.seals += 1
+        self.under_way = 0
+        self.newest = declared
         self._digest = first_digest(declared)
-        self._kept_found = self._kept_found or declared == self._kept
+        if self._sealed_at < before:
+            return Difference("seal", str(seal["number"]), "is older than the one before: the clock ran backwards")
         return None
+
+
+def _misfit(chain: Chain, text: str) -> str | None:
+    """Follow a line of a file; return the reason why it does not fit, or ``None``."""
+    try:
+        line = json.loads(text, object_pairs_hook=_object)
+        if set(line) in ({"event", "digest"}, {"seal"}):
+            found = chain.follow(line)
+            return f"{found.what} {found.id} {found.how}" if found is not None else None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        pass
+    return "no event and no seal"
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
