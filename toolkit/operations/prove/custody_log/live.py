@@ -98,6 +98,7 @@ _SALE: Final = """
         extract(epoch FROM seen.seen_at))::text
 """
 _BEGAN: Final = "(SELECT min(happened_at) FROM audit.custody_events)"
+_SALES_BEGAN: Final = f"({_BEGAN[1:-1]} WHERE kind = '{CustodyEvent.SALES_OBSERVED}')"
 
 _RECORDS: Final = """
     SELECT evidence AS id
@@ -273,23 +274,13 @@ _COMPARED: Final[tuple[tuple[str, str, str], ...]] = (
         ORDER BY told.first
         """,  # noqa: S608
     ),
-    (
+    _paired(
         "sales",
-        "were gone otherwise than the log holds (the numbers of the observations)",
-        f"""
-        SELECT coalesce(closed.id, told.id) AS id
-        FROM (SELECT * FROM audit.sale_observations WHERE gone_at IS NOT NULL) AS closed
-        FULL JOIN (
-            SELECT (detail ->> 'observation')::bigint AS id, happened_at
-            FROM audit.custody_events
-            WHERE kind = '{CustodyEvent.SALE_GONE}'
-        ) AS told ON told.id = closed.id
-        WHERE closed.gone_at IS DISTINCT FROM told.happened_at AND NOT (told.id IS NULL AND EXISTS (
-            SELECT FROM audit.sale_observations AS next
-            WHERE (next.sale_id, next.seen_at) = (closed.sale_id, closed.gone_at) AND next.id > closed.id
-        ))
-        ORDER BY 1
-        """,  # noqa: S608
+        "were gone otherwise than the log holds (the number of the observation)",
+        f"(SELECT * FROM audit.sale_observations WHERE gone_at >= {_SALES_BEGAN})",  # noqa: S608
+        f"'{CustodyEvent.SALE_GONE}'",
+        "gone_at",
+        "row.gone_at = happened_at",
     ),
     (
         "sale",

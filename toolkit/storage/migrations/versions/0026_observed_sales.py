@@ -22,30 +22,29 @@ _OBSERVED = """
 """
 """One event for a thousand observations at most: for each sale one would be a second copy of the sales."""
 
-_GONE = f"""
+_GONE = """
     SELECT 'SALE_GONE', gone_at, jsonb_build_object('observation', id)
-    FROM {{rows}} AS closed
-    WHERE gone_at IS NOT NULL AND NOT EXISTS (
-        SELECT FROM {AUDIT}.sale_observations AS next
-        WHERE (next.sale_id, next.seen_at) = (closed.sale_id, closed.gone_at) AND next.id > closed.id
-    )
+    FROM written
     ORDER BY id
-"""  # noqa: S608  # made of constants, as are the others
+"""
 
 
 def upgrade() -> None:
     """Tell of the observations that are there, as they are, and of all later ones."""
     told = f"INSERT INTO {AUDIT}.custody_events (kind, happened_at, detail) "
+    # Whatever is stamped from now on comes after whatever is there.
+    op.execute(f"UPDATE {AUDIT}.observation_clock SET stands_at = stands_at + interval '1 microsecond'")
+    stands_at = f"(SELECT stands_at FROM {AUDIT}.observation_clock)"
+    op.execute(told + _OBSERVED.format(at=stands_at, rows=f"{AUDIT}.sale_observations"))
     for name, change, events in (
-        ("sales_observed", "INSERT", _OBSERVED),
+        ("sales_observed", "INSERT", _OBSERVED.format(at="max(seen_at)", rows="written")),
         ("sale_gone", "UPDATE", _GONE),
     ):
-        op.execute(told + events.format(at="now()", rows=f"{AUDIT}.sale_observations"))
         op.execute(
             f"""
             CREATE FUNCTION {AUDIT}.tell_{name}() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN
-                {told} {events.format(at="max(seen_at)", rows="written")};
+                {told} {events};
                 RETURN NULL;
             END $$
             """
