@@ -33,8 +33,8 @@ def upgrade() -> None:
     """Tell of the observations that are there, as they are, and of all later ones."""
     told = f"INSERT INTO {AUDIT}.custody_events (kind, happened_at, detail) "
     # Whatever is stamped from now on comes after whatever is there.
-    op.execute(f"UPDATE {AUDIT}.observation_clock SET stands_at = stands_at + interval '1 microsecond'")
-    stands_at = f"(SELECT stands_at FROM {AUDIT}.observation_clock)"
+    op.execute("UPDATE audit.observation_clock SET stands_at = stands_at + interval '1 microsecond'")
+    stands_at = "(SELECT stands_at FROM audit.observation_clock)"
     op.execute(told + _OBSERVED.format(at=stands_at, rows=f"{AUDIT}.sale_observations"))
     for name, change, events in (
         ("sales_observed", "INSERT", _OBSERVED.format(at="max(seen_at)", rows="written")),
