@@ -7,7 +7,7 @@ writes itself (``created_at``, ``requested_at``) are data: a row that is dated b
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from toolkit.operations import Clock
 from toolkit.operations.observe.belonging import belong_to_service
 from toolkit.operations.observe.disappearance import FEW, Tolerance
-from toolkit.storage.database import Database
+from toolkit.storage.database import Database, raw
 from toolkit.storage.observation_clock import stamp
 from toolkit.storage.tables import evidence_observations, evidences, sale_observations, sales
 
@@ -88,56 +88,50 @@ def observe_sales(connection: Connection, clock: Clock, sale_id: str | None = No
 def _observe(connection: Connection, history: _History, now: datetime, only: str | None = None) -> Observed:
     """Close the observations that no longer hold, and open one for each row that has none.
 
-    The rows are read once: what they say may be costly to compute where they come through a mapping.
+    The rows are read once, by a statement that only reads, so that the server may share it among processes: what
+    they say may be costly to compute where they come through a mapping.
     """
-    rows, seen = history.rows, history.observations
-    every = only is None
-    row = (
-        sa.select(rows.c.id, *(_told(rows.c[name]) for name in history.columns), sa.true().label("present"))
-        .where(sa.true() if every else rows.c.id == only)
-        .subquery("row")
+    rows, seen, key = history.rows.fullname, history.observations.fullname, history.id_of_row
+    columns = ", ".join(history.columns)
+    told = columns.replace("partner", "nullif(btrim(partner), '') AS partner")  # a blank partner is none
+    about = "true"
+    if only is not None:  # a statement that creates a table takes no parameters
+        connection.execute(sa.select(sa.func.set_config("toolkit.only", only, True)))
+        about = "{} = current_setting('toolkit.only')"
+    different = _DIFFERENT.format(
+        rows=f"SELECT id, {told}, true AS present FROM {rows} WHERE {about.format('id')}",  # noqa: S608
+        last=f"SELECT * FROM {seen} WHERE gone_at IS NULL AND {about.format(key)}",  # noqa: S608
+        key=key,
+        values=", ".join(f"fresh.{name}" for name in history.columns),
+        known=", ".join(f"last.{name}" for name in history.columns),
     )
-    last = (
-        sa.select(seen)
-        .where(seen.c.gone_at.is_(None), sa.true() if every else seen.c[history.id_of_row] == only)
-        .subquery("last")
-    )
-    different = (
-        sa.select(row, last.c.id.label("observation"))
-        .join_from(row, last, row.c.id == last.c[history.id_of_row], full=True)
-        .where(
-            sa.or_(
-                row.c.present.is_(None),
-                last.c.id.is_(None),
-                *(row.c[name].is_distinct_from(last.c[name]) for name in history.columns),
-            )
-        )
-        .cte("different")
-    )
-    closed = (
-        sa.update(seen)
-        .values(gone_at=now)
-        .where(seen.c.id == sa.any_(sa.func.array(sa.select(different.c.observation).scalar_subquery())))
-        .returning(seen.c.id)
-        .cte("closed")
-    )
-    # One observation of a row holds at a time: the next is opened after the count of all that were closed.
-    after_closing = sa.select(sa.func.count()).select_from(closed).scalar_subquery() >= 0
-    opened = sa.insert(seen).from_select(
-        [history.id_of_row, *history.columns, "seen_at"],
-        sa.select(different.c.id, *(different.c[name] for name in history.columns), sa.literal(now))
-        .where(different.c.present, after_closing)
-        .order_by(different.c.id),
-    )
-    known = different.c.observation.is_not(None)
-    counts = sa.select(
-        sa.func.count().filter(different.c.present, ~known),
-        sa.func.count().filter(different.c.present, known),
-        sa.func.count().filter(different.c.present.is_(None)),
-    ).add_cte(opened.cte("opened"))
-    return Observed(*connection.execute(counts).one())
+    raw(connection).execute(different)
+    observed = Observed(*connection.execute(sa.text(_COUNTS)).one())
+    if observed != Observed(0, 0, 0):
+        connection.execute(sa.text(_CLOSE.format(seen=seen)), {"now": now})
+        connection.execute(sa.text(_OPEN.format(seen=seen, key=key, columns=columns)), {"now": now})
+    connection.execute(sa.text("DROP TABLE different"))
+    return observed
 
 
-def _told(column: sa.Column[Any]) -> sa.ColumnElement[Any]:
-    """Return what a row says in a column; a blank partner is none."""
-    return sa.func.nullif(sa.func.btrim(column), "").label(column.name) if column.name == "partner" else column
+_DIFFERENT: Final = """
+    SET LOCAL parallel_tuple_cost = 0; -- the planner takes every row for a different one
+    CREATE TEMPORARY TABLE different ON COMMIT DROP AS
+    SELECT fresh.id, {values}, present, last.id AS observation
+    FROM ({rows}) AS fresh FULL JOIN ({last}) AS last ON fresh.id = last.{key}
+    WHERE present IS NULL OR last.id IS NULL OR ROW({values}) IS DISTINCT FROM ROW({known})
+"""
+
+_COUNTS: Final = """
+    SELECT count(*) FILTER (WHERE present AND observation IS NULL),
+           count(*) FILTER (WHERE present AND observation IS NOT NULL),
+           count(*) FILTER (WHERE present IS NULL)
+    FROM different
+"""
+
+_CLOSE: Final = "UPDATE {seen} AS seen SET gone_at = :now FROM different WHERE seen.id = observation"
+
+_OPEN: Final = """
+    INSERT INTO {seen} ({key}, {columns}, seen_at)
+    SELECT id, {columns}, :now FROM different WHERE present ORDER BY id
+"""

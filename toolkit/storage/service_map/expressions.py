@@ -41,7 +41,13 @@ FUNCTIONS: Final = (
         r"'^(\d\d?)/(\d\d?)/([7-9]\d)(?!\d)', '19\3-\2-\1') END",
     ),
     ("as_time", "value timestamptz, zone text", "timestamptz", "value"),
-    ("as_time", "value timestamp, zone text", "timestamptz", "value AT TIME ZONE zone"),
+    (
+        "as_time",
+        "value timestamp, zone text",
+        "timestamptz",
+        # The frequent zone without looking up its name for each row.
+        "CASE zone WHEN 'UTC' THEN value AT TIME ZONE INTERVAL '0' ELSE value AT TIME ZONE zone END",
+    ),
     ("as_time", "value date, zone text", "timestamptz", "value::timestamp AT TIME ZONE zone"),
     (
         "as_time",
@@ -59,6 +65,8 @@ FUNCTIONS: Final = (
     ),
     *(("as_day", f"value {kind}", "date", "value::date") for kind in ("date", "timestamp", "timestamptz")),
     ("as_day", "value text", "date", f"{SERVICE}.day_first(value)::date"),
+    ("as_hour", "value time", "time", "coalesce(value, '00:00')"),
+    ("as_hour", "value anyelement", "time", "coalesce(nullif(btrim(value::text), '')::time, '00:00')"),
     ("as_digits", "value text, places int", "text", "regexp_replace(value, '[^0-9]', '', 'g')"),
     *(
         ("as_digits", f"value {kind}, places int", "text", "lpad(trunc(value)::bigint::text, places, '0')")
@@ -168,7 +176,7 @@ def _value(source: Source, lookups: Sequence[Source]) -> str:
     if source.date is not None and source.time is not None:
         day, hour = (f"{THIS}.{quoted(part)}" for part in (source.date, source.time))
         # A day without its hour is known all the same: a sale that was completed is not open again.
-        return f"({SERVICE}.as_day({day}) + coalesce(nullif(btrim({hour}::text), '')::time, '00:00'))"
+        return f"({SERVICE}.as_day({day}) + {SERVICE}.as_hour({hour}))"
     if source.folder is not None and source.name is not None:
         parts = (f"{THIS}.{quoted(part)}::text" for part in (source.folder, source.name))
         return _stripped(source, f"{SERVICE}.as_key_of_file({', '.join(parts)})")

@@ -41,7 +41,7 @@ def make_views(connection: Connection, mapping: ServiceMap) -> None:
         _execute(
             connection,
             f"CREATE OR REPLACE FUNCTION {SERVICE}.{name}({parameters}) RETURNS {result} "
-            f"LANGUAGE sql STABLE AS {literal(f'SELECT {body}')}",
+            f"LANGUAGE sql STABLE PARALLEL SAFE AS {literal(f'SELECT {body}')}",
         )
     for name in mapping.relations:
         try:
