@@ -76,8 +76,8 @@ _OTHER_TABLES = """
     SELECT row_number() OVER (ORDER BY partner), partner FROM (SELECT DISTINCT partner FROM public.sales) AS each;
     CREATE TABLE other.venda (
         id int PRIMARY KEY, codigo text NOT NULL UNIQUE, cliente uuid NOT NULL, grupo smallint NOT NULL,
-        fl_resp char(1) NOT NULL, parceiro_id int NOT NULL REFERENCES other.parceiro, dia date NOT NULL, hora time NOT NULL,
-        concluida_em timestamp);
+        fl_resp char(1) NOT NULL, parceiro_id int NOT NULL REFERENCES other.parceiro, dia date NOT NULL,
+        hora time NOT NULL, concluida_em timestamp);
     INSERT INTO other.venda
     SELECT row_number() OVER (ORDER BY sales.id), sales.id, client_id, ascii(utility_group) - 64,
            CASE WHEN is_client_financial_responsible THEN 'S' ELSE 'N' END, parceiro.id,
