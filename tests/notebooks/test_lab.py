@@ -90,6 +90,6 @@ def test_a_result_is_a_link_from_the_notebook_in_the_browser(tmp_path, monkeypat
     monkeypatch.setenv("TOOLKIT_WORK", str(tmp_path))
     (tmp_path / folder).mkdir(parents=True, exist_ok=True)
     monkeypatch.chdir(tmp_path / folder)
-    shown = Files("The report", [tmp_path / "reports" / "a&b <c>.csv"]).bundle()[0]["text/html"]
+    shown = Files("The report", [tmp_path / "reports" / "a&b <c>.csv"]).bundle()["text/html"]
     assert f'href="{link}"' in shown
     assert "a&amp;b &lt;c&gt;.csv</a>" in shown

@@ -9,14 +9,14 @@ COUNTS = {"A": {"fine": 30, "bad": 10}, "<b>&": {"fine": 4}, "none": {}}
 
 
 def test_bars_are_as_long_as_their_counts_and_say_them():
-    markup = Bars("Sales", COUNTS, {"fine": Colour.GOOD, "bad": Colour.BAD}).bundle()[0]["text/html"]
+    markup = Bars("Sales", COUNTS, {"fine": Colour.GOOD, "bad": Colour.BAD}).bundle()["text/html"]
     assert re.findall(r"width:([\d.]+)%;background-color", markup) == ["75.00", "25.00", "10.00"]
     assert re.findall(r"text-align:center\">(\S+?)</div>", markup) == ["30", "10", "4"]
     assert re.findall(r"padding:2px 0 2px 8px\">(\d+)</td>", markup) == ["40", "4", "0"]
 
 
 def test_bars_escape_names_and_need_no_style_sheet_or_script():
-    bundle = Bars("<i>Sales</i>", COUNTS, {"fine": Colour.GOOD, "<u>": Colour.BAD}).bundle()[0]
+    bundle = Bars("<i>Sales</i>", COUNTS, {"fine": Colour.GOOD, "<u>": Colour.BAD}).bundle()
     assert set(bundle) == {"text/html", "text/plain"}
     assert not re.search(r"<(b|i|u|script|style|svg)\b", bundle["text/html"])
 
@@ -30,8 +30,8 @@ def test_the_most_frequent_come_first_and_the_others_together():
 
 def test_displays_speak_the_language_of_the_environment_and_leave_data_alone():
     speak_as({"TOOLKIT_LANGUAGE": "pt-BR"})
-    facts = Facts("Sales", [Fact("rejected", 1200)], "No row was rejected.").bundle()[0]
-    grid = Grid("Why rows were rejected", ["line", "field"], [(2, "rejected")], total=1000).bundle()[0]
+    facts = Facts("Sales", [Fact("rejected", 1200)], "No row was rejected.").bundle()
+    grid = Grid("Why rows were rejected", ["line", "field"], [(2, "rejected")], total=1000).bundle()
     assert facts["text/plain"] == "Vendas: rejeitadas 1.200"
     assert "Nenhuma linha foi rejeitada." in facts["text/html"]
     assert grid["text/plain"] == "Por que linhas foram rejeitadas\nlinha\tcampo\n2\trejected"
@@ -39,7 +39,7 @@ def test_displays_speak_the_language_of_the_environment_and_leave_data_alone():
 
 
 def test_a_table_can_be_sorted_and_filtered_and_holds_nothing_but_text():
-    markup = Grid("<i>", ["<b>"], [("<script>alert(1)</script>",)] * 6).bundle()[0]["text/html"]
+    markup = Grid("<i>", ["<b>"], [("<script>alert(1)</script>",)] * 6).bundle()["text/html"]
     assert markup.count("<script>") == 1
     assert "heading.addEventListener" in markup
     assert "&lt;script&gt;alert(1)" in markup

@@ -1,6 +1,7 @@
 """``toolkit job run``: one start of a job, for a slot."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -80,7 +81,7 @@ def run(
     folder = desk.rounds.folder_of(chosen)
     steps = prepare(chosen, slot, desk.settings.file.parent, folder.final(slot), CommandLine())
     access = DatabaseAccess(ctx.environ)
-    log = desk.log.of(job=chosen.name, slot=slot.astimezone(ctx.settings.timezone))
+    log = replace(desk.log, job=chosen.name, slot=slot.astimezone(ctx.settings.timezone))
     start = JobRun(chosen, slot, steps, access, folder, CommandLine(), ctx.environ, desk.log.clock, log, desk.tell)
     try:
         _quietly(log, lambda: access.once(desk.rounds.look))

@@ -8,19 +8,16 @@ same caller in the same microsecond may count once.
 """
 
 import mmap
-import os
 import secrets
 import struct
 import time
-from contextlib import suppress
 from hashlib import blake2b
-from pathlib import Path
-from typing import BinaryIO, Final, Self
+from typing import Final, Self
 
 from toolkit.entrypoints.http_api.logs import write
 from toolkit.errors import EmbeddedServiceError
 from toolkit.settings import Quotas, Settings
-from toolkit.storage.embedded.home import explained, prepare
+from toolkit.storage.embedded.home import explained, make_once, prepare
 
 FILE: Final = "http-quotas-1"
 """The name of the file, with the version of its layout."""
@@ -50,8 +47,10 @@ class SharedQuotas:
         """Use the file of this home; where none can be made there, this process counts for itself."""
         try:
             prepare(settings.home)
-            with explained(settings.home), _opened(settings.home / FILE) as file:
-                memory = mmap.mmap(file.fileno(), _SIZE)
+            with explained(settings.home):
+                make_once(settings.home / FILE, secrets.token_bytes(_SECRET_BYTES).ljust(_SIZE, b"\0"))
+                with (settings.home / FILE).open("r+b") as file:
+                    memory = mmap.mmap(file.fileno(), _SIZE)
         except EmbeddedServiceError as error:
             write("quotas", shared=False, message=str(error))
             memory = mmap.mmap(-1, _SIZE)
@@ -88,17 +87,3 @@ class SharedQuotas:
             neighbour = names.index(name)
             return name, first + neighbour * _PLACE.size, max(times[neighbour], now)
         return name, first + times.index(min(times)) * _PLACE.size, now
-
-
-def _opened(path: Path) -> BinaryIO:
-    with suppress(FileNotFoundError):
-        return path.open("r+b")
-    draft = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(secrets.token_bytes(_SECRET_BYTES).ljust(_SIZE, b"\0"))
-    try:
-        with suppress(FileExistsError):  # another process was faster
-            path.hardlink_to(draft)
-    finally:
-        draft.unlink()
-    return path.open("r+b")

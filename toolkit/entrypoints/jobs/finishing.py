@@ -1,7 +1,7 @@
 """Do what every start does beside its own run: find missed slots, mend folders, send notices, delete, measure."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from toolkit.domain.jobs.definitions import Job
@@ -92,7 +92,7 @@ class Rounds:
         )
 
     def _log(self, job: Job, slot: datetime) -> JobLog:
-        return self.log.of(job=job.name, slot=slot.astimezone(job.schedule.zone))
+        return replace(self.log, job=job.name, slot=slot.astimezone(job.schedule.zone))
 
 
 def _staged_for(database: Database, job: Job, now: datetime) -> Iterable[datetime]:

@@ -4,10 +4,10 @@ import io
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Self, TextIO
+from typing import TextIO
 
 from toolkit.operations import Clock
 
@@ -28,18 +28,7 @@ class JobLog:
     job: str = ""
     slot: datetime | None = None
     step: str = ""
-    stream: TextIO | None = None
-    """stderr as it is now, where ``None``."""
-
-    def of(self, *, job: str | None = None, slot: datetime | None = None, step: str | None = None) -> Self:
-        """Return the same log for a job and slot, or for a step of it."""
-        return replace(
-            self,
-            job=self.job if job is None else job,
-            slot=self.slot if slot is None else slot,
-            step=self.step if step is None else step,
-            stream=self.stream or sys.stderr,
-        )
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
 
     def say(self, message: str, *, level: str = "info") -> None:
         """Write one line."""
@@ -55,7 +44,7 @@ class JobLog:
             place = " ".join(part for part in (self.job, slot, self.step) if part)
             mark = "" if level == "info" else f"{level}: "
             line = f"{self.clock():%Y-%m-%dT%H:%M:%SZ} {place}: {mark}{text}"
-        print(line, file=self.stream or sys.stderr, flush=True)
+        print(line, file=self.stream, flush=True)
 
     def warn(self, message: str) -> None:
         """Write a warning."""

@@ -1,7 +1,5 @@
 """Write metrics as a textfile for Prometheus' node exporter, whole or not at all."""
 
-import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +10,7 @@ from toolkit.domain.jobs.outcomes import RunStatus
 from toolkit.entrypoints.jobs.telling import open_sales
 from toolkit.operations import Clock
 from toolkit.operations.jobs.history import bucket_read_at, ends_of, last_done
+from toolkit.operations.private_folder import PrivateFolder, sync
 from toolkit.storage.database import Database
 
 _MEANINGS: Final = {
@@ -38,19 +37,12 @@ def write_metrics(path: Path, database: Database, jobs: Iterable[Job], clock: Cl
     for name, meaning in _MEANINGS.items():
         if samples[name]:
             lines += [f"# HELP {name} {meaning}", f"# TYPE {name} gauge", *samples[name]]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # The collector reads names that end with .prom only, so it never meets the draft.
-    descriptor, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write("\n".join(lines) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        Path(draft).chmod(0o644)
-        Path(draft).replace(path)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
+    with PrivateFolder(path.parent) as scratch:
+        draft = scratch / path.name
+        draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        sync(draft)
+        draft.chmod(0o644)
+        draft.replace(path)
 
 
 def _samples(database: Database, jobs: Iterable[Job], now: datetime) -> Iterator[tuple[str, str, float]]:

@@ -9,7 +9,7 @@ import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -156,7 +156,7 @@ class JobRun:
         files: list[Mapping[str, Any]] = []
         afresh = False
         for position, step in enumerate(self.steps):
-            name, log = step.step.name, self.log.of(step=step.step.name)
+            name, log = step.step.name, replace(self.log, step=step.step.name)
             row = done.get(name)
             if not afresh and row is not None and self._is_same(row, step, staging):
                 log.say("done before")
@@ -286,7 +286,7 @@ class JobRun:
             "reason": reason,
             "at": self.clock().isoformat(),
         }
-        self.log.of(step=step).say(f"{code}: {reason}", level="error")
+        replace(self.log, step=step).say(f"{code}: {reason}", level="error")
         try:
             self.log.say(f"kept apart: {self.folder.keep_failure(self.slot, told, notebooks)}")
         except OSError as error:

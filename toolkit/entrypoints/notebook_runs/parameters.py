@@ -10,6 +10,7 @@ import math
 import re
 import tokenize
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from io import StringIO
@@ -162,25 +163,19 @@ def _value(parameter: Parameter, texts: list[str]) -> Value:
 
 
 def _one(parameter: Parameter, wanted: type, text: str) -> Value:
-    if wanted is bool:
-        if text.lower() in {"true", "false"}:
-            return text.lower() == "true"
-        raise _unfit(parameter, "true or false")
-    if wanted is int:
-        if re.fullmatch(r"[+-]?[0-9]{1,1000}", text):
-            return int(text)
-        raise _unfit(parameter, "a whole number")
-    if wanted is float:
-        try:
-            number = float(text)
-        except ValueError:
-            number = math.nan
-        if math.isfinite(number) and "_" not in text:
-            return number
-        raise _unfit(parameter, "a number such as 0.5")
     if wanted is dict:
         found: dict[str, Any] = _json(parameter, text, dict)
         return found
+    if wanted is bool and text.lower() in {"true", "false"}:
+        return text.lower() == "true"
+    if wanted is int and re.fullmatch(r"[+-]?[0-9]{1,1000}", text):
+        return int(text)
+    if wanted is float and "_" not in text:
+        with suppress(ValueError):
+            if math.isfinite(number := float(text)):
+                return number
+    if wanted in {bool, int, float}:
+        raise _unfit(parameter, _TYPE_NAMES[wanted])
     return text
 
 

@@ -3,7 +3,6 @@
 from toolkit.entrypoints.notebooks.display import Bars, Colour, Fact, Facts, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
 from toolkit.entrypoints.spoken import _
-from toolkit.errors import SettingsError
 from toolkit.operations.register.client_quality import (
     LIKENESS_TEXTS,
     QUALITY_TEXTS,
@@ -19,8 +18,6 @@ def client_quality(*, most: int = 500) -> Shown[ClientQuality]:
 
     Of each likeness ``most`` groups of clients are named, the largest first.
     """
-    if type(most) is not int or most < 1:
-        raise SettingsError("most must be a whole number above zero.")
     with application() as opened:
         found = look_through(opened.database, opened.clock().astimezone(opened.settings.timezone).date(), most)
     repeated = found.groups.get(Likeness.SAME_CONTRACT, 0)

@@ -5,7 +5,6 @@ from toolkit.entrypoints.notebooks.display import Bars, Colour, Fact, Facts, Par
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
 from toolkit.entrypoints.spoken import _
-from toolkit.errors import SettingsError
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.verify.contents.queue import Budget
 from toolkit.operations.verify.contents.verification import Verified, verify_contents
@@ -14,8 +13,6 @@ from toolkit.operations.verify.contents.verification import Verified, verify_con
 @told_plainly
 def content_verification(*, minutes: int = 10) -> Shown[Verified]:
     """Read the files that were not verified yet for at most so many minutes, and tell what is wrong with them."""
-    if type(minutes) is not int or minutes < 1:
-        raise SettingsError("minutes must be a whole number above zero.")
     with application() as opened:
         progress = NotebookProgress()
         sync_bucket(opened.database, opened.bucket, clock=opened.clock, progress=progress)

@@ -44,10 +44,10 @@ _DIGIT_SHARE: Final = 1.6
 
 
 class Part(Protocol):
-    """One output of a page, as Jupyter takes it: media types and their data, and the metadata to them."""
+    """One output of a page, as Jupyter takes it."""
 
-    def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the data and the metadata."""
+    def bundle(self) -> dict[str, Any]:
+        """Return the data by their media types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Facts:
     facts: Sequence[Fact]
     sentence: str = ""
 
-    def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def bundle(self) -> dict[str, Any]:
         """As HTML, and as one line of text."""
         cards = "".join(
             f'<div style="border:{_EDGE};border-left:4px solid {fact.colour};border-radius:6px;'
@@ -83,7 +83,7 @@ class Facts:
             f'<div style="display:flex;flex-wrap:wrap;gap:10px;margin-bottom:6px">{cards}</div>{below}'
         )
         text = f"{heading}: " + ", ".join(f"{_(fact.label)} {_number(fact.value)}" for fact in self.facts)
-        return {"text/html": markup, "text/plain": text}, {}
+        return {"text/html": markup, "text/plain": text}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Bars:
         others = sum(list(counts.values())[cls.MOST :])
         return cls(heading, {**rows, _("all others"): {"": others}} if others else rows, {"": colour})
 
-    def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def bundle(self) -> dict[str, Any]:
         """As HTML, and as one line of text."""
         widest = max((sum(row.values()) for row in self.counts.values()), default=0) or 1
         rows = "".join(self._row(name, row, widest) for name, row in self.counts.items())
@@ -119,7 +119,7 @@ class Bars:
         text = f"{sentence(self.heading)}: " + ", ".join(
             f"{name} {sum(row.values())}" for name, row in self.counts.items()
         )
-        return {"text/html": markup, "text/plain": text}, {}
+        return {"text/html": markup, "text/plain": text}
 
     def _row(self, name: str, counts: Mapping[str, int], widest: int) -> str:
         boxes = ""
@@ -164,7 +164,7 @@ class Grid:
 
     SHOWN: ClassVar = 500
 
-    def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def bundle(self) -> dict[str, Any]:
         """As HTML, and as tab-separated text."""
         head = "".join(
             f'<th style="text-align:left;padding:4px 12px 4px 0">{escape(_(name))}</th>' for name in self.columns
@@ -183,7 +183,7 @@ class Grid:
             f"{note if total > len(rows) else ''}<script>({_SORTING})('{place}', {word})</script>"
         )
         lines = ["\t".join(str(value) for value in row) for row in ([*map(_, self.columns)], *rows)]
-        return {"text/html": markup, "text/plain": "\n".join([sentence(self.heading), *lines])}, {}
+        return {"text/html": markup, "text/plain": "\n".join([sentence(self.heading), *lines])}
 
 
 def _cell(value: object) -> str:
@@ -207,13 +207,13 @@ class Files:
     heading: str
     paths: Sequence[Path]
 
-    def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def bundle(self) -> dict[str, Any]:
         """As HTML, and as one line of text."""
         links = " &nbsp; ".join(
             f'<a href="{escape(quote(_from_notebook(path)))}">{escape(str(path))}</a>' for path in self.paths
         )
         markup = f'<div style="margin:4px 0 8px">{escape(_(self.heading))}: {links}</div>'
-        return {"text/html": markup, "text/plain": f"{_(self.heading)}: {', '.join(map(str, self.paths))}"}, {}
+        return {"text/html": markup, "text/plain": f"{_(self.heading)}: {', '.join(map(str, self.paths))}"}
 
 
 def _from_notebook(path: Path) -> str:
@@ -231,17 +231,16 @@ class Remark:
     subject: str
     text: str
 
-    def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def bundle(self) -> dict[str, Any]:
         """As HTML, and as text."""
         subject, text = _(self.subject), sentence(self.text)
         markup = f'<div style="margin:4px 0"><b>{escape(subject)}</b>: {escape(text)}</div>'
-        return {"text/html": markup, "text/plain": f"{subject}: {text}"}, {}
+        return {"text/html": markup, "text/plain": f"{subject}: {text}"}
 
 
 def show(part: Part) -> None:
     """Show one part now."""
-    data, metadata = part.bundle()
-    display(data, metadata=metadata, raw=True)
+    display(part.bundle(), raw=True)
 
 
 T = TypeVar("T")
@@ -260,10 +259,7 @@ class Shown(Generic[T]):
 
     def _ipython_display_(self) -> None:
         for number, part in enumerate(self.parts):
-            data, metadata = part.bundle()
-            if number == 0:
-                data[RESULT_TYPE] = dict(self.counts)
-            display(data, metadata=metadata, raw=True)
+            display(part.bundle() | ({RESULT_TYPE: dict(self.counts)} if number == 0 else {}), raw=True)
 
     def __str__(self) -> str:
-        return "\n".join(str(part.bundle()[0]["text/plain"]) for part in self.parts)
+        return "\n".join(str(part.bundle()["text/plain"]) for part in self.parts)

@@ -46,14 +46,7 @@ def _unknown_names(executed: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _assigned(source: str) -> list[str]:
     try:
-        statements = ast.parse(source).body
+        nodes = ast.walk(ast.parse(source))
     except SyntaxError:  # a magic, or a cell that failed
         return []
-    targets = [
-        target
-        for statement in statements
-        for target in (
-            statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-        )
-    ]
-    return [target.id for target in targets if isinstance(target, ast.Name)]
+    return [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]

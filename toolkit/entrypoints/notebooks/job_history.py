@@ -8,7 +8,6 @@ from toolkit.entrypoints.jobs.telling import open_sales
 from toolkit.entrypoints.notebooks.display import Bars, Colour, Fact, Facts, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
 from toolkit.entrypoints.spoken import _, counted, readable
-from toolkit.errors import SettingsError
 from toolkit.operations.jobs.history import RunRow, recent_runs
 from toolkit.reports.job_history import duration
 
@@ -24,8 +23,6 @@ _COLOURS = {
 @told_plainly
 def job_history(*, job: str = "nightly", runs: int = 60) -> Shown[Sequence[RunRow]]:
     """Show the last ``runs`` runs of ``job``, or of all jobs where it is empty."""
-    if type(runs) is not int or runs < 1:
-        raise SettingsError("runs must be a whole number above zero.")
     with application() as opened:
         found = recent_runs(opened.database, job.strip() or None, runs)
         zone = opened.settings.timezone

@@ -58,7 +58,7 @@ def told_plainly(call: Callable[P, R]) -> Callable[P, R]:
 
 
 def _refuse_other_kinds(given: inspect.BoundArguments) -> None:
-    """Refuse a value that is no text, or no truth value, where the default is one.
+    """Refuse a value that is no text, truth value or number above zero where the default is one.
 
     papermill alone takes ``-p as_of 2026`` for a number, and ``-p upload false`` for a text, which counts as true.
     """
@@ -66,6 +66,8 @@ def _refuse_other_kinds(given: inspect.BoundArguments) -> None:
         kind = type(given.signature.parameters[name].default)
         if kind is bool and not isinstance(value, bool):
             raise SettingsError(f"{name} must be True or False, and not {_kind(value)}.")
+        if kind is int and (type(value) is not int or value < 1):
+            raise SettingsError(f"{name} must be a whole number above zero.")
         if kind is str and not isinstance(value, (str, Path)):
             raise SettingsError(
                 f"{name} must be a text, and not {_kind(value)}: put it in quotation marks, or use -r."

@@ -2,10 +2,11 @@
 
 import errno
 import os
+import secrets
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -52,6 +53,20 @@ def adopt(path: Path) -> None:
     if os.geteuid() == 0:
         around = path.parent.stat()
         os.chown(path, around.st_uid, around.st_gid, follow_symlinks=False)
+
+
+def make_once(path: Path, content: bytes) -> None:
+    """Make a file of its owner's only, whole, unless it is there: another process may be first."""
+    if path.exists():
+        return
+    draft = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+    try:
+        with suppress(FileExistsError):
+            path.hardlink_to(draft)
+    finally:
+        draft.unlink()
 
 
 @contextmanager
