@@ -20,7 +20,7 @@ from toolkit.errors import InvalidInput
 from toolkit.operations.verify.contents.inspection import inspect_file
 from toolkit.samples import evidence_files, make_samples, write_sales, write_samples
 from toolkit.samples.client_files import DEFECTS
-from toolkit.samples.scenarios import SCENARIOS, Content, Fate
+from toolkit.samples.scenarios import SCENARIOS, Content
 
 UNTOLD = ("VANISHED", "EXPIRY_UNKNOWN")
 """Reasons that no sample sale has: no file is deleted, and credentials have a known end."""
@@ -55,9 +55,7 @@ def test_the_scenarios_hold_every_problem_and_every_missing_type_for_every_reaso
     single = [kind for kind in EvidenceType if kind is not EvidenceType.KYC and "_E_" not in kind]
     assert problems == set(Problem) - UNTOLD_PROBLEMS
     assert pieces == {(kind, reason) for kind in single for reason in set(Reason) - set(UNTOLD)}
-    assert {attempt.fate.value for s in SCENARIOS for attempt in s.attempts} == {*EvidenceState, None} - set(
-        UNTOLD
-    )
+    assert {attempt.state for s in SCENARIOS for attempt in s.attempts} == set(EvidenceState) - set(UNTOLD)
 
 
 def test_equal_seeds_give_equal_bytes_and_others_do_not(folder, tmp_path):
@@ -91,8 +89,8 @@ def test_the_csv_is_what_excel_writes_in_brazil(folder, samples):
     lines = (folder / "clients.csv").read_bytes().decode("cp1252").split("\r\n")
     assert lines[0].startswith("ID externo;CPF;RG;Número na distribuidora;Matrícula")
     assert ";" * (lines[0].count(";")) in lines
-    for defect in DEFECTS:
-        assert any(f";{defect.value};" in line or line.endswith(f";{defect.value}") for line in lines)
+    for _, value in DEFECTS:
+        assert any(f";{value};" in line or line.endswith(f";{value}") for line in lines)
     filled = [line for line in lines[1:] if line.strip(";")]
     assert len(filled) == len(samples.csv_clients) + 9 + 1  # the wrong rows, and one row that is there twice
 
@@ -114,7 +112,9 @@ def test_sales_and_manifest_fit_together(folder, samples):
     for row in manifest:
         parse(EvidenceRequest, row)
     absent = [row for row in manifest if not (folder / "files" / row["saleId"] / row["fileName"]).exists()]
-    waiting = [file for sale in samples.sales for file in sale.files if file.fate is Fate.WAITING]
+    waiting = [
+        file for sale in samples.sales for file in sale.files if file.attempt.state is EvidenceState.NOT_UPLOADED
+    ]
     assert len(absent) == len(waiting) == 6
 
 
@@ -131,14 +131,12 @@ def test_no_two_files_have_the_same_content_but_the_recordings_used_twice(sample
 
 def test_a_file_that_is_not_sound_is_found_to_be_what_the_story_calls_it(samples, tmp_path):
     found = {}
-    for attempt, file in (
-        (a, f) for s in samples.sales for a, f in zip(s.scenario.attempts, s.files, strict=True)
-    ):
+    for file in (file for sale in samples.sales for file in sale.files):
         path = tmp_path / "file"
         path.write_bytes(file.content)
-        if attempt.fate is Fate.UNUSABLE:
+        if file.attempt.state is EvidenceState.UNUSABLE:
             looked = inspect_file(path)
-            found[attempt.content, looked.media_type] = looked.problem
+            found[file.attempt.content, looked.media_type] = looked.problem
     assert found == {
         (Content.WEB_PAGE, "text/html"): None,
         (Content.PHOTO, "image/png"): None,

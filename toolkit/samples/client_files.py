@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import date
 from pathlib import Path
 from random import Random
@@ -35,36 +35,27 @@ _FIRST_DAY: Final = date(1899, 12, 30)
 """The day that a workbook numbers 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class Defect:
-    """One usual mistake: the heading of the cell, and what stands there instead; ``why`` is for people."""
-
-    heading: str
-    value: str
-    why: str
-
-
 DEFECTS: Final = (
-    Defect("CPF", "123.456.789-00", "the check digits do not fit"),
-    Defect("CPF", "3,45678E+10", "Excel turned the CPF into scientific notation; its digits are lost"),
-    Defect("Data de nascimento", "12/13/1987", "there is no month 13"),
-    Defect("Bairro", "Sé", "shorter than the three characters that the contract asks for"),
-    Defect("Sobrenome", "", "a required cell is empty"),
-    Defect("E-mail", "maria.example.com", "no @"),
-    Defect("Telefone", "(11) 3456-7890", "ten digits, where the contract asks for eleven"),
-    Defect("Número da instalação", "12345", "shorter than seven characters"),
-    Defect("CEP", "1310-100", "seven digits in a text cell"),
+    ("CPF", "123.456.789-00"),  # the check digits do not fit
+    ("CPF", "3,45678E+10"),  # Excel turned the CPF into scientific notation; its digits are lost
+    ("Data de nascimento", "12/13/1987"),  # there is no month 13
+    ("Bairro", "Sé"),  # shorter than the three characters that the contract asks for
+    ("Sobrenome", ""),  # a required cell is empty
+    ("E-mail", "maria.example.com"),  # no @
+    ("Telefone", "(11) 3456-7890"),  # ten digits, where the contract asks for eleven
+    ("Número da instalação", "12345"),  # shorter than seven characters
+    ("CEP", "1310-100"),  # seven digits in a text cell
 )
-"""The rows of the CSV that must be rejected, one for each."""
+"""Usual mistakes, one for each row of the CSV that must be rejected: the heading of a cell, and what it holds."""
 
 
 def write_csv(path: Path, people: Sequence[Person], wrong: Sequence[Person], random: Random) -> None:
     """Write a CSV with ``;``, cp1252, masks, slashed dates, blank rows and a repeated row, and all defects."""
     rows = [_csv_cells(person, random) for person in people]
     for number, person in enumerate(wrong):
-        defect = DEFECTS[number % len(DEFECTS)]
+        heading, value = DEFECTS[number % len(DEFECTS)]
         cells = _csv_cells(person, random)
-        cells[CSV_HEADINGS.index(defect.heading)] = defect.value
+        cells[CSV_HEADINGS.index(heading)] = value
         rows.insert((number + 1) * len(rows) // (len(wrong) + 1), cells)
     rows.append(rows[0])
     text = io.StringIO(newline="")

@@ -12,7 +12,7 @@ from toolkit.domain.evidence import KIND_OF, EvidenceType, FileKind, UtilityGrou
 from toolkit.errors import InvalidInput
 from toolkit.samples import client_files, evidence_files
 from toolkit.samples.people import Person, make_people
-from toolkit.samples.scenarios import SCENARIOS, USUAL, Attempt, Content, Fate, Scenario
+from toolkit.samples.scenarios import SCENARIOS, USUAL, Attempt, Content, Scenario
 from toolkit.samples.three_months import DAYS
 
 DEFAULT_SEED: Final = 7
@@ -35,16 +35,12 @@ _FILE_NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SampleFile:
-    """One piece of evidence of a sample sale: its name, its fate, and its bytes."""
+    """One piece of evidence of a sample sale, with its name and its bytes."""
 
     sale_id: str
     name: str
-    evidence_type: EvidenceType
-    fate: Fate
+    attempt: Attempt
     content: bytes
-    day: int
-    """The day on which it is asked for, before the end."""
-    withdrawn: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +136,7 @@ def _make_files(sale_id: str, scenario: Scenario, client: Person | None, number:
             content = _recording(attempt, sale_id, f"{sale_id} {evidence_type} {sheet}", number)
         else:
             content = _document(attempt, sale_id, client, sheet, number)
-        yield SampleFile(sale_id, name, evidence_type, attempt.fate, content, attempt.day, attempt.withdrawn)
+        yield SampleFile(sale_id, name, attempt, content)
 
 
 def _recording(attempt: Attempt, sale_id: str, mark: str, number: int) -> bytes:

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Final
 
 from toolkit.domain.evidence import KIND_OF, FileKind
+from toolkit.domain.rules import EvidenceState
 from toolkit.samples import client_files
 from toolkit.samples.dataset import SampleFile, Samples, SampleSale
-from toolkit.samples.scenarios import Fate
 
 MANIFEST_COLUMNS: Final = ("saleId", "fileName", "fileFormat", "type", "evidenceType")
 SALE_COLUMNS: Final = (
@@ -41,8 +41,9 @@ def write_samples(samples: Samples, out: Path) -> None:
     """Write the folder; files of an earlier writing are replaced, others are left alone."""
     random = random_module.Random(samples.seed)  # noqa: S311  # how a row is written, not a secret
     files = [file for sale in samples.sales for file in sale.files]
-    by_partner = [file for file in files if file.fate in {Fate.UNUSABLE, Fate.WITHDRAWN}]
-    requested = [file for file in files if file.fate in {Fate.UPLOADED, Fate.WAITING}]
+    by_partner = [file for file in files if file.attempt.by_partner]
+    lapsed = [file for file in files if file.attempt.state is EvidenceState.EXPIRED]
+    requested = [file for file in files if not file.attempt.by_partner and file not in lapsed]
     out.mkdir(parents=True, exist_ok=True)
     (out / PARTNER_FILES).mkdir(parents=True, exist_ok=True)
     client_files.write_csv(out / "clients.csv", samples.csv_clients, samples.csv_wrong, random)
@@ -50,8 +51,8 @@ def write_samples(samples: Samples, out: Path) -> None:
     write_sales(samples.sales, out / "sales.csv", {})
     _write_manifest(out / "manifest.csv", requested)
     _write_manifest(out / "partner" / "manifest.csv", by_partner)
-    _write_manifest(out / "partner" / "lapsed.csv", [file for file in files if file.fate is Fate.LAPSED])
-    _write_files(out / "files", (file for file in requested if file.fate is Fate.UPLOADED))
+    _write_manifest(out / "partner" / "lapsed.csv", lapsed)
+    _write_files(out / "files", (file for file in requested if file.attempt.state is EvidenceState.COUNTED))
     _write_files(out / PARTNER_FILES, by_partner)
 
 
@@ -91,8 +92,9 @@ def _write_manifest(path: Path, files: Iterable[SampleFile]) -> None:
 
 def manifest_row(file: SampleFile) -> dict[str, str]:
     """Return the row that requests this file's upload, under the names of ``MANIFEST_COLUMNS``."""
-    media_type = _MEDIA_TYPE[KIND_OF[file.evidence_type]]
-    values = (file.sale_id, file.name, media_type, media_type, str(file.evidence_type))
+    evidence_type = file.attempt.evidence_type
+    media_type = _MEDIA_TYPE[KIND_OF[evidence_type]]
+    values = (file.sale_id, file.name, media_type, media_type, str(evidence_type))
     return dict(zip(MANIFEST_COLUMNS, values, strict=True))
 
 

@@ -30,26 +30,17 @@ _NEIGHBORHOODS: Final = (
     "Centro", "Jardim América", "Vila Nova", "Boa Vista", "Santo Antônio", "São José", "Jardim das Flores",
     "Parque Industrial", "Conceição", "Bela Vista", "Água Verde", "Santa Luzia",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class _City:
-    name: str
-    area_code: str
-    first_zip: int
-    last_zip: int
-
-
 _CITIES: Final = (
-    _City("São Paulo", "11", 1001000, 5899999),
-    _City("Campinas", "19", 13010000, 13139999),
-    _City("Belo Horizonte", "31", 30110000, 31999999),
-    _City("Uberlândia", "34", 38400000, 38415999),
-    _City("Curitiba", "41", 80010000, 82999999),
-    _City("Goiânia", "62", 74001000, 74899999),
-    _City("Recife", "81", 50010000, 52999999),
-    _City("Fortaleza", "85", 60010000, 61599999),
+    ("São Paulo", "11", 1001000, 5899999),
+    ("Campinas", "19", 13010000, 13139999),
+    ("Belo Horizonte", "31", 30110000, 31999999),
+    ("Uberlândia", "34", 38400000, 38415999),
+    ("Curitiba", "41", 80010000, 82999999),
+    ("Goiânia", "62", 74001000, 74899999),
+    ("Recife", "81", 50010000, 52999999),
+    ("Fortaleza", "85", 60010000, 61599999),
 )
+"""Each city with its area code, its first and its last postal code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +72,7 @@ def make_people(count: int, prefix: str, random: Random) -> list[Person]:
 
 def _person(external_id: str, number: int, random: Random) -> Person:
     first, last = random.choice(_FIRST_NAMES), random.choice(_LAST_NAMES)
-    city = random.choice(_CITIES)
+    city, area_code, *zip_codes = random.choice(_CITIES)
     mailbox = f"{_ascii(first)}.{_ascii(last)}{random.randrange(10, 99)}"
     return Person(
         external_id=external_id,
@@ -93,13 +84,13 @@ def _person(external_id: str, number: int, random: Random) -> Person:
         last_name=last,
         email=f"{mailbox}@example.com" if random.random() < 0.8 else "",
         birthdate=date(1945, 1, 1) + timedelta(days=random.randrange(60 * 365)),
-        phone=f"{city.area_code}9{random.randrange(60_000_000, 99_999_999)}" if random.random() < 0.9 else "",
+        phone=f"{area_code}9{random.randrange(60_000_000, 99_999_999)}" if random.random() < 0.9 else "",
         neighborhood=random.choice(_NEIGHBORHOODS),
         installation_number=str(random.randrange(1_000_000, 9_999_999_999)),
         address=random.choice(_STREETS),
         address_number=str(random.randrange(1, 2400)),
-        city=city.name,
-        zip_code=f"{random.randrange(city.first_zip, city.last_zip):08d}",
+        city=city,
+        zip_code=f"{random.randrange(*zip_codes):08d}",
     )
 
 

@@ -1,7 +1,7 @@
 """Read the sales of the story (``toolkit.samples.three_months``) as values, each with its verdict."""
 
 from dataclasses import dataclass, replace
-from enum import Enum, StrEnum
+from enum import StrEnum
 from typing import Final, NamedTuple, Self
 
 from toolkit.domain.evidence import EvidenceType, UtilityGroup
@@ -9,6 +9,7 @@ from toolkit.domain.findings import Verdict
 from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.samples.three_months import DAYS, SALES, WAIVERS
 
+_NOT_SENT: Final = {"waiting": EvidenceState.NOT_UPLOADED, "lapsed": EvidenceState.EXPIRED}
 _TYPES: Final = {
     "POV": EvidenceType.POV,
     "AUT": EvidenceType.AUT,
@@ -17,21 +18,6 @@ _TYPES: Final = {
     "BOTH": EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO,
     "KYC": EvidenceType.KYC,
 }
-
-
-class Fate(Enum):
-    """The fate of one piece of evidence."""
-
-    UPLOADED = EvidenceState.COUNTED
-    """Requested and uploaded."""
-    WAITING = EvidenceState.NOT_UPLOADED
-    """Requested just now; the file has not come in yet."""
-    LAPSED = EvidenceState.EXPIRED
-    """Requested, and never sent before the credentials ran out."""
-    UNUSABLE = EvidenceState.UNUSABLE
-    """Sent by a partner's own software, and not what its type demands."""
-    WITHDRAWN = None
-    """Sent by a partner's own software, then taken out of the count."""
 
 
 class Content(StrEnum):
@@ -51,22 +37,24 @@ class Content(StrEnum):
     CUT = "cut"
     LOCKED = "locked"
 
-    @property
-    def fate(self) -> Fate:
-        """The fate of a file with this content."""
-        usable = self in {Content.SOUND, Content.TWIN, Content.ALIKE, Content.SAME}
-        return Fate.UPLOADED if usable else Fate.UNUSABLE
+
+_USABLE: Final = {Content.SOUND, Content.TWIN, Content.ALIKE, Content.SAME}
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One piece of evidence of a sale, the day on which it is asked for, and its fate."""
+    """One piece of evidence of a sale: when it is asked for and withdrawn, and its state at the end."""
 
     evidence_type: EvidenceType
     day: int
-    fate: Fate
+    state: EvidenceState
     content: Content
     withdrawn: int | None = None
+
+    @property
+    def by_partner(self) -> bool:
+        """Tell whether a partner's own software sends it, without looking at it."""
+        return self.state is EvidenceState.UNUSABLE or self.withdrawn is not None
 
 
 class Trait(NamedTuple):
@@ -109,7 +97,7 @@ class Scenario:
     @property
     def verdict(self) -> Verdict:
         """The verdict that the rules give at the end."""
-        records = [Evidence(each.evidence_type, each.fate.value) for each in self.attempts if each.fate.value]
+        records = [Evidence(each.evidence_type, each.state) for each in self.attempts if each.withdrawn is None]
         group = self.group.value if self.group and self.group.holds(0) else UtilityGroup.A
         is_completed = (self.marked, self.completed) != (None, None)
         return evaluate(Sale(group, not self.separate_payer, is_completed), records)
@@ -134,11 +122,11 @@ def _scenario(line: str, waivers: dict[str, Waiving]) -> Scenario:
             kind, _, word = act.partition(":")
             if act.startswith("-"):
                 taken = next(each for each in attempts if each.evidence_type is _TYPES[act[1:]])
-                attempts[attempts.index(taken)] = replace(taken, fate=Fate.WITHDRAWN, withdrawn=int(day))
+                attempts[attempts.index(taken)] = replace(taken, withdrawn=int(day))
             elif kind in _TYPES:
                 content = Content(word) if word in set(Content) else Content.SOUND
-                fate = {"waiting": Fate.WAITING, "lapsed": Fate.LAPSED}.get(word, content.fate)
-                attempts.append(Attempt(_TYPES[kind], int(day), fate, content))
+                sent = EvidenceState.COUNTED if content in _USABLE else EvidenceState.UNUSABLE
+                attempts.append(Attempt(_TYPES[kind], int(day), _NOT_SENT.get(word, sent), content))
             else:
                 days[act] = int(day)
     given = {trait.strip() for trait in traits.split(";")}

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from toolkit.domain.clock import wall_clock
 from toolkit.domain.log_keys import LogKeys
+from toolkit.domain.rules import EvidenceState
 from toolkit.domain.waivers import WaiverRequest
 from toolkit.operations import Clock
 from toolkit.operations.judge.audit import run_audit
@@ -32,7 +33,6 @@ from toolkit.operations.verify.contents.verification import verify_contents
 from toolkit.partner import post_file
 from toolkit.samples.dataset import SampleFile, Samples
 from toolkit.samples.folder import PARTNER_FILES, manifest_row, write_sales
-from toolkit.samples.scenarios import Fate
 from toolkit.samples.three_months import DAYS
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
@@ -92,7 +92,7 @@ class Telling:
         with ThreadPoolExecutor(_SENDERS) as threads:
             for _ in threads.map(lambda file: self._send(file, clock), new):
                 pass
-        self.sent += sum(file.fate is not Fate.LAPSED for file in new)
+        self.sent += sum(file.attempt.state is not EvidenceState.EXPIRED for file in new)
         self._withdraw(day, clock)
         self._complete(day, clock)
         self._waive(day, clock)
@@ -105,9 +105,9 @@ class Telling:
 
     def _files(self, day: int) -> Iterator[SampleFile]:
         """Return the files that others ask for on a day; on the last one the manifest asks for sound ones."""
-        ours = {Fate.UPLOADED, Fate.WAITING} if day == 0 else {Fate.WAITING}
-        everything = (file for sale in self.samples.sales for file in sale.files)
-        return (file for file in everything if file.day == day and file.fate not in ours)
+        ours = {EvidenceState.NOT_UPLOADED} | ({EvidenceState.COUNTED} if day == 0 else set())
+        everything = (file for sale in self.samples.sales for file in sale.files if file.attempt.day == day)
+        return (file for file in everything if file.attempt.by_partner or file.attempt.state not in ours)
 
     def _send(self, file: SampleFile, clock: Clock) -> None:
         """Ask for credentials on that day, and send the file unless it never comes; its form is one of today."""
@@ -115,16 +115,16 @@ class Telling:
         asked = request_upload(
             self.database, self.bucket, file.sale_id, row, requested_by=PARTNER, limits=_LIMITS, clock=clock
         )
-        if file.fate is Fate.LAPSED:
+        if file.attempt.state is EvidenceState.EXPIRED:
             return
         until = datetime.now(UTC) + timedelta(seconds=_LIMITS.ttl_seconds)
         form = self.bucket.presign_post(asked.fields["key"], max_bytes=_LIMITS.max_bytes, expires_at=until)
-        place = "files" if file.fate is Fate.UPLOADED else PARTNER_FILES
+        place = PARTNER_FILES if file.attempt.by_partner else "files"
         post_file(form.url, form.fields, self.folder / place / file.sale_id / file.name)
 
     def _withdraw(self, day: int, clock: Clock) -> None:
         records = self._records()
-        wrong = [file for sale in self.samples.sales for file in sale.files if file.withdrawn == day]
+        wrong = [file for sale in self.samples.sales for file in sale.files if file.attempt.withdrawn == day]
         for record in (records[_name(file)] for file in wrong):
             if not record.withdrawn:
                 reason = "Recording of another sale, sent by mistake"
@@ -178,4 +178,4 @@ def _standing(moment: datetime) -> Clock:
 
 
 def _name(file: SampleFile) -> tuple[str, str, str]:
-    return file.sale_id, file.name, str(file.evidence_type)
+    return file.sale_id, file.name, str(file.attempt.evidence_type)

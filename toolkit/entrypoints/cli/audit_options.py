@@ -35,34 +35,34 @@ class Asked:
 def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of an audit; the command gets them as ``asked``."""
 
-    @functools.wraps(command)
-    def with_asked(*args: Any, **given: Any) -> Any:
-        return command(
-            *args, asked=Asked(**{field.name: given.pop(field.name) for field in fields(Asked)}), **given
-        )
-
-    as_of = click.option("--as-of", metavar="TIME", help=f"A moment in the past: {EXAMPLES}. Now by default.")
-    no_sync = click.option(
+    @click.option("--as-of", metavar="TIME", help=f"A moment in the past: {EXAMPLES}. Now by default.")
+    @click.option(
         "--no-sync",
         is_flag=True,
         help="Judge by earlier observations, without reading the sales and the bucket first.",
     )
-    no_verify = click.option(
+    @click.option(
         "--no-verify", is_flag=True, help="Do not verify the contents of new files first; the report says so."
     )
-    everything = click.option(
+    @confirm_disappearance
+    @click.option(
         "--all",
         "everything",
         is_flag=True,
         help="Judge every sale, also those that did not change since the last audit, and compare both.",
     )
-    snapshot = click.option("--snapshot", metavar="TARGET", help="Judge a snapshot instead of the database.")
-    engine = click.option(
+    @click.option("--snapshot", metavar="TARGET", help="Judge a snapshot instead of the database.")
+    @click.option(
         "--engine",
         type=click.Choice([each.value for each in EngineName]),
         help="The engine that judges: postgres, or, for a snapshot, duckdb (its default) or spark.",
     )
-    return as_of(no_sync(no_verify(confirm_disappearance(everything(snapshot(engine(with_asked)))))))
+    @functools.wraps(command)
+    def with_asked(*args: Any, **given: Any) -> Any:
+        asked = Asked(**{field.name: given.pop(field.name) for field in fields(Asked)})
+        return command(*args, asked=asked, **given)
+
+    return with_asked
 
 
 confirm_disappearance = click.option(

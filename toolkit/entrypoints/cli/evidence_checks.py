@@ -5,7 +5,6 @@ import click
 from toolkit.domain.codes import CODES, KindFault
 from toolkit.domain.contents import ContentProblem
 from toolkit.domain.documents import named
-from toolkit.domain.integrity import IntegrityFinding
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
 from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
 from toolkit.entrypoints.spoken import _, counted, readable
@@ -94,28 +93,20 @@ def findings(ctx: Context, as_json: bool) -> int:
         found = integrity_findings_at(connection, moment)
         unknown = records_of_unknown_partners(connection, moment)
     if as_json:
-        document = [_finding_as_json(finding) for finding in found]
+        document = [
+            {"text": CODES[each.problem].meaning, "sales": each.sale_ids}
+            | named(each, "problem", "detail", "evidence_ids", "keys")
+            for each in found
+        ]
         print_json({"findings": document, "recordsOfUnknownPartners": unknown})
-    elif not found:
-        show("no findings about files")
-    for finding in () if as_json else found:
-        about = ", ".join(finding.sale_ids or finding.keys)
-        show(
-            f"{finding.problem}: {about}: {_(CODES[finding.problem].meaning)}"
-            + (f" ({finding.detail})" * bool(finding.detail))
-        )
-    if unknown and not as_json:
-        of = counted(unknown, "record")
-        note(f"note: of {of} it is not known for which partner the request was made")
+    else:
+        for finding in found:
+            about = ", ".join(finding.sale_ids or finding.keys)
+            detail = f" ({finding.detail})" if finding.detail else ""
+            show(f"{finding.problem}: {about}: {_(CODES[finding.problem].meaning)}{detail}")
+        if not found:
+            show("no findings about files")
+        if unknown:
+            of = counted(unknown, "record")
+            note(f"note: of {of} it is not known for which partner the request was made")
     return NEEDS_ATTENTION if found else DONE
-
-
-def _finding_as_json(finding: IntegrityFinding) -> dict[str, object]:
-    return {
-        "problem": finding.problem,
-        "text": CODES[finding.problem].meaning,
-        "detail": finding.detail,
-        "sales": list(finding.sale_ids),
-        "evidenceIds": list(finding.evidence_ids),
-        "keys": list(finding.keys),
-    }

@@ -14,7 +14,6 @@ from toolkit.entrypoints.cli.printing import note, show
 from toolkit.entrypoints.cli.unmasking import unmasking_for
 from toolkit.errors import InvalidInput
 from toolkit.language import LANGUAGES, default_language, language
-from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports import (
     DEFAULT_FORMATS,
     FORMATS,
@@ -127,12 +126,8 @@ def report(
         note(f"note: {text}")
     for path in written:
         show(str(path))
-    return NEEDS_ATTENTION if _fails(result, fail_on) else DONE
-
-
-def _fails(result: AuditResult, fail_on: str | None) -> bool:
     counts = {None: 0, "incomplete": result.incomplete, "conflict": result.conflict, "any": result.open}
-    return counts[fail_on] > 0
+    return NEEDS_ATTENTION if counts[fail_on] else DONE
 
 
 @click.command()

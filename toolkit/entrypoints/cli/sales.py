@@ -6,7 +6,6 @@ import click
 
 from toolkit.domain.codes import CODES
 from toolkit.domain.documents import named
-from toolkit.domain.findings import Verdict
 from toolkit.entrypoints.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, Place, pass_context
 from toolkit.entrypoints.cli.printing import SHOWN, first_of, json_option, note, print_json, rejected_row, show
 from toolkit.entrypoints.spoken import _, counted, readable, sentence, spoken
@@ -123,10 +122,13 @@ def complete(ctx: Context, sale_id: str, as_json: bool) -> int:
     done = complete_sale(ctx.application.database, ctx.application.bucket, sale_id, ctx.application.clock)
     completed = done.completed_at is not None
     if as_json:
-        document = {"saleId": sale_id, "completed": completed, "already": done.already}
-        document |= {"completedAt": done.completed_at}
+        document = {"saleId": sale_id, "completed": completed, **named(done, "already", "completed_at")}
         if done.verdict is not None:
-            document |= _verdict_as_json(done.verdict)
+            document |= {
+                "status": done.verdict.status,
+                "missing": [named(piece, "evidence_type", "reason") for piece in done.verdict.missing],
+                "problems": list(done.verdict.problems),
+            }
         print_json(document)
     elif done.already and done.completed_at is not None:
         show(f"{sale_id}: was completed before, at {readable(done.completed_at, ctx.settings.timezone)}")
@@ -139,11 +141,3 @@ def complete(ctx: Context, sale_id: str, as_json: bool) -> int:
         for problem in done.verdict.problems:
             note(f"  {problem}: {_(CODES[problem].meaning)}")
     return DONE if completed else FAILED
-
-
-def _verdict_as_json(verdict: Verdict) -> dict[str, object]:
-    return {
-        "status": verdict.status,
-        "missing": [named(piece, "evidence_type", "reason") for piece in verdict.missing],
-        "problems": list(verdict.problems),
-    }

@@ -14,8 +14,6 @@ from toolkit.entrypoints.health import ServiceHealth, service_health
 from toolkit.reports.times import iso
 from toolkit.storage import embedded
 
-_INDENT = 10
-
 
 @click.command()
 @pass_context
@@ -66,22 +64,22 @@ def status(ctx: Context, as_json: bool) -> int:
     found = service_health(ctx.settings)
     if as_json:
         document: dict[str, Any] = {"home": ctx.settings.home}
-        print_json(document | {health.service: _as_json(health) for health in found})
+        for health in found:
+            facts = (each.name for each in fields(health) if each.name != "service")
+            document[health.service] = named(health, *facts)
+        print_json(document)
     else:
         _show(ctx, found)
     return NEEDS_ATTENTION if any(health.problem for health in found) else DONE
 
 
 def _show(ctx: Context, found: Sequence[ServiceHealth]) -> None:
-    _line("home", str(ctx.settings.home))
+    lines = [("home", str(ctx.settings.home))]
     for health in found:
-        _line(health.service, _summary(health))
-        for label, value in _details(health, ctx.settings.timezone):
-            _line("", f"{label:<8}{value}")
-
-
-def _line(heading: str, text: str) -> None:
-    click.echo(f"{heading:<{_INDENT}}{text}")
+        lines.append((health.service, _summary(health)))
+        lines += [("", f"{label:<8}{value}") for label, value in _details(health, ctx.settings.timezone)]
+    for heading, text in lines:
+        click.echo(f"{heading:<10}{text}")
 
 
 def _summary(health: ServiceHealth) -> str:
@@ -122,7 +120,3 @@ def _size(count: float) -> str:
             return f"{count:.0f} {unit}"
         count /= 1000
     return f"{count:.1f} GB"
-
-
-def _as_json(health: ServiceHealth) -> dict[str, Any]:
-    return named(health, *(each.name for each in fields(health) if each.name != "service"))

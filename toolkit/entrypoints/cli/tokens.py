@@ -14,8 +14,6 @@ from toolkit.entrypoints.spoken import readable
 from toolkit.operations.access.revocations import Revocation, add_revocation, revocations
 from toolkit.settings import LONGEST_LIFE
 
-_HOUR = 3600
-
 
 @click.group()
 def token() -> None:
@@ -42,7 +40,7 @@ def token() -> None:
 )
 @click.option(
     "--ttl",
-    default=_HOUR,
+    default=3600,
     show_default=True,
     type=click.IntRange(1, LONGEST_LIFE),
     metavar="SECONDS",

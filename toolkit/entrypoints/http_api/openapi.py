@@ -65,6 +65,7 @@ tables take it only once (409).
 
 def document() -> Json:
     """Return the whole document, OpenAPI 3.1."""
+    not_ready = _problem(503, {}) | {"content": _content(NotReady, {"away": examples.NOT_READY})}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Sales Partner Service", "version": version("evidence-toolkit"), "description": _ABOUT},
@@ -74,7 +75,7 @@ def document() -> Json:
             "/clients": {"post": _register_client()},
             "/sales/{saleId}/evidences": {"parameters": [_SALE_ID], "put": _request_upload()},
             "/health": {"get": _probe("health", "Is the process alive?", Live, {})},
-            "/ready": {"get": _probe("ready", "Do database and bucket answer?", Ready, {"503": _not_ready()})},
+            "/ready": {"get": _probe("ready", "Do database and bucket answer?", Ready, {"503": not_ready})},
             "/openapi.json": {"get": _this_document()},
         },
         "components": {
@@ -127,10 +128,6 @@ def _this_document() -> Json:
             **{str(status): _problem(status, {}) for status in _PROBES},
         },
     }
-
-
-def _not_ready() -> Json:
-    return _problem(503, {}) | {"content": _content(NotReady, {"away": examples.NOT_READY})}
 
 
 def _body(model: type[BaseModel], named: Json) -> Json:

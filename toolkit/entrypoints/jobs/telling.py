@@ -52,32 +52,32 @@ class Tell:
     def at_once(self, notices: Sequence[Notice], log: JobLog) -> None:
         """Deliver notices that no database keeps."""
         for notice in notices:
-            problem = self._deliver(uuid4(), notice.job, notice.slot, notice.kind, notice.channel, notice.content)
+            problem = self._deliver(uuid4(), notice)
             if problem is not None:
                 log.warn(f"The notice by {notice.channel} could not be delivered: {problem}.")
 
     def deliver(self, database: Database, clock: Clock, log: JobLog) -> None:
         """Deliver the notices that wait; one that cannot be delivered is tried again the next time."""
         for row in undelivered(database, self.settings.channels):
-            problem = self._deliver(row.id, row.job, row.slot, row.kind, row.channel, row.content)
+            problem = self._deliver(row.id, row)
             note_delivery(database, row.id, problem, clock)
             if problem is not None:
                 log.warn(f"The notice by {row.channel} could not be delivered, and is tried again: {problem}.")
 
-    def _deliver(
-        self, notice: UUID, job: str, slot: datetime, kind: str, channel: str, content: Mapping[str, Any]
-    ) -> str | None:
-        text = notice_text(job, slot, kind, content, self.settings.language, self.zone)
-        if channel == "email":
+    def _deliver(self, id_: UUID, notice: Any) -> str | None:
+        """Deliver a notice, or the row of one; return the problem, if there is one."""
+        told = (notice.job, notice.slot, notice.kind, notice.content)
+        text = notice_text(*told, self.settings.language, self.zone)
+        if notice.channel == "email":
             assert self.settings.email is not None
-            return send_email(self.settings.email, notice, text)
+            return send_email(self.settings.email, id_, text)
         assert self.settings.webhook is not None
         document = {
-            "id": str(notice),
-            "kind": kind,
-            "job": job,
-            "slot": slot.astimezone(self.zone).isoformat(),
-            **content,
+            "id": str(id_),
+            "kind": notice.kind,
+            "job": notice.job,
+            "slot": notice.slot.astimezone(self.zone).isoformat(),
+            **notice.content,
             "subject": text.subject,
             "text": text.body,
         }

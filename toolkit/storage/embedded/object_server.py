@@ -88,13 +88,10 @@ def serve(folder: Path) -> None:
 def _listen(remembered: Path) -> socket.socket:
     """Return a socket on the last port, which issued upload forms name, or on a free one where that is taken."""
     before = int(remembered.read_text("ascii")) if remembered.exists() else 0
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((HOST, before))
+        listener = socket.create_server((HOST, before), backlog=2048)
     except OSError:
-        listener.bind((HOST, 0))
-    listener.listen(2048)
+        listener = socket.create_server((HOST, 0), backlog=2048)
     _write(remembered, str(listener.getsockname()[1]))
     return listener
 
@@ -231,15 +228,12 @@ async def _fields(receive: Receive) -> tuple[dict[str, str], Receive]:
         head += message.get("body", b"")
         if not message.get("more_body", False):
             break
-    found = _FIELD.findall(head[:_FIELDS_BYTES])
-    return {name.decode().lower(): value.decode("latin-1") for name, value in found}, _again(messages, receive)
 
-
-def _again(messages: list[Message], receive: Receive) -> Receive:
     async def replay() -> Message:
         return messages.pop(0) if messages else await receive()
 
-    return replay
+    found = _FIELD.findall(head[:_FIELDS_BYTES])
+    return {name.decode().lower(): value.decode("latin-1") for name, value in found}, replay
 
 
 def _signature(secret: str, around: list[str], policy: str) -> bytes:
