@@ -18,7 +18,7 @@ def _elsewhere(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("named", [REPORT, f"{REPORT}.ipynb", f"notebooks/{REPORT}.ipynb", f"notebooks/{REPORT}"])
 def test_a_notebook_of_the_toolkit_is_known_by_its_name_anywhere(named):
-    assert find_notebook(named) == packaged_notebooks()[REPORT].path
+    assert find_notebook(named) == packaged_notebooks()[REPORT]
 
 
 def test_a_file_of_the_same_name_comes_first(tmp_path):
@@ -59,4 +59,4 @@ def test_a_changed_copy_is_replaced_only_when_asked_for(tmp_path):
         copy_notebooks(tmp_path / "mine")
     assert (first.read_text(), second.exists()) == ("{}", False)
     copy_notebooks(tmp_path / "mine", replace=True)
-    assert first.read_bytes() == packaged_notebooks()[first.stem].path.read_bytes()
+    assert first.read_bytes() == packaged_notebooks()[first.stem].read_bytes()

@@ -110,10 +110,9 @@ class ApplicationContext:
 
     def close(self) -> None:
         """Close what was opened; embedded services keep running for the others."""
-        if (database := self.__dict__.get("any_service")) is not None:
-            database.dispose()
-        if (replica := self.__dict__.get("replica")) is not None:
-            replica.dispose()
+        for name in ("any_service", "replica"):
+            if (database := self.__dict__.get(name)) is not None:
+                database.dispose()
         if any(self.credentials_folder.glob("*.jsonl")):
             from toolkit.operations.upload import remove_expired
 

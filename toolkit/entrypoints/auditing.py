@@ -104,10 +104,10 @@ def sync_now(
 def take_over_delivered(
     application: ApplicationContext,
     *,
-    inventory: str | None = None,
-    journal: str | None = None,
-    confirmed: bool = False,
-    progress: Progress | None = None,
+    inventory: str | None,
+    journal: str | None,
+    confirmed: bool,
+    progress: Progress,
 ) -> TakenOver:
     """Take over an S3 Inventory or a journal of S3 Metadata, which are at an address, instead of a listing.
 
@@ -121,15 +121,12 @@ def take_over_delivered(
     with PrivateFolder(settings.home) as scratch:
         delivery: Inventory | Journal
         if inventory is not None:
-            place, slash, name = inventory.rpartition("/")
-            manifest = None
+            place, manifest = inventory, None
+            around, _, name = inventory.rpartition("/")
             if name == "manifest.json":
                 # Its files lie in a folder beside its own.
-                place, slash, folder = place.rpartition("/")
-                manifest = f"{folder}/{name}"
-                place = place if slash else "."
-            else:
-                place = inventory
+                place, slash, folder = around.rpartition("/")
+                place, manifest = place if slash else ".", f"{folder}/{name}"
             delivery = find_inventory(application.file_store(place), manifest, scratch)
         else:
             assert journal is not None

@@ -86,7 +86,7 @@ class Demo:
     def _notebook(self, name: str, *given: tuple[str, Path]) -> dict[str, Any]:
         """Run one notebook and return its results."""
         run = run_notebook(
-            packaged_notebooks()[name].path,
+            packaged_notebooks()[name],
             [(parameter, str(path.absolute())) for parameter, path in given],
             self.out / "notebooks" / f"{name}.ipynb",
             timeout=TIMEOUT,

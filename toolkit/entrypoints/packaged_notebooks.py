@@ -7,7 +7,6 @@ In a checkout they are its folder ``notebooks``. A wheel carries them as data fi
 import difflib
 import json
 import re
-from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -19,24 +18,16 @@ _CHECKOUT: Final = Path(__file__).parents[2]
 _QUESTION: Final = re.compile(r"\*\*Question:\*\*\s*(.+?)(?:\n\n|\Z)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class PackagedNotebook:
-    """A notebook of the toolkit; ``name`` is what ``toolkit run`` takes."""
-
-    name: str
-    path: Path
-
-    @property
-    def question(self) -> str:
-        """The question that the notebook answers, from its first cell."""
-        first = json.loads(self.path.read_text(encoding="utf-8"))["cells"][0]["source"]
-        found = _QUESTION.search("".join(first))
-        return " ".join(found[1].split()) if found else ""
+def question_of(notebook: Path) -> str:
+    """Return the question that a notebook answers, from its first cell."""
+    first = json.loads(notebook.read_text(encoding="utf-8"))["cells"][0]["source"]
+    found = _QUESTION.search("".join(first))
+    return " ".join(found[1].split()) if found else ""
 
 
 def is_installed(notebook: Path) -> bool:
     """Tell whether the notebook lies in an installation, where nothing is written beside it."""
-    return not _in_checkout() and notebook in [each.path for each in packaged_notebooks().values()]
+    return not _in_checkout() and notebook in packaged_notebooks().values()
 
 
 def _in_checkout() -> bool:
@@ -44,8 +35,8 @@ def _in_checkout() -> bool:
 
 
 @cache
-def packaged_notebooks() -> dict[str, PackagedNotebook]:
-    """Return every notebook of the toolkit by its name, in the order of their numbers.
+def packaged_notebooks() -> dict[str, Path]:
+    """Return every notebook of the toolkit by the name that ``toolkit run`` takes, in the order of their numbers.
 
     Raises:
         NotebookFailed: the installation lacks them.
@@ -57,7 +48,7 @@ def packaged_notebooks() -> dict[str, PackagedNotebook]:
         files = [Path(str(file.locate())).resolve() for file in installed if file.suffix == ".ipynb"]
     if not files:
         raise NotebookFailed("This installation lacks its notebooks; install evidence-toolkit again.")
-    return {file.stem: PackagedNotebook(file.stem, file) for file in sorted(files)}
+    return {file.stem: file for file in sorted(files)}
 
 
 def find_notebook(named: str) -> Path:
@@ -75,7 +66,7 @@ def find_notebook(named: str) -> Path:
     packaged = packaged_notebooks()
     name = path.name.removesuffix(".ipynb")
     if name in packaged and str(path.parent) in {".", "notebooks"}:
-        return packaged[name].path
+        return packaged[name]
     raise SettingsError(f"{named!r}: there is no such notebook. {_suggestion(name, list(packaged))}")
 
 
@@ -93,9 +84,7 @@ def copy_notebooks(folder: Path, *, replace: bool = False) -> list[Path]:
     Raises:
         InvalidInput: a notebook there is another one, and ``replace`` was not asked for; nothing was copied.
     """
-    sources = {
-        folder / notebook.path.name: notebook.path.read_bytes() for notebook in packaged_notebooks().values()
-    }
+    sources = {folder / path.name: path.read_bytes() for path in packaged_notebooks().values()}
     changed = [target for target, content in sources.items() if target.exists() and target.read_bytes() != content]
     if changed and not replace:
         raise InvalidInput(

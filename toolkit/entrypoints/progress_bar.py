@@ -1,6 +1,5 @@
 """Show progress as a bar on a terminal."""
 
-import sys
 from typing import NoReturn, TextIO
 
 from tqdm import tqdm
@@ -11,8 +10,8 @@ from toolkit.entrypoints.spoken import _, sentence
 class ProgressBar:
     """Shows a bar for each task on ``stream``, only where that is a terminal."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = stream if stream is not None else sys.stderr
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
         self._bar: tqdm[NoReturn] | None = None
 
     def begin(self, task: str, total: int | None, unit: str) -> None:

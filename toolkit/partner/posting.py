@@ -5,7 +5,6 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from datetime import datetime
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -42,7 +41,6 @@ def post_file(
     fields: Mapping[str, str],
     path: Path,
     *,
-    expires_at: datetime | None = None,
     progress: Callable[[int], None] | None = None,
     pool: urllib3.PoolManager | None = None,
     clock: Clock = wall_clock,
@@ -50,7 +48,7 @@ def post_file(
     """Send ``path`` to ``url`` with the form ``fields``, streaming, in memory that does not grow with the file.
 
     A broken connection or an overloaded bucket is tried again while the credentials live; that is safe, since
-    the form fixes the key. ``expires_at`` is the policy's own where it is not given; ``progress`` is told the
+    the form fixes the key. ``progress`` is told the
     bytes as they are sent, and a negative number when an attempt begins anew. A ``pool`` shared by many calls
     keeps connections open.
 
@@ -63,7 +61,7 @@ def post_file(
     """
     if urlsplit(url).scheme not in {"http", "https"}:
         raise InvalidInput("The upload address is not an http or https address.")
-    expires_at = expires_at or FormPolicy.of(fields).expires_at
+    expires_at = FormPolicy.of(fields).expires_at
     with nullcontext(pool) if pool is not None else urllib3.PoolManager() as connections:
         for pause in (*pauses(), None):
             if clock() >= expires_at:

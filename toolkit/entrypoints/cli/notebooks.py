@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
-from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
-from toolkit.entrypoints.packaged_notebooks import copy_notebooks, find_notebook, packaged_notebooks
+from toolkit.entrypoints.cli.printing import aligned, json_option, note, print_json, show
+from toolkit.entrypoints.packaged_notebooks import copy_notebooks, find_notebook, packaged_notebooks, question_of
 
 
 @click.command()
@@ -91,14 +91,13 @@ def list_notebooks(as_json: bool) -> None:
       toolkit notebooks list
       toolkit run 03_missing_evidence_report --out night.ipynb
     """
-    found = packaged_notebooks().values()
+    found = packaged_notebooks()
     if as_json:
-        rows = [{"name": each.name, "question": each.question, "path": each.path} for each in found]
+        rows = [{"name": name, "question": question_of(path), "path": path} for name, path in found.items()]
         print_json({"notebooks": rows})
     else:
-        width = max(len(each.name) for each in found)
-        for each in found:
-            show(f"{each.name:{width}}  {each.question}")
+        for line in aligned([(name, question_of(path)) for name, path in found.items()]):
+            show(line)
 
 
 @notebooks.command()

@@ -32,9 +32,8 @@ class Rounds:
     clock: Clock
     log: JobLog
 
-    def look(self, database: Database) -> dict[str, list[datetime]]:
-        """Note what was missed or died, and finish what lacked its names only; the new missed slots by job."""
-        missed = {}
+    def look(self, database: Database) -> None:
+        """Note what was missed or died, and finish what lacked its names only."""
         for job in self.jobs.values():
             watched = watch_job(database, job, self.clock, self.tell.notices)
             for slot in watched.missed:
@@ -43,8 +42,6 @@ class Rounds:
                 self._log(job, slot).warn("failed: the process that ran it ended without a word")
             for run in watched.unpublished:
                 self._publish(database, job, run)
-            missed[job.name] = list(watched.missed)
-        return missed
 
     def _publish(self, database: Database, job: Job, run: RunRow) -> None:
         log = self._log(job, run.slot)

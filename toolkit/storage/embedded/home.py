@@ -129,9 +129,9 @@ def failure(what: str, home: Path, log: Path) -> EmbeddedServiceError:
     return EmbeddedServiceError(f"{what} in {home}. The end of its log {log}:\n{_tail(log)}")
 
 
-def _tail(log: Path, lines: int = 3) -> str:
+def _tail(log: Path) -> str:
     try:
         text = log.read_text("utf-8", "replace")
     except OSError:
         return "(there is none)"
-    return "\n".join(text.strip().splitlines()[-lines:])
+    return "\n".join(text.strip().splitlines()[-3:])
