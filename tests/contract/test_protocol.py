@@ -102,15 +102,12 @@ def test_a_packed_body_is_a_400(wire: Wire, token: str, header: dict[str, str]) 
     assert list(errors(wire.answer())) == [next(iter(header)).replace("_", "-")]
 
 
-def test_a_trailer_is_no_header(wire: Wire, token: str) -> None:
-    wire.send(request("POST /clients", Transfer_Encoding="chunked"), *chunks([CLIENT_BYTES]))
-    wire.send(AUTHORIZATION_AS_TRAILER % token.encode())
-    assert wire.answer().status_code == 401
-
-
-def test_a_trailer_signs_nobody_in_where_the_whole_request_arrives_at_once(wire: Wire, token: str) -> None:
-    body = b"".join(chunks([CLIENT_BYTES])) + AUTHORIZATION_AS_TRAILER % token.encode()
-    wire.send(request("POST /clients", body, Transfer_Encoding="chunked"))
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_trailer_is_no_header(wire: Wire, token: str, at_once: bool) -> None:
+    head = request("POST /clients", Transfer_Encoding="chunked")
+    parts = [head, *chunks([CLIENT_BYTES]), AUTHORIZATION_AS_TRAILER % token.encode()]
+    for sent in [b"".join(parts)] if at_once else parts:
+        wire.send(sent)
     assert wire.answer().status_code == 401
 
 
@@ -292,27 +289,17 @@ def hurried(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterato
         yield running
 
 
-def test_a_slow_body_is_a_408_and_the_end(hurried: InProcess, token: str) -> None:
+@pytest.mark.parametrize("slow", ["body", "head", "second head"])
+def test_what_arrives_slowly_is_a_408_and_the_end(hurried: InProcess, token: str, slow: str) -> None:
     with Wire(hurried.port) as wire:
-        wire.send(request("POST /clients", token=token, Content_Length="10"), b"{")
-
-        assert is_problem(wire.answer(), 408)
-        assert wire.is_closed()
-
-
-def test_a_slow_head_is_a_408_and_the_end(hurried: InProcess) -> None:
-    with Wire(hurried.port) as wire:
-        wire.send(b"GET /health HTTP/1.1\r\nHost: x\r\n")
-
-        assert is_problem(wire.answer(), 408)
-        assert wire.is_closed()
-
-
-def test_a_slow_second_head_is_a_408_too(hurried: InProcess) -> None:
-    with Wire(hurried.port) as wire:
-        wire.send(request("GET /health"))
-        assert wire.answer().status_code == 200
-        wire.send(b"G")
+        if slow == "body":
+            wire.send(request("POST /clients", token=token, Content_Length="10"), b"{")
+        elif slow == "head":
+            wire.send(b"GET /health HTTP/1.1\r\nHost: x\r\n")
+        else:
+            wire.send(request("GET /health"))
+            assert wire.answer().status_code == 200
+            wire.send(b"G")
 
         assert is_problem(wire.answer(), 408)
         assert wire.is_closed()

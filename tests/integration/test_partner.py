@@ -15,6 +15,7 @@ import pytest
 
 from tests.integration.scripted_server import HANG_UP, Answer, scripted
 from toolkit.errors import (
+    AlreadyThere,
     BucketUnavailable,
     CredentialsExpired,
     InvalidField,
@@ -234,6 +235,8 @@ def test_invalid_fields_come_back_as_the_service_names_them() -> None:
     [
         (Answer(401, b'{"message": "no"}'), ServiceError),
         (Answer(404, b'{"message": "no", "code": 404}'), SaleNotFound),
+        (Answer(409, b'{"message": "there already", "code": 409}'), AlreadyThere),
+        (Answer(409, b"not json"), AlreadyThere),
         (Answer(400, b"not json"), ServiceError),
         (Answer(200, b"not json"), ServiceError),
         (Answer(200, b'{"id": 5, "url": "", "fields": {}}'), ServiceError),

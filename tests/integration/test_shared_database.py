@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -155,23 +156,6 @@ def test_a_missing_right_is_named_with_its_object(
     night.dispose()
 
 
-def test_a_replica_judges_as_its_primary_does(
-    cluster: Cluster, granted: str, bucket_environment: dict[str, str], tmp_path: Path
-) -> None:
-    environ = environment(cluster, granted, "night", bucket_environment, tmp_path)
-    with replica_of(cluster) as port:
-        through = environ | {"DATABASE_READ_URL": cluster.url(granted, "reader", port=port)}
-        assert main(["report", "--out", str(tmp_path / "now"), "--format", "csv,html"], through) == 0
-        moment = datetime.now(UTC).isoformat()
-        for folder, variables in (("primary", environ), ("replica", through)):
-            command = ["report", "--as-of", moment, "--out", str(tmp_path / folder), "--format", "csv,json"]
-            assert main(command, variables) == 0
-    for name in ("missing-evidence.csv", "missing-evidence.json"):
-        assert (tmp_path / "primary" / name).read_bytes() == (tmp_path / "replica" / name).read_bytes()
-    assert len((tmp_path / "now" / "missing-evidence.csv").read_text().splitlines()) == SALES + 1
-    assert " s behind" in (tmp_path / "now" / "missing-evidence.html").read_text()
-
-
 def test_a_time_out_of_the_role_is_named_and_may_be_longer_for_the_toolkit(
     cluster: Cluster,
     granted: str,
@@ -262,14 +246,14 @@ def mapped_company(cluster: Cluster) -> str:
     return name
 
 
-def mapped_environment(cluster: Cluster, database: str, bucket: dict[str, str], home: Path) -> dict[str, str]:
-    return environment(cluster, database, "night", bucket, home) | {"TOOLKIT_SERVICE_MAP": str(MAP)}
+def mapped_environment(*args: Any) -> dict[str, str]:
+    return environment(*args) | {"TOOLKIT_SERVICE_MAP": str(MAP)}
 
 
 def test_a_mapped_service_is_read_and_written_with_the_printed_rights(
     cluster: Cluster, mapped_company: str, bucket_environment: dict[str, str], tmp_path: Path
 ) -> None:
-    environ = mapped_environment(cluster, mapped_company, bucket_environment, tmp_path)
+    environ = mapped_environment(cluster, mapped_company, "night", bucket_environment, tmp_path)
     assert main(["audit"], environ) == 3
     file = write_csv(tmp_path / "clients.csv", [client(number) for number in range(3)])
     assert main(["clients", "load", str(file)], environ) == 0
@@ -282,7 +266,7 @@ def test_a_mapped_service_works_through_a_pooler(
 ) -> None:
     file = write_csv(tmp_path / "clients.csv", [client(number) for number in range(5)])
     with pooler_of(cluster) as port:
-        environ = mapped_environment(cluster, mapped_company, bucket_environment, tmp_path)
+        environ = mapped_environment(cluster, mapped_company, "night", bucket_environment, tmp_path)
         environ["DATABASE_URL"] = cluster.url(mapped_company, port=port)
         commands = [["clients", "load", str(file)], ["bucket", "sync"], ["audit"], ["db", "check"]]
         with ThreadPoolExecutor(len(commands)) as threads:
@@ -290,21 +274,29 @@ def test_a_mapped_service_works_through_a_pooler(
     assert cluster.value(mapped_company, 'SELECT count(*) FROM "Customer"') == 6
 
 
-def test_a_mapped_service_is_judged_on_a_replica(
-    cluster: Cluster, mapped_company: str, bucket_environment: dict[str, str], tmp_path: Path
+@pytest.mark.parametrize(
+    ("service", "judged"), [("granted", b"\nS-40,A,incomplete"), ("mapped_company", b"\nS-2,B,incomplete")]
+)
+def test_a_replica_judges_as_its_primary_does(
+    cluster: Cluster,
+    service: str,
+    judged: bytes,
+    bucket_environment: dict[str, str],
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
 ) -> None:
-    environ = mapped_environment(cluster, mapped_company, bucket_environment, tmp_path)
-    assert main(["audit"], environ) == 3
-    moment = datetime.now(UTC).isoformat()
+    database: str = request.getfixturevalue(service)
+    described = environment if service == "granted" else mapped_environment
+    environ = described(cluster, database, "night", bucket_environment, tmp_path)
     with replica_of(cluster) as port:
-        through = environ | {"DATABASE_READ_URL": cluster.url(mapped_company, "reader", port=port)}
+        through = environ | {"DATABASE_READ_URL": cluster.url(database, "reader", port=port)}
         assert main(["report", "--out", str(tmp_path / "now"), "--format", "csv,html"], through) == 0
+        moment = datetime.now(UTC).isoformat()
         for folder, variables in (("primary", environ), ("replica", through)):
-            command = ["report", "--as-of", moment, "--out", str(tmp_path / folder), "--format", "csv"]
+            command = ["report", "--as-of", moment, "--out", str(tmp_path / folder), "--format", "csv,json"]
             assert main(command, variables) == 0
-    primary, replica = (
-        (tmp_path / folder / "missing-evidence.csv").read_bytes() for folder in ("primary", "replica")
-    )
-    assert primary == replica
-    assert b"S-2,B,incomplete" in primary
+    for name in ("missing-evidence.csv", "missing-evidence.json"):
+        assert (tmp_path / "primary" / name).read_bytes() == (tmp_path / "replica" / name).read_bytes()
+    for folder in ("now", "primary"):
+        assert judged in (tmp_path / folder / "missing-evidence.csv").read_bytes()
     assert " s behind" in (tmp_path / "now" / "missing-evidence.html").read_text()

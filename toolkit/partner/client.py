@@ -157,7 +157,7 @@ class PartnerClient:
         if response.status == 404:
             raise SaleNotFound
         if response.status == 409:
-            raise AlreadyThere(str(answer["message"]))
+            raise AlreadyThere(str(answer.get("message") or "") or None)
         raise ServiceError(f"The service at {self.base_url} answered {response.status}, which was not expected.")
 
     @contextmanager

@@ -25,7 +25,7 @@ _EVERYWHERE: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "no
 class Answer(BaseModel):
     """A body, under the contract's names."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, from_attributes=True, frozen=True)
 
 
 class ClientRegistered(Answer):

@@ -54,9 +54,7 @@ class Endpoints:
 
     def _register(self, body: Mapping[str, Any]) -> Response:
         done = register_client(self.backend.database, body, self.backend.clock)
-        return answer(
-            200, ClientRegistered(message=done.message, client_id=done.client_id, address_id=done.address_id)
-        )
+        return answer(200, ClientRegistered.model_validate(done))
 
     def _request_upload(self, sale_id: str, body: Mapping[str, Any], bearer: Bearer) -> Response:
         settings = self.backend.settings
@@ -70,7 +68,7 @@ class Endpoints:
             limits=UploadLimits(settings.upload_ttl, settings.upload_max_bytes),
             clock=self.backend.clock,
         )
-        return answer(200, UploadCredentials(id=issued.id, url=issued.url, fields=issued.fields))
+        return answer(200, UploadCredentials.model_validate(issued))
 
 
 def _demand(request: Request, scope: Scope) -> None:

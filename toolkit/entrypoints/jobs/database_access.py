@@ -21,16 +21,11 @@ class DatabaseAccess:
         self._settings = Settings.from_environment(environ)
         self._application: ApplicationContext | None = None
 
-    def database(self) -> Database:
-        """Return the database; raises as ``ApplicationContext.database`` does."""
-        if self._application is None:
-            self._application = ApplicationContext(self._settings)
-        return self._application.database
-
     def once(self, call: Callable[[Database], T]) -> T:
         """Return what ``call`` returns; after a failure the database is opened anew the next time."""
+        self._application = self._application or ApplicationContext(self._settings)
         try:
-            return call(self.database())
+            return call(self._application.database)
         except DatabaseUnavailable:
             self.close()
             raise
