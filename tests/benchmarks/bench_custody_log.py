@@ -11,7 +11,10 @@ from pathlib import Path
 
 from tests.benchmarks.timing import timed
 from tests.own_services import own_database
-from toolkit.operations.prove.custody_log import export_log, seal_events, verify_live, verify_log
+from toolkit.operations.prove.custody_log.export import export_log
+from toolkit.operations.prove.custody_log.live import verify_live
+from toolkit.operations.prove.custody_log.sealing import seal_events
+from toolkit.operations.prove.custody_log.verification import verify_log
 from toolkit.storage.database import Database
 
 _EVENTS = 10_000_000

@@ -20,7 +20,8 @@ from tests.table_scans import NOW, TableScans, about_one_sale
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.observe.disappearance import Tolerance
-from toolkit.operations.prove.custody_log import seal_events, verify_live
+from toolkit.operations.prove.custody_log.live import verify_live
+from toolkit.operations.prove.custody_log.sealing import seal_events
 from toolkit.operations.verify.contents.queue import in_batches, waiting
 from toolkit.settings import Settings
 from toolkit.storage.bucket import Bucket

@@ -39,8 +39,9 @@ from toolkit.operations.judge.audit.engines import Engine, bound, duckdb_engine,
 from toolkit.operations.judge.audit.judgement import judging
 from toolkit.operations.judge.audit.snapshot_tables import table_of
 from toolkit.operations.private_folder import PrivateFolder
-from toolkit.operations.snapshot import Snapshot, export_snapshot, open_snapshot
 from toolkit.operations.snapshot.contents import CONTENTS
+from toolkit.operations.snapshot.export import export_snapshot
+from toolkit.operations.snapshot.reading import Snapshot, open_snapshot
 from toolkit.operations.spreadsheets.text_bytes import offsets, values
 from toolkit.storage.database import Database
 from toolkit.storage.duckdb_session import duckdb_session

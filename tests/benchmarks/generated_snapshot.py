@@ -15,9 +15,9 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
-from toolkit.operations.snapshot import Snapshot, open_snapshot, verify_snapshot
 from toolkit.operations.snapshot.contents import CONTENTS, Content
 from toolkit.operations.snapshot.manifest import File, Manifest, stamp_of
+from toolkit.operations.snapshot.reading import Snapshot, open_snapshot, verify_snapshot
 from toolkit.storage import schema
 from toolkit.storage.duckdb_session import duckdb_session
 from toolkit.storage.file_store import FolderStore

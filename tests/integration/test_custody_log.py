@@ -19,7 +19,10 @@ from toolkit.domain.custody_chain import Seal
 from toolkit.entrypoints.cli import main
 from toolkit.operations.judge.withdrawal import withdraw
 from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.prove.custody_log import export_log, newest_seal, seal_events, sealing, verify_log
+from toolkit.operations.prove.custody_log import sealing
+from toolkit.operations.prove.custody_log.export import export_log
+from toolkit.operations.prove.custody_log.sealing import newest_seal, seal_events
+from toolkit.operations.prove.custody_log.verification import verify_log
 from toolkit.operations.request import Order, UploadLimits, request_manifest, request_upload
 from toolkit.operations.verify.contents.verification import verify_contents
 from toolkit.storage.bucket import Bucket

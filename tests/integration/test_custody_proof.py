@@ -20,7 +20,10 @@ from toolkit.entrypoints.cli import main
 from toolkit.errors import InvalidInput
 from toolkit.operations.judge.withdrawal import withdraw
 from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.prove.custody_log import export_log, seal_events, verify_live, verify_log
+from toolkit.operations.prove.custody_log.export import export_log
+from toolkit.operations.prove.custody_log.live import verify_live
+from toolkit.operations.prove.custody_log.sealing import seal_events
+from toolkit.operations.prove.custody_log.verification import verify_log
 from toolkit.operations.request import UploadLimits, request_upload
 from toolkit.operations.verify.contents.verification import verify_contents
 from toolkit.storage.bucket import Bucket

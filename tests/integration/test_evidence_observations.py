@@ -16,7 +16,7 @@ from tests.integration.uploaded_sales import MONDAY, add_record, add_sale, rows
 from toolkit.errors import DatabaseError
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.observe.service_history import Observed, observe_service
-from toolkit.operations.prove.custody_log import record_issued
+from toolkit.operations.prove.custody_log.events import record_issued
 from toolkit.storage import schema
 from toolkit.storage.database import Database
 from toolkit.storage.observation_clock import TICK, final_moment, stamp

@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import SettableClock
 from tests.waiting import someone_waits, wait_until
-from toolkit.operations.prove.custody_log import seal_events
+from toolkit.operations.prove.custody_log.sealing import seal_events
 from toolkit.storage.database import Database
 from toolkit.storage.locks import Lock, take, take_if_free
 

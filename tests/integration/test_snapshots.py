@@ -31,7 +31,8 @@ from toolkit.operations.judge.audit.engines import Engine, duckdb_engine, spark_
 from toolkit.operations.judge.audit.from_snapshot import audit_snapshot
 from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
 from toolkit.operations.judge.findings.waivers import add_waiver
-from toolkit.operations.snapshot import export_snapshot, open_snapshot, prune_snapshot, snapshots, verify_snapshot
+from toolkit.operations.snapshot.export import export_snapshot
+from toolkit.operations.snapshot.reading import open_snapshot, prune_snapshot, snapshots, verify_snapshot
 from toolkit.reports import write_report
 from toolkit.reports.notices import notices
 from toolkit.storage import tables

@@ -28,8 +28,9 @@ from toolkit.operations.judge.audit.from_snapshot import audit_snapshot
 from toolkit.operations.judge.audit.present import present_findings
 from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
 from toolkit.operations.judge.findings.changes import all_partners, changes_seen, trends
-from toolkit.operations.snapshot import export_snapshot, open_snapshot
+from toolkit.operations.snapshot.export import export_snapshot
 from toolkit.operations.snapshot.manifest import File
+from toolkit.operations.snapshot.reading import open_snapshot
 from toolkit.storage.file_store import FolderStore
 from toolkit.storage.reader import Reader
 

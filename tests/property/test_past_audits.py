@@ -31,7 +31,8 @@ from toolkit.operations.judge.findings.waivers import add_waiver, all_waivers, r
 from toolkit.operations.judge.withdrawal import withdraw
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.observe.service_history import observe_service
-from toolkit.operations.snapshot import export_snapshot, open_snapshot
+from toolkit.operations.snapshot.export import export_snapshot
+from toolkit.operations.snapshot.reading import open_snapshot
 from toolkit.reports import write_report
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database

@@ -20,7 +20,7 @@ from toolkit.operations.observe.delivered import (
 from toolkit.operations.observe.disappearance import Tolerance
 from toolkit.operations.private_folder import PrivateFolder
 from toolkit.operations.progress import Progress
-from toolkit.operations.prove.custody_log import record_and_seal_report, seal_events
+from toolkit.operations.prove.custody_log.sealing import record_and_seal_report, seal_events
 from toolkit.operations.verify.contents.queue import Budget
 from toolkit.operations.verify.contents.verification import verify_contents
 

@@ -23,7 +23,7 @@ from toolkit.operations.judge.findings.history import audits_until
 from toolkit.operations.judge.findings.waivers import add_waivers, all_waivers, revoke_waiver
 from toolkit.operations.judge.withdrawal import withdraw
 from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.prove.custody_log import seal_events
+from toolkit.operations.prove.custody_log.sealing import seal_events
 from toolkit.operations.register.registration import client_ids
 from toolkit.operations.register.sales_load import created_at, load_sales
 from toolkit.operations.request import UploadLimits, request_upload

@@ -8,7 +8,9 @@ from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Plac
 from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
 from toolkit.entrypoints.kept_seals import keep_seal, kept_seal
 from toolkit.entrypoints.spoken import counted
-from toolkit.operations.prove.custody_log import export_log, verify_live, verify_log
+from toolkit.operations.prove.custody_log.export import export_log
+from toolkit.operations.prove.custody_log.live import verify_live
+from toolkit.operations.prove.custody_log.verification import verify_log
 from toolkit.reports.times import iso
 
 

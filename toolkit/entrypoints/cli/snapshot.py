@@ -6,7 +6,9 @@ from toolkit.domain.documents import named
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
 from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
 from toolkit.entrypoints.spoken import counted
-from toolkit.operations.snapshot import Manifest, export_snapshot, prune_snapshot, snapshots, verify_snapshot
+from toolkit.operations.snapshot.export import export_snapshot
+from toolkit.operations.snapshot.manifest import Manifest
+from toolkit.operations.snapshot.reading import prune_snapshot, snapshots, verify_snapshot
 
 _target = click.argument("target", metavar="TARGET")
 

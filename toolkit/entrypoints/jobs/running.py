@@ -44,7 +44,7 @@ from toolkit.operations.jobs.runs import (
     steps_done,
     take_run,
 )
-from toolkit.operations.prove.custody_log import newest_seal
+from toolkit.operations.prove.custody_log.sealing import newest_seal
 from toolkit.storage.database import Database
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from toolkit.operations import Clock
 from toolkit.operations.judge.evidence_records import seen_before
 from toolkit.operations.observe.belonging import check_bucket
 from toolkit.operations.observe.service_history import observe_sales
-from toolkit.operations.prove.custody_log import record_completion
+from toolkit.operations.prove.custody_log.events import record_completion
 from toolkit.operations.verify.contents.fetching import fetch_and_inspect
 from toolkit.operations.verify.contents.inspection import Inspected
 from toolkit.operations.verify.contents.inspector import Inspector

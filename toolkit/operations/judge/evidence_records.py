@@ -16,7 +16,7 @@ from toolkit.domain.rules import EvidenceState, evidence_state, ran_out
 from toolkit.domain.sales import is_possible_sale_id
 from toolkit.errors import SaleNotFound
 from toolkit.operations import Clock
-from toolkit.operations.prove.custody_log import record_unmasking
+from toolkit.operations.prove.custody_log.events import record_unmasking
 from toolkit.storage.database import Database
 from toolkit.storage.tables import (
     content_checks,

@@ -17,7 +17,7 @@ from toolkit.operations import Clock
 from toolkit.operations.atomic_file import atomic_file
 from toolkit.operations.observe.belonging import check_bucket
 from toolkit.operations.progress import Progress, Quiet
-from toolkit.operations.prove.custody_log import record_issued, record_reissued
+from toolkit.operations.prove.custody_log.events import record_issued, record_reissued
 from toolkit.operations.request.existing_records import KnownRecord, known_records, stage, without_sale
 from toolkit.operations.request.manifest import Manifest, ManifestRow, RejectedRow, Wanted, read_manifest
 from toolkit.operations.request.single import UploadLimits

@@ -17,7 +17,7 @@ from toolkit.errors import InvalidField, InvalidFields, SaleNotFound, TooManyFor
 from toolkit.operations import Clock
 from toolkit.operations.access.own_sales import OWN_SALE, own_sale_parameters
 from toolkit.operations.observe.belonging import BUCKET_OF_DATABASE, check_bucket
-from toolkit.operations.prove.custody_log import RECORD_ISSUED
+from toolkit.operations.prove.custody_log.events import RECORD_ISSUED
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.locks import Lock, take_for

@@ -10,26 +10,3 @@
 An export holds no personal data: ids, times, codes, hashes. Keys of objects, which end with file names, are
 replaced by keyed pseudonyms. Other tools read the Parquet files as they are.
 """
-
-from toolkit.operations.snapshot.export import Exported, export_snapshot
-from toolkit.operations.snapshot.manifest import Manifest
-from toolkit.operations.snapshot.reading import (
-    Snapshot,
-    checked_file,
-    open_snapshot,
-    prune_snapshot,
-    snapshots,
-    verify_snapshot,
-)
-
-__all__ = [
-    "Exported",
-    "Manifest",
-    "Snapshot",
-    "checked_file",
-    "export_snapshot",
-    "open_snapshot",
-    "prune_snapshot",
-    "snapshots",
-    "verify_snapshot",
-]

@@ -12,7 +12,7 @@ from toolkit.domain.requests import parse
 from toolkit.errors import CredentialsExpired
 from toolkit.operations import Clock
 from toolkit.operations.observe.belonging import check_bucket
-from toolkit.operations.prove.custody_log import record_reissued
+from toolkit.operations.prove.custody_log.events import record_reissued
 from toolkit.operations.request import UploadLimits, request_upload
 from toolkit.operations.request.existing_records import known_records, stage
 from toolkit.operations.request.manifest import ManifestRow, Wanted

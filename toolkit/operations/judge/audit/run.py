@@ -43,7 +43,7 @@ from toolkit.operations.judge.audit.source import LastSync, Source
 from toolkit.operations.judge.findings.history import note_file_findings, note_findings
 from toolkit.operations.observe.belonging import check_replica
 from toolkit.operations.observe.bucket_sync import picture_since
-from toolkit.operations.prove.custody_log import record_unmasking
+from toolkit.operations.prove.custody_log.events import record_unmasking
 from toolkit.operations.verify.contents.verification import Verified
 from toolkit.operations.verify.integrity import integrity_findings_at, records_of_unknown_partners
 from toolkit.storage import tables

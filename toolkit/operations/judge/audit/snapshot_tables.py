@@ -20,9 +20,9 @@ from psycopg import sql
 
 from toolkit.operations.judge.audit.engines import Engine
 from toolkit.operations.private_folder import PrivateFolder
-from toolkit.operations.snapshot import Snapshot
 from toolkit.operations.snapshot.contents import CLOSINGS, CONTENTS, PARTS, Content
 from toolkit.operations.snapshot.manifest import File
+from toolkit.operations.snapshot.reading import Snapshot
 from toolkit.storage.database import Database
 from toolkit.storage.duckdb_session import DEFAULT_MEMORY, duckdb_session
 from toolkit.storage.frames import read_arrow
