@@ -16,7 +16,6 @@ from toolkit.domain.integrity import IntegrityFinding
 from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.judge.audit.census import UNKNOWN_GROUP
-from toolkit.operations.judge.audit.details import FAULTS, WITHDRAWN
 from toolkit.operations.judge.audit.expression import COVERAGES
 from toolkit.operations.judge.audit.life import NO_LIFE
 from toolkit.operations.judge.audit.present import present_file_findings, present_findings
@@ -38,6 +37,11 @@ SHORT = {
     "DR": EvidenceType.DOC_RESPONSAVEL_FINANCEIRO,
     "DCR": EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO,
 }
+
+
+_OF_RECORD = ["saleId", "partner", "evidenceId", "evidenceType"]
+FAULTS = [*_OF_RECORD, "code", "since", "size", "seconds", "pages", "mediaType", "sha256"]
+WITHDRAWN = [*_OF_RECORD, "reason", "withdrawnBy", "approvedBy", "withdrawnAt"]
 
 
 @dataclass(frozen=True)
@@ -123,8 +127,8 @@ def result_of(
         life=replace(
             NO_LIFE, read=lambda: (living(present, no_lives, [], [], AS_OF, Deadlines(zone)), NO_LIFE.trends)
         ),
-        read_faults=lambda: pd.DataFrame(columns=list(FAULTS)),
-        read_withdrawals=lambda: pd.DataFrame(columns=list(WITHDRAWN)),
+        read_faults=lambda: pd.DataFrame(columns=FAULTS),
+        read_withdrawals=lambda: pd.DataFrame(columns=WITHDRAWN),
         read_completions=lambda: pd.DataFrame(columns=["partner", "completed", "median_days"]),
     )
 

@@ -31,13 +31,12 @@ from pypdf.generic import ArrayObject
 
 from tests.figures import wrong_figures
 from tests.pdf_validator import has_java
-from tests.reported import AS_OF, Told, result_of, source
+from tests.reported import AS_OF, FAULTS, WITHDRAWN, Told, result_of, source
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
 from toolkit.domain.waivers import Waiver, WaiverRequest
 from toolkit.errors import InvalidInput, ReportError
 from toolkit.language import language
 from toolkit.operations.judge.audit import AuditResult
-from toolkit.operations.judge.audit.details import FAULTS, WITHDRAWN
 from toolkit.operations.spreadsheets.formulas import as_written
 from toolkit.reports import (
     DEFAULT_FORMATS,

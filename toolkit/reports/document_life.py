@@ -55,7 +55,7 @@ def finding_records(findings: pd.DataFrame, timezone: ZoneInfo) -> list[dict[str
 
 
 def fault_records(faults: pd.DataFrame, timezone: ZoneInfo) -> list[dict[str, Any]]:
-    """Return each unusable file, in the columns of ``toolkit.operations.judge.audit.details.FAULTS``."""
+    """Return each unusable file, in the columns of ``toolkit.operations.judge.audit.details.faults_at``."""
     return list(map(json.loads, _rows_with(faults, "since", timezone)))
 
 

@@ -5,7 +5,7 @@ is tried again by every later start. It holds numbers and codes only.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
@@ -51,16 +51,7 @@ def put_notices(connection: Connection, notices: Sequence[Notice], clock: Clock)
     for notice in notices:
         if notice.kind is NoticeKind.RECOVERED and not _last_was_bad(connection, notice):
             continue
-        row = {
-            "id": new_id(),
-            "job": notice.job,
-            "slot": notice.slot,
-            "kind": notice.kind,
-            "channel": notice.channel,
-            "content": dict(notice.content),
-            "created_at": clock(),
-            "tries": 0,
-        }
+        row = asdict(notice) | {"id": new_id(), "created_at": clock(), "tries": 0}
         connection.execute(sa.insert(job_notices).values(row))
 
 

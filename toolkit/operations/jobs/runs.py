@@ -7,7 +7,8 @@ written only while it is still the holder; one that was taken over is told so by
 
 import getpass
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -158,26 +159,16 @@ def note_step(database: Database, claim: Claim, end: StepEnd) -> None:
     Raises:
         LeaseLost: another start took the run over.
     """
-    row = {
+    row = asdict(end) | {
         "run_id": claim.id,
         "name": end.step.name,
-        "position": end.position,
         "target": end.step.target,
-        "parameters": dict(end.parameters),
         "status": RunStatus.FAILED if end.failure else RunStatus.DONE,
-        "tries": end.tries,
-        "started_at": end.started_at,
-        "ended_at": end.ended_at,
-        "failure": end.failure,
-        "reason": end.reason,
-        "counts": dict(end.counts),
-        "files": list(end.files),
     }
+    del row["step"]
     noted = insert(job_steps).values(row)
-    again = noted.on_conflict_do_update(index_elements=["run_id", "name"], set_=row)
-    with database.transaction() as connection:
-        _hold_fast(connection, claim)
-        connection.execute(again)
+    with _holding(database, claim) as connection:
+        connection.execute(noted.on_conflict_do_update(index_elements=["run_id", "name"], set_=row))
 
 
 def steps_done(database: Database, claim: Claim) -> dict[str, Row[Any]]:
@@ -212,8 +203,7 @@ def decide_success(
         "seal": seal,
         "versions": {**versions, "python": platform.python_version()},
     }
-    with database.transaction() as connection:
-        _hold_fast(connection, claim)
+    with _holding(database, claim) as connection:
         connection.execute(sa.update(job_runs).where(job_runs.c.id == claim.id).values(values))
 
 
@@ -238,10 +228,9 @@ def end_failure(
     Raises:
         LeaseLost: another start took the run over.
     """
-    values = failed(code, reason, clock())
-    with database.transaction() as connection:
-        _hold_fast(connection, claim)
-        connection.execute(sa.update(job_runs).where(job_runs.c.id == claim.id).values(values))
+    with _holding(database, claim) as connection:
+        ended = sa.update(job_runs).where(job_runs.c.id == claim.id)
+        connection.execute(ended.values(failed(code, reason, clock())))
         put_notices(connection, notices, clock)
 
 
@@ -255,12 +244,14 @@ def _held(claim: Claim) -> sa.ColumnElement[bool]:
     return (job_runs.c.id == claim.id) & (job_runs.c.holder == claim.holder)
 
 
-def _hold_fast(connection: Connection, claim: Claim) -> None:
-    """Keep the run ours until the end of the transaction.
+@contextmanager
+def _holding(database: Database, claim: Claim) -> Iterator[Connection]:
+    """Open a transaction until whose end the run stays ours.
 
     Raises:
         LeaseLost: it is not ours any more.
     """
-    held = sa.select(job_runs.c.id).where(_held(claim)).with_for_update()
-    if connection.execute(held).first() is None:
-        raise LeaseLost
+    with database.transaction() as connection:
+        if connection.execute(sa.select(job_runs.c.id).where(_held(claim)).with_for_update()).first() is None:
+            raise LeaseLost
+        yield connection

@@ -71,10 +71,8 @@ def _note_missed(connection: Connection, job: Job, since: datetime, until: datet
     why = "Nobody started it within its window."
     slots = job.schedule.between(since, until)
     rows = [new_run(job, slot, status=RunStatus.MISSED, reason=why) for slot in slots]
-    noted: list[datetime] = []
-    if rows:
-        written = insert(job_runs).values(rows).on_conflict_do_nothing().returning(job_runs.c.slot)
-        noted = sorted(connection.scalars(written))
+    written = insert(job_runs).on_conflict_do_nothing().returning(job_runs.c.slot)
+    noted = sorted(connection.scalars(written, rows)) if rows else []
     mine = job_schedules.c.job == job.name
     connection.execute(sa.update(job_schedules).where(mine).values(watched_until=until))
     return noted

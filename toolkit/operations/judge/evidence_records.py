@@ -16,10 +16,10 @@ from toolkit.domain.rules import EvidenceState, evidence_state, ran_out
 from toolkit.domain.sales import is_possible_sale_id
 from toolkit.errors import SaleNotFound
 from toolkit.operations import Clock
+from toolkit.operations.judge.audit.details import latest_look_and_first_fault
 from toolkit.operations.prove.custody_log.events import record_unmasking
 from toolkit.storage.database import Database
 from toolkit.storage.tables import (
-    content_checks,
     evidence_requests,
     evidences,
     object_observations,
@@ -111,16 +111,8 @@ def records_seen(
     """Return the same, as this connection sees the database, of a sale that is there."""
     if unmasking is not None:
         record_unmasking(connection, unmasking, "file names of a sale", now)
-    seen, looked = object_observations, content_checks
-    of_file = looked.c.observation_id == seen.c.id
-    latest = sa.select(looked).where(of_file).order_by(looked.c.id.desc()).limit(1).lateral("latest")
-    fault = (
-        sa.select(looked.c.problem.label("fault"))
-        .where(of_file, looked.c.problem.is_not(None))
-        .order_by(looked.c.id)
-        .limit(1)
-        .lateral("first_fault")
-    )
+    seen = object_observations
+    latest, first = latest_look_and_first_fault(seen)
     query = (
         sa.select(
             evidences,
@@ -138,7 +130,7 @@ def records_seen(
             latest.c.sha256,
             latest.c.seconds,
             latest.c.pages,
-            fault.c.fault,
+            first.c.problem.label("fault"),
             verification_failures.c.failed_at,
             seen_before(evidences.c.object_key).label("seen_before"),
         )
@@ -146,7 +138,7 @@ def records_seen(
         .outerjoin(evidence_requests, evidence_requests.c.evidence_id == evidences.c.id)
         .outerjoin(seen, sa.and_(seen.c.key == evidences.c.object_key, seen.c.gone_at.is_(None)))
         .outerjoin(latest, sa.true())
-        .outerjoin(fault, sa.true())
+        .outerjoin(first, sa.true())
         .outerjoin(verification_failures, verification_failures.c.observation_id == seen.c.id)
         .where(evidences.c.sale_id == sale_id)
         .order_by(evidences.c.requested_at, evidences.c.id)

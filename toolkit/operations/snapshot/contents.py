@@ -14,7 +14,6 @@ from typing import Final
 import pyarrow as pa
 import sqlalchemy as sa
 from pyarrow import compute as pc
-from sqlalchemy.dialects import postgresql
 
 from toolkit.domain.integrity import LAYOUT
 from toolkit.storage import tables
@@ -206,8 +205,4 @@ def month_of(content: Content, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.
 
 
 def _literal(moment: datetime) -> str:
-    compiled = sa.literal(moment.astimezone(UTC), sa.TIMESTAMP(timezone=True)).compile(
-        dialect=postgresql.dialect(),  # type: ignore[no-untyped-call]
-        compile_kwargs={"literal_binds": True},
-    )
-    return f"{compiled}::timestamptz"
+    return f"timestamptz '{moment.astimezone(UTC).isoformat()}'"

@@ -7,7 +7,6 @@ under ``TOOLKIT_HOME``, and the manifest, which makes the export exist, comes la
 import json
 import secrets
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -126,26 +125,22 @@ class _Export:
 
     def write(self, database: Database, store: FileStore, content: Content, secret: bytes) -> list[File]:
         """Write the files of one table."""
-        files = list(self._rows(database, store, content, secret))
-        if content.closes and self.after is not None:
-            query = content.closings(self.after, self.moment)
-            with _Parts(self, store, content, "closings", CLOSINGS) as parts, database.snapshot() as connection:
-                for batch in stream_arrow(connection, query, CLOSINGS):
-                    parts.add("", batch)
-            files += parts.files
-        return files
-
-    def _rows(self, database: Database, store: FileStore, content: Content, secret: bytes) -> Iterator[File]:
         query = content.rows(self.after, self.moment)
-        with _Parts(self, store, content, "rows", content.schema) as parts, database.snapshot() as connection:
+        with _Parts(self, store, content, "rows", content.schema) as rows, database.snapshot() as connection:
             for batch in stream_arrow(connection, query, content.schema):
                 for month, of_month in month_of(content, content.without_keys(batch, secret)):
-                    parts.add(month, of_month)
-        yield from parts.files
+                    rows.add(month, of_month)
+        if not content.closes or self.after is None:
+            return rows.files
+        query = content.closings(self.after, self.moment)
+        with _Parts(self, store, content, "closings", CLOSINGS) as closings, database.snapshot() as connection:
+            for batch in stream_arrow(connection, query, CLOSINGS):
+                closings.add("", batch)
+        return rows.files + closings.files
 
-    def note(self, content: Content, files: Sequence[File]) -> None:
+    def note(self, content: Content, files: list[File]) -> None:
         """Keep that this table is written."""
-        self.done[content.name] = list(files)
+        self.done[content.name] = files
         self._keep()
 
     def forget(self) -> None:
@@ -170,7 +165,6 @@ class _Parts:
         self.files: list[File] = []
         self._export, self._store, self._content, self._part = export, store, content, part
         self._columns = columns
-        self._repeated = [name for name in columns.names if name in REPEATED]
         self._writers: dict[str, parquet.ParquetWriter] = {}
         self._rows: Counter[str] = Counter()
         self._waiting: defaultdict[str, list[pa.RecordBatch]] = defaultdict(list)
@@ -182,8 +176,9 @@ class _Parts:
     def add(self, month: str, batch: pa.RecordBatch) -> None:
         """Add rows of a month (empty: none) to its file."""
         if month not in self._writers:
+            repeated = [name for name in self._columns.names if name in REPEATED]
             self._writers[month] = parquet.ParquetWriter(
-                self._draft(month), self._columns, compression="zstd", use_dictionary=self._repeated
+                self._draft(month), self._columns, compression="zstd", use_dictionary=repeated
             )
         self._waiting[month].append(batch)
         self._rows[month] += batch.num_rows

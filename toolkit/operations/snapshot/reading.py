@@ -63,13 +63,13 @@ def open_snapshot(store: FileStore, as_of: datetime | None = None) -> Snapshot:
     found = {manifest.moment: manifest for manifest in snapshots(store)}
     if not found:
         raise InvalidInput(f"There is no snapshot in {store.address}. Make one: toolkit snapshot export TARGET")
-    reaching = [moment for moment in found if as_of is None or moment >= as_of]
-    if not reaching:
+    moment = max(found) if as_of is None else min((each for each in found if each >= as_of), default=None)
+    if moment is None:
         raise InvalidInput(
             f"The snapshot in {store.address} ends at {max(found).isoformat(timespec='seconds')}. "
             "To ask for a later moment, export again."
         )
-    chain = [found[min(reaching) if as_of is not None else max(reaching)]]
+    chain = [found[moment]]
     while (previous := chain[0].previous) is not None:
         if previous not in found:
             raise UnreadableFile(
@@ -87,10 +87,8 @@ def verify_snapshot(store: FileStore, cache: Path) -> Iterator[Fault | None]:
         for file in manifest.files:
             if file.name not in there:
                 yield Fault(file.name, "missing")
-                continue
-            with store.local(file.name, cache).open("rb") as opened:
-                same = file_digest(opened, "sha256").hexdigest() == file.sha256
-            yield None if same else Fault(file.name, "changed")
+            else:
+                yield None if _is_as_exported(store.local(file.name, cache), file) else Fault(file.name, "changed")
 
 
 def checked_file(store: FileStore, file: File, cache: Path) -> Path:
@@ -100,13 +98,17 @@ def checked_file(store: FileStore, file: File, cache: Path) -> Path:
         UnreadableFile: it is missing, or was changed.
     """
     place = store.local(file.name, cache)
-    with place.open("rb") as opened:
-        if file_digest(opened, "sha256").hexdigest() != file.sha256:
-            raise UnreadableFile(
-                f"{file.name} in {store.address} is not the file that was exported. Export the whole history "
-                "again: toolkit snapshot export TARGET --full"
-            )
+    if not _is_as_exported(place, file):
+        raise UnreadableFile(
+            f"{file.name} in {store.address} is not the file that was exported. Export the whole history "
+            "again: toolkit snapshot export TARGET --full"
+        )
     return place
+
+
+def _is_as_exported(place: Path, file: File) -> bool:
+    with place.open("rb") as opened:
+        return file_digest(opened, "sha256").hexdigest() == file.sha256
 
 
 def prune_snapshot(store: FileStore, keep: int) -> list[str]:

@@ -17,34 +17,6 @@ from toolkit.storage.tables import (
     withdrawals,
 )
 
-FAULTS: Final = (
-    "saleId",
-    "partner",
-    "evidenceId",
-    "evidenceType",
-    "code",
-    "since",
-    "size",
-    "seconds",
-    "pages",
-    "mediaType",
-    "sha256",
-)
-"""The columns of a table of unusable files; ``code`` is a fault of ``toolkit.domain.codes``."""
-
-WITHDRAWN: Final = (
-    "saleId",
-    "partner",
-    "evidenceId",
-    "evidenceType",
-    "reason",
-    "withdrawnBy",
-    "approvedBy",
-    "withdrawnAt",
-)
-"""The columns of a table of withdrawn records."""
-
-
 OF_ANY_RECORD: Final = sa.true()
 
 OF_SALES: Final = sale_observations.c.sale_id.is_not(None)
@@ -52,40 +24,35 @@ OF_SALES: Final = sale_observations.c.sale_id.is_not(None)
 
 
 def faults_at(place: Place, moment: datetime, which: sa.ColumnElement[bool] = OF_SALES) -> pd.DataFrame:
-    """Return the unusable files that lay in the bucket under a record that was not withdrawn, the latest first."""
+    """Return the unusable files that lay in the bucket under a record that was not withdrawn, the latest first.
+
+    ``code`` is a fault of ``toolkit.domain.codes``.
+    """
     with place.snapshot() as connection:
         return faults_seen(connection, moment, which)
 
 
 def faults_seen(connection: Reader, moment: datetime, which: sa.ColumnElement[bool]) -> pd.DataFrame:
     """Return the same, as this connection sees the database."""
-    record, seen, sale = evidence_observations, object_observations, sale_observations
-    check, looked = content_checks, content_checks.alias("looked")
-    known = sa.and_(looked.c.observation_id == seen.c.id, looked.c.checked_at <= moment)
-    latest = sa.select(looked).where(known).order_by(looked.c.id.desc()).limit(1).lateral("latest")
-    first = (
-        sa.select(looked.c.problem, looked.c.checked_at)
-        .where(known, looked.c.problem.is_not(None))
-        .order_by(looked.c.id)
-        .limit(1)
-        .lateral("first_fault")
-    )
+    record, seen, sale, check = evidence_observations, object_observations, sale_observations, content_checks
+    latest, first = latest_look_and_first_fault(seen, moment)
     demanded = sa.case({each.value: kind.value for each, kind in KIND_OF.items()}, value=record.c.evidence_type)
     since = sa.func.coalesce(first.c.checked_at, latest.c.checked_at)
+    told = {
+        "saleId": record.c.sale_id,
+        "partner": sale.c.partner,
+        "evidenceId": record.c.evidence_id,
+        "evidenceType": record.c.evidence_type,
+        "code": sa.func.coalesce(first.c.problem, str(KindFault.WRONG_KIND)),
+        "since": since,
+        "size": seen.c.size,
+        "seconds": latest.c.seconds,
+        "pages": latest.c.pages,
+        "mediaType": latest.c.media_type,
+        "sha256": latest.c.sha256,
+    }
     query = (
-        sa.select(
-            record.c.sale_id,
-            sale.c.partner,
-            record.c.evidence_id,
-            record.c.evidence_type,
-            sa.func.coalesce(first.c.problem, str(KindFault.WRONG_KIND)),
-            since,
-            seen.c.size,
-            latest.c.seconds,
-            latest.c.pages,
-            latest.c.media_type,
-            latest.c.sha256,
-        )
+        sa.select(*told.values())
         .distinct()
         .select_from(check)
         .join(seen, seen.c.id == check.c.observation_id)
@@ -101,46 +68,50 @@ def faults_seen(connection: Reader, moment: datetime, which: sa.ColumnElement[bo
             check.c.checked_at <= moment,
             sa.or_(check.c.problem.is_not(None), check.c.kind != demanded),
             sa.or_(first.c.problem.is_not(None), latest.c.kind != demanded),
-            ~_withdrawn(record, moment),
+            ~sa.exists().where(
+                withdrawals.c.evidence_id == record.c.evidence_id, withdrawals.c.withdrawn_at <= moment
+            ),
         )
         .order_by(since.desc(), record.c.sale_id, record.c.evidence_id)
     )
-    return _frame(connection, query, FAULTS)
+    return pd.DataFrame(connection.execute(query).all(), columns=list(told), dtype=object)
+
+
+def latest_look_and_first_fault(
+    seen: sa.FromClause, moment: datetime | None = None
+) -> tuple[sa.Lateral, sa.Lateral]:
+    """Return the latest look at an object's contents, and the first that found a fault, by a moment or until now."""
+    looked = content_checks.alias("looked")
+    until = sa.true() if moment is None else looked.c.checked_at <= moment
+    every = sa.select(looked).where(looked.c.observation_id == seen.c.id, until).limit(1)
+    first = every.where(looked.c.problem.is_not(None)).order_by(looked.c.id)
+    return every.order_by(looked.c.id.desc()).lateral("latest"), first.lateral("first_fault")
 
 
 def withdrawals_at(place: Place, moment: datetime) -> pd.DataFrame:
     """Return the records that had been withdrawn by then, the latest first, with the reason and both people."""
     record, sale = evidence_observations, sale_observations
+    told = {
+        "saleId": record.c.sale_id,
+        "partner": sale.c.partner,
+        "evidenceId": record.c.evidence_id,
+        "evidenceType": record.c.evidence_type,
+        "reason": withdrawals.c.reason,
+        "withdrawnBy": withdrawals.c.withdrawn_by,
+        "approvedBy": withdrawals.c.approved_by,
+        "withdrawnAt": withdrawals.c.withdrawn_at,
+    }
     query = (
-        sa.select(
-            record.c.sale_id,
-            sale.c.partner,
-            record.c.evidence_id,
-            record.c.evidence_type,
-            withdrawals.c.reason,
-            withdrawals.c.withdrawn_by,
-            withdrawals.c.approved_by,
-            withdrawals.c.withdrawn_at,
-        )
+        sa.select(*told.values())
         .join(record, record.c.evidence_id == withdrawals.c.evidence_id)
         .outerjoin(sale, sa.and_(sale.c.sale_id == record.c.sale_id, _held(sale, moment)))
         .where(withdrawals.c.withdrawn_at <= moment, _held(record, moment))
         .order_by(withdrawals.c.withdrawn_at.desc(), record.c.evidence_id)
     )
     with place.snapshot() as connection:
-        return _frame(connection, query, WITHDRAWN)
+        return pd.DataFrame(connection.execute(query).all(), columns=list(told), dtype=object)
 
 
 def _held(observations: sa.Table, moment: datetime) -> sa.ColumnElement[bool]:
     gone_at = observations.c.gone_at
     return sa.and_(observations.c.seen_at <= moment, sa.or_(gone_at.is_(None), gone_at > moment))
-
-
-def _withdrawn(record: sa.Table, moment: datetime) -> sa.ColumnElement[bool]:
-    return sa.exists().where(
-        withdrawals.c.evidence_id == record.c.evidence_id, withdrawals.c.withdrawn_at <= moment
-    )
-
-
-def _frame(connection: Reader, query: sa.Select[tuple[object, ...]], columns: tuple[str, ...]) -> pd.DataFrame:
-    return pd.DataFrame(connection.execute(query).all(), columns=list(columns), dtype=object)

@@ -117,12 +117,12 @@ class AuditResult:
 
     @cached_property
     def faults(self) -> pd.DataFrame:
-        """The unusable files; columns as in ``toolkit.operations.judge.audit.details.FAULTS``."""
+        """The unusable files; columns as in ``toolkit.operations.judge.audit.details.faults_at``."""
         return self._own(self.read_faults())
 
     @cached_property
     def withdrawals(self) -> pd.DataFrame:
-        """The withdrawn records with reason and people; columns as in ``details.WITHDRAWN``."""
+        """The withdrawn records with reason and people; columns as in ``details.withdrawals_at``."""
         return self._own(self.read_withdrawals())
 
     @cached_property

@@ -3,10 +3,10 @@
 import csv
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -50,9 +50,13 @@ def add_waivers(database: Database, requests: Sequence[WaiverRequest], *, clock:
         added_at = stamp(connection, clock)
         known = {waiver.request: waiver for waiver in waivers_at(connection, added_at) if not waiver.revoked_at}
         found = [known.get(request) or Waiver(new_id(), request, added_at) for request in requests]
-        fresh = {waiver.id: waiver for waiver in found if known.get(waiver.request) is not waiver}
-        if fresh:
-            connection.execute(sa.insert(waivers), [_row(waiver) for waiver in fresh.values()])
+        rows = {
+            waiver.id: {"id": waiver.id, "added_at": added_at, **_columns(waiver.request)}
+            for waiver in found
+            if known.get(waiver.request) is not waiver
+        }
+        if rows:
+            connection.execute(sa.insert(waivers), list(rows.values()))
     return found
 
 
@@ -97,29 +101,16 @@ def all_waivers(database: Database, moment: datetime) -> list[Waiver]:
 def waivers_at(connection: Reader, moment: datetime) -> list[Waiver]:
     """Return the same, as this connection sees the database; a revocation after the moment is not known yet."""
     taken_back = waiver_revocations
+    revocation = (taken_back.c.revoked_at, taken_back.c.revoked_by, taken_back.c.reason.label("why"))
     query = (
-        sa.select(waivers, taken_back.c.revoked_at, taken_back.c.revoked_by, taken_back.c.reason.label("why"))
+        sa.select(waivers.c.id, waivers.c.added_at, *revocation, *_REQUESTED)
         .outerjoin(taken_back, sa.and_(taken_back.c.waiver_id == waivers.c.id, taken_back.c.revoked_at <= moment))
         .where(waivers.c.added_at <= moment)
         .order_by(waivers.c.end_day.desc(), waivers.c.id)
     )
     return [
         Waiver(
-            row.id,
-            WaiverRequest(
-                row.sale_id,
-                row.partner,
-                row.code,
-                row.reason,
-                row.owner,
-                row.approved_by,
-                row.start_day,
-                row.end_day,
-            ),
-            row.added_at,
-            row.revoked_at,
-            row.revoked_by,
-            row.why,
+            row.id, WaiverRequest(*row[-len(_REQUESTED) :]), row.added_at, row.revoked_at, row.revoked_by, row.why
         )
         for row in connection.execute(query)
     ]
@@ -158,17 +149,12 @@ def _given(path: Path) -> list[dict[str, Any]]:
     return tables
 
 
-def _row(waiver: Waiver) -> dict[str, Any]:
-    request = waiver.request
-    return {
-        "id": waiver.id,
-        "sale_id": request.sale_id,
-        "partner": request.partner,
-        "code": request.code,
-        "reason": request.reason,
-        "owner": request.owner,
-        "approved_by": request.approved_by,
-        "start_day": request.start,
-        "end_day": request.end,
-        "added_at": waiver.added_at,
-    }
+_REQUESTED: Final = [
+    waivers.c[name]
+    for name in ("sale_id", "partner", "code", "reason", "owner", "approved_by", "start_day", "end_day")
+]
+"""The columns that hold a request, in the order of its fields."""
+
+
+def _columns(request: WaiverRequest) -> dict[str, Any]:
+    return dict(zip((column.name for column in _REQUESTED), astuple(request), strict=True))
