@@ -11,15 +11,13 @@ from sqlalchemy import Connection, Row
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.findings import Status, Verdict
 from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate, evidence_state, ran_out
-from toolkit.domain.sales import is_possible_sale_id
-from toolkit.errors import BucketError, BucketUnavailable, SaleNotFound
+from toolkit.errors import BucketError, BucketUnavailable
 from toolkit.operations import Clock
-from toolkit.operations.judge.evidence_records import seen_before
+from toolkit.operations.judge.evidence_records import sale_row, seen_before
 from toolkit.operations.observe.belonging import check_bucket
 from toolkit.operations.observe.service_history import observe_sales
 from toolkit.operations.prove.custody_log.events import record_completion
-from toolkit.operations.verify.contents.fetching import fetch_and_inspect
-from toolkit.operations.verify.contents.inspection import Inspected
+from toolkit.operations.verify.contents.fetching import Fetched, fetch_and_inspect
 from toolkit.operations.verify.contents.inspector import Inspector
 from toolkit.storage.bucket import Bucket, ObjectSeen
 from toolkit.storage.database import Database
@@ -63,8 +61,7 @@ class _File:
     """The object under the key of a record, read to its end; there is none where ``seen`` is ``None``."""
 
     seen: ObjectSeen | None
-    found: Inspected | None = None
-    sha256: str | None = None
+    read: Fetched | None = None
 
 
 def complete_sale(
@@ -87,8 +84,6 @@ def complete_sale(
         DatabaseUnavailable: somebody else keeps the sale locked; nothing was changed.
     """
     require_writable(database, "sales.complete")
-    if not is_possible_sale_id(sale_id):
-        raise SaleNotFound(sale_id)
     if inspector is None:
         with Inspector() as one:
             return complete_sale(database, bucket, sale_id, clock, one)
@@ -117,14 +112,7 @@ def complete_sale(
 
 
 def _read(connection: Connection, sale_id: str) -> _Known:
-    sale = connection.execute(sa.select(sales).where(sales.c.id == sale_id)).one_or_none()
-    if sale is None:
-        raise SaleNotFound(sale_id)
-    return _Known(sale, _records(connection, sale_id))
-
-
-def _records(connection: Connection, sale_id: str) -> list[Row[Any]]:
-    """Return the sale's records that are not withdrawn, each with the version in which a fault was found."""
+    """Read the sale and its records, each with the version in which a fault was found; without withdrawn ones."""
     faulty = (
         sa.select(object_observations.c.etag, object_observations.c.size)
         .join(content_checks, content_checks.c.observation_id == object_observations.c.id)
@@ -156,15 +144,14 @@ def _records(connection: Connection, sale_id: str) -> list[Row[Any]]:
         )
         .order_by(evidences.c.id)
     )
-    return list(connection.execute(query))
+    return _Known(sale_row(connection, sale_id), list(connection.execute(query)))
 
 
 def _read_whole(bucket: Bucket, inspector: Inspector, key: str) -> _File:
     seen = bucket.head(key)
     if seen is None or not seen.size:
         return _File(seen)
-    fetched = fetch_and_inspect(bucket, key, seen.etag, inspector.inspect)
-    return _File(seen, fetched.found, fetched.sha256)
+    return _File(seen, fetch_and_inspect(bucket, key, seen.etag, inspector.inspect))
 
 
 def _judged(known: _Known, files: list[_File], now: datetime) -> Verdict:
@@ -174,13 +161,13 @@ def _judged(known: _Known, files: list[_File], now: datetime) -> Verdict:
 
 
 def _evidence(record: Row[Any], file: _File, now: datetime) -> Evidence:
-    evidence_type = EvidenceType(record.evidence_type)
+    evidence_type, found = EvidenceType(record.evidence_type), file.read and file.read.found
     faulty = file.seen is not None and (file.seen.etag, file.seen.size) == (record.faulty_etag, record.faulty_size)
     state = evidence_state(
         evidence_type,
         size=file.seen.size if file.seen is not None else None,
-        kind=file.found.kind if file.found is not None else None,
-        damaged=faulty or (file.found is not None and file.found.problem is not None),
+        kind=found.kind if found is not None else None,
+        damaged=faulty or (found is not None and found.problem is not None),
         expired=ran_out(record.expires_at, now),
         vanished=record.seen_before,
     )
@@ -208,7 +195,7 @@ def _versions(known: _Known, files: list[_File], now: datetime) -> list[dict[str
     return [
         {
             "evidence": str(record.id),
-            "sha256": file.sha256,
+            "sha256": file.read and file.read.sha256,
             "size": file.seen.size,
             "etag": file.seen.etag,
             **({"version": file.seen.version_id} if file.seen.version_id else {}),

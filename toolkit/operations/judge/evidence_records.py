@@ -6,7 +6,7 @@ from typing import Any, Final
 from uuid import UUID
 
 import sqlalchemy as sa
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 
 from toolkit.domain.codes import KindFault
 from toolkit.domain.contents import Coverage
@@ -17,6 +17,7 @@ from toolkit.domain.sales import is_possible_sale_id
 from toolkit.errors import SaleNotFound
 from toolkit.operations import Clock
 from toolkit.operations.judge.audit.details import latest_look_and_first_fault
+from toolkit.operations.judge.withdrawal import Withdrawal
 from toolkit.operations.prove.custody_log.events import record_unmasking
 from toolkit.storage.database import Database
 from toolkit.storage.tables import (
@@ -49,16 +50,6 @@ class StoredFile:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordWithdrawal:
-    """The withdrawal of a record: the reason and both people."""
-
-    reason: str
-    withdrawn_by: str
-    approved_by: str
-    withdrawn_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class EvidenceRecord:
     """One record: its state by what was last seen of the bucket, and its withdrawal, if it was withdrawn."""
 
@@ -78,7 +69,7 @@ class EvidenceRecord:
     """May hold the name of a person: there only where it was asked for with a reason."""
     object_key: str
     file: StoredFile | None
-    withdrawal: RecordWithdrawal | None
+    withdrawal: Withdrawal | None
 
     @property
     def told_state(self) -> str:
@@ -97,16 +88,26 @@ def records_of(
         SaleNotFound: no sale has this id.
     """
     now = clock()
-    if not is_possible_sale_id(sale_id):
-        raise SaleNotFound(sale_id)
     with database.transaction() as connection:
-        if connection.scalar(sa.select(sales.c.id).where(sales.c.id == sale_id)) is None:
-            raise SaleNotFound(sale_id)
-        return records_seen(connection, sale_id, now, unmasking)
+        return records_seen(connection, sale_row(connection, sale_id).id, now, unmasking)
+
+
+def sale_row(connection: Connection, sale_id: str) -> Row[Any]:
+    """Return the row of a sale.
+
+    Raises:
+        SaleNotFound: no sale has this id.
+    """
+    sale = None
+    if is_possible_sale_id(sale_id):
+        sale = connection.execute(sa.select(sales).where(sales.c.id == sale_id)).one_or_none()
+    if sale is None:
+        raise SaleNotFound(sale_id)
+    return sale
 
 
 def records_seen(
-    connection: Connection, sale_id: str, now: datetime, unmasking: Unmasking | None = None
+    connection: Connection, sale_id: str, now: datetime, unmasking: Unmasking | None
 ) -> list[EvidenceRecord]:
     """Return the same, as this connection sees the database, of a sale that is there."""
     if unmasking is not None:
@@ -158,7 +159,7 @@ def _record(row: Any, now: datetime, *, named: bool) -> EvidenceRecord:
             expired=ran_out(row.expires_at, now),
             vanished=row.seen_before,
         )
-    taken = RecordWithdrawal(row.reason, row.withdrawn_by, row.approved_by, row.withdrawn_at)
+    taken = Withdrawal(row.id, row.sale_id, row.reason, row.withdrawn_by, row.approved_by, row.withdrawn_at)
     return EvidenceRecord(
         row.id,
         row.evidence_type,

@@ -17,18 +17,16 @@ from toolkit.domain.finding_life import finding_id
 from toolkit.domain.findings import Problem, Reason, Verdict
 from toolkit.domain.masking import Unmasking
 from toolkit.domain.rules import GROUP_RULES, Evidence, Requirement, Sale, evaluate
-from toolkit.domain.sales import is_possible_sale_id
 from toolkit.domain.waivers import Waiver
-from toolkit.errors import SaleNotFound
 from toolkit.operations import Clock
 from toolkit.operations.judge.audit.run import last_sync
 from toolkit.operations.judge.audit.source import LastSync
-from toolkit.operations.judge.evidence_records import EvidenceRecord, records_seen
+from toolkit.operations.judge.evidence_records import EvidenceRecord, records_seen, sale_row
 from toolkit.operations.judge.findings.history import audits_until, lives_at
 from toolkit.operations.judge.findings.living import living
 from toolkit.operations.judge.findings.waivers import waivers_at
 from toolkit.storage.database import Database
-from toolkit.storage.tables import object_events, sales
+from toolkit.storage.tables import object_events
 
 _OF_THE_SERVICE: Final = (Problem.GROUP_UNKNOWN, Problem.PAYER_UNKNOWN)
 """Problems that no evidence record can mend."""
@@ -116,13 +114,9 @@ def sale_case(
     Raises:
         SaleNotFound: no sale has this id.
     """
-    if not is_possible_sale_id(sale_id):
-        raise SaleNotFound(sale_id)
     now = clock()
     with database.snapshot() as connection:
-        sale = connection.execute(sa.select(sales).where(sales.c.id == sale_id)).one_or_none()
-        if sale is None:
-            raise SaleNotFound(sale_id)
+        sale = sale_row(connection, sale_id)
         records = records_seen(connection, sale_id, now, unmasking)
         verdict = _verdict(sale, records)
         lives = lives_at(connection, now, sale_id=sale_id)

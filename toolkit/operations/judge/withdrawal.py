@@ -1,6 +1,6 @@
 """Withdraw an evidence record, so that it counts no longer; its object stays in the bucket."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -54,19 +54,11 @@ def withdraw(
         # No completion has to wait where no sale can be completed here.
         sale_id = _sale_of(connection, evidence_id, locked=can_write(database, "sales.complete"))
         _check_first_time(connection, evidence_id)
-        withdrawn_at = stamp(connection, clock)
-        connection.execute(
-            sa.insert(withdrawals),
-            {
-                "evidence_id": evidence_id,
-                "reason": reason,
-                "withdrawn_by": withdrawn_by,
-                "approved_by": approved_by,
-                "withdrawn_at": withdrawn_at,
-                "account": account,
-            },
-        )
-    return Withdrawal(evidence_id, sale_id, reason, withdrawn_by, approved_by, withdrawn_at)
+        taken = Withdrawal(evidence_id, sale_id, reason, withdrawn_by, approved_by, stamp(connection, clock))
+        row = asdict(taken) | {"account": account}
+        del row["sale_id"]
+        connection.execute(sa.insert(withdrawals), row)
+    return taken
 
 
 def _check_people(reason: str, withdrawn_by: str, approved_by: str) -> None:

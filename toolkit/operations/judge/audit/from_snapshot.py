@@ -15,16 +15,14 @@ import sqlalchemy as sa
 
 from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
-from toolkit.domain.versions import rules_fingerprint, toolkit_version
 from toolkit.operations import Clock
 from toolkit.operations.judge.audit.census import by_partner, census, to_act_on
 from toolkit.operations.judge.audit.details import faults_at, withdrawals_at
 from toolkit.operations.judge.audit.engines import Engine, bound
-from toolkit.operations.judge.audit.judgement import Judged, judging, sales_of
+from toolkit.operations.judge.audit.judgement import Judged, judging, sales_of, told_rows
 from toolkit.operations.judge.audit.life import read_life
 from toolkit.operations.judge.audit.present import present_file_findings, present_findings
 from toolkit.operations.judge.audit.result import AuditResult
-from toolkit.operations.judge.audit.rows import told_rows
 from toolkit.operations.judge.audit.run import DEFAULT_DEADLINES, last_sync
 from toolkit.operations.judge.audit.snapshot_tables import PathOf, SnapshotTables, cpfs_of, keys_of, table_of
 from toolkit.operations.judge.audit.source import Source
@@ -81,8 +79,6 @@ def audit_snapshot(
         source=Source(
             database=newest.database,
             embedded=("database",) if newest.embedded else (),
-            toolkit=toolkit_version(),
-            rules=rules_fingerprint(),
             last_sync=synced,
             picture_since=since,
             seal=newest.seal,

@@ -19,14 +19,15 @@ from ibis import Table
 from ibis.expr import operations as ops
 from sqlalchemy import Connection
 
+from toolkit.domain.findings import Problem, Status
 from toolkit.domain.integrity import IntegrityFinding
+from toolkit.domain.masking import mask_cpf
 from toolkit.domain.versions import rules_fingerprint
 from toolkit.operations.judge.audit.census import by_partner, to_act_on
 from toolkit.operations.judge.audit.engines import duckdb_engine
 from toolkit.operations.judge.audit.expression import missing_evidence
 from toolkit.operations.judge.audit.observed import evidences_at, objects_at, sales_at, unbound
-from toolkit.operations.judge.audit.result import ROW_COLUMNS
-from toolkit.operations.judge.audit.rows import told_rows
+from toolkit.operations.judge.audit.result import FEW, ROW_COLUMNS
 from toolkit.storage import tables
 from toolkit.storage.database import raw, writes_nothing
 from toolkit.storage.frames import read_arrow, stream_arrow, streamed
@@ -110,6 +111,21 @@ def put_audited(connection: Connection, statement: str) -> None:
 def tell(judged: Judged, moment: datetime, with_files: Collection[str], *, show_cpf: bool) -> pd.DataFrame:
     """Return the sales behind the numbers, see ``to_act_on``, as people read them."""
     return told_rows(judged.read(to_act_on(judged.sales, judged.clients, with_files)), moment, show_cpf)
+
+
+def told_rows(found: pd.DataFrame, moment: datetime, show_cpf: bool) -> pd.DataFrame:
+    """Return the sales by the contract's names: the gravest and oldest first, the compliant ones last.
+
+    CPFs are masked unless ``show_cpf``.
+    """
+    found["age_days"] = (moment - found["created_at"]).dt.days.clip(lower=0)
+    if not show_cpf:
+        found["cpf"] = found["cpf"].map(mask_cpf, na_action="ignore")
+    found["compliant"] = found["status"] == Status.COMPLIANT
+    found["mild"] = ~found["problems"].str.startswith(Problem.COMPLETED_WITHOUT_EVIDENCE)
+    found = found.sort_values(["compliant", "mild", "created_at", "sale_id"], ignore_index=True)
+    found = found.rename(columns={ours: name for name, ours in ROW_COLUMNS.items()})[list(ROW_COLUMNS)]
+    return found.astype(dict.fromkeys(FEW, "category"))
 
 
 def completed_by_partner(judged: Judged) -> pd.DataFrame:

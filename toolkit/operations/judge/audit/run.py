@@ -14,7 +14,6 @@ from sqlalchemy import Connection
 from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.documents import named
 from toolkit.domain.masking import Unmasking
-from toolkit.domain.versions import rules_fingerprint, toolkit_version
 from toolkit.errors import InvalidInput, JudgementDiffers
 from toolkit.operations import Clock
 from toolkit.operations.judge.audit.census import census
@@ -203,8 +202,6 @@ def _answered(
         source=Source(
             database=asked.database.address,
             embedded=tuple(name for name, is_embedded in embedded.items() if is_embedded),
-            toolkit=toolkit_version(),
-            rules=rules_fingerprint(),
             last_sync=last_sync(connection, moment),
             seal=_newest_seal(connection, moment),
             records_assumed_at=connection.scalar(

@@ -1,7 +1,9 @@
 """The source of an audit's numbers: the database, the bucket, the rules and the version of the toolkit."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+
+from toolkit.domain.versions import rules_fingerprint, toolkit_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +24,13 @@ class Source:
     """The address, without user and password."""
     embedded: tuple[str, ...]
     """The services that were embedded ones, for trying out and testing: ``database``, ``bucket``, both or none."""
-    toolkit: str
-    rules: str
-    """A fingerprint that changes when the minimum-evidence rules do."""
     last_sync: LastSync | None
     """``None`` where the bucket had never been read."""
     seal: str | None
     """The hash of the newest seal of the custody log then; kept here, it later proves an exported log."""
+    toolkit: str = field(default_factory=toolkit_version)
+    rules: str = field(default_factory=rules_fingerprint)
+    """A fingerprint that changes when the minimum-evidence rules do."""
     picture_since: datetime | None = None
     """When that part of the bucket was looked at that had waited longest; objects of open sales never wait."""
     records_assumed_at: datetime | None = None
