@@ -161,7 +161,8 @@ def _judged(known: _Known, files: list[_File], now: datetime) -> Verdict:
 
 
 def _evidence(record: Row[Any], file: _File, now: datetime) -> Evidence:
-    evidence_type, found = EvidenceType(record.evidence_type), file.read and file.read.found
+    evidence_type = EvidenceType(record.evidence_type)
+    found = file.read.found if file.read is not None else None
     faulty = file.seen is not None and (file.seen.etag, file.seen.size) == (record.faulty_etag, record.faulty_size)
     state = evidence_state(
         evidence_type,
@@ -195,11 +196,12 @@ def _versions(known: _Known, files: list[_File], now: datetime) -> list[dict[str
     return [
         {
             "evidence": str(record.id),
-            "sha256": file.read and file.read.sha256,
+            "sha256": file.read.sha256,
             "size": file.seen.size,
             "etag": file.seen.etag,
             **({"version": file.seen.version_id} if file.seen.version_id else {}),
         }
         for record, file in zip(known.records, files, strict=True)
-        if file.seen is not None and _evidence(record, file, now).state is EvidenceState.COUNTED
+        if file.seen is not None and file.read is not None
+        if _evidence(record, file, now).state is EvidenceState.COUNTED
     ]

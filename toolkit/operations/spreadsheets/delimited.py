@@ -47,12 +47,7 @@ class DelimitedText:
         sample = next(encodings.blocks(source, encoding), b"")[:_SAMPLE]
         self.source = source
         self._old_mac = b"\n" not in sample and b"\r" in sample
-        found = _find_headings(source, self._with_line_feeds(sample), reading)
-        self._delimiter, self._first_line, self._cells_per_row = (
-            found.delimiter,
-            found.next_line,
-            found.cells_per_row,
-        )
+        self._found = found = _find_headings(source, self._with_line_feeds(sample), reading)
         self.layout = Layout(
             kind="text",
             headings=found.headings,
@@ -69,16 +64,16 @@ class DelimitedText:
         Raises:
             UnreadableFile: the bytes do not fit the encoding, or the compression is damaged.
         """
-        text, line = b"", 1
+        text, line, found, width = b"", 1, self._found, len(self.layout.headings)
         for block, final in _with_last(encodings.blocks(self.source, self.layout.encoding or "")):
             text += self._with_line_feeds(block)
-            while line < self._first_line and b"\n" in text:
+            while line < found.next_line and b"\n" in text:
                 _, _, text = text.partition(b"\n")
                 line += 1
-            if line < self._first_line:
+            if line < found.next_line:
                 continue
-            parsed = parse(text, self._delimiter, self._cells_per_row, most=len(self.layout.headings), final=final)
-            chunk = _chunk(parsed, line, len(self.layout.headings), self._delimiter.decode(), len(block))
+            parsed = parse(text, found.delimiter, found.cells_per_row, most=width, final=final)
+            chunk = _chunk(parsed, line, width, found.delimiter.decode(), len(block))
             if len(chunk):
                 yield chunk
             text = text[parsed.end :]
@@ -105,11 +100,8 @@ def _find_headings(source: TableSource, sample: bytes, reading: Reading) -> _Hea
     if not sample.strip():
         raise UnreadableFile(f"{source.name}: the file is empty.")
     separator = _SEPARATOR_LINE.match(sample)
-    delimiters: tuple[bytes, ...] = DELIMITERS
-    if reading.delimiter is not None:
-        delimiters = (_one_byte(reading.delimiter),)
-    elif separator:
-        delimiters = (separator.group(1),)
+    named = _one_byte(reading.delimiter) if reading.delimiter is not None else separator and separator.group(1)
+    delimiters = DELIMITERS if named is None else (named,)
     for recognises in (reading.recognises, any_cell):
         candidates = [
             _headings(sample, separator.end() if separator else 0, delimiter, recognises)
@@ -171,8 +163,7 @@ def _with_last(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
 
 def _chunk(parsed: Parsed, first_line: int, headings: int, delimiter: str, size: int) -> Chunk:
     columns, lines, faults = list(parsed.columns), parsed.lines, dict[int, str]()
-    if len(columns) < headings:
-        columns += [_empty(len(lines))] * (headings - len(columns))
+    columns += [pa.repeat(pa.scalar("", pa.string()), len(lines))] * (headings - len(columns))
     if parsed.odd:
         columns, lines, faults = _with_odd(columns, parsed, delimiter)
     if len(columns) > headings:
@@ -184,10 +175,6 @@ def _chunk(parsed: Parsed, first_line: int, headings: int, delimiter: str, size:
         columns = [column.filter(pa.array(kept)) for column in columns]
         lines = lines[kept]
     return Chunk(columns, lines + first_line, size, faults=faults)
-
-
-def _empty(count: int) -> pa.StringArray:
-    return pa.repeat(pa.scalar("", pa.string()), count)
 
 
 def _with_odd(

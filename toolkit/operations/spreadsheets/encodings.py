@@ -79,24 +79,17 @@ def find_encoding(source: TableSource, contents: Contents, asked: str | None) ->
     """
     encoding = asked or _guess(contents)
     if codec(encoding) in {"utf-8", "utf-8-sig"}:
-        if not contents.is_utf8:
-            raise (
-                UnreadableFile(f"{source.name}: is not text in {encoding}; leave --encoding out to find out.")
-                if asked
-                else _mixed(source)
-            )
-    else:
-        for block in blocks(source, encoding):  # fails now rather than half-way through a load
-            if not asked and _UTF8_IN_WINDOWS.search(block):
-                raise _mixed(source)
+        mixed = not contents.is_utf8
+        if mixed and asked:
+            raise UnreadableFile(f"{source.name}: is not text in {encoding}; leave --encoding out to find out.")
+    else:  # fails now rather than half-way through a load
+        mixed = any(_UTF8_IN_WINDOWS.search(block) and not asked for block in blocks(source, encoding))
+    if mixed:
+        raise UnreadableFile(
+            f"{source.name}: is partly UTF-8 and partly not; save it as CSV in UTF-8 or as XLSX, "
+            "or name its encoding: --encoding"
+        )
     return encoding
-
-
-def _mixed(source: TableSource) -> UnreadableFile:
-    return UnreadableFile(
-        f"{source.name}: is partly UTF-8 and partly not; save it as CSV in UTF-8 or as XLSX, "
-        "or name its encoding: --encoding"
-    )
 
 
 def codec(encoding: str) -> str:

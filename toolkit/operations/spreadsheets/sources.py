@@ -4,10 +4,10 @@ import gzip
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, Final, cast
 
 from toolkit.errors import UnreadableFile
@@ -137,14 +137,8 @@ def _tell(pass_over: Callable[[UnreadableFile], None] | None, error: UnreadableF
 
 
 def _wanted(file: Path, folder: Path) -> bool:
-    hidden = any(part.startswith((".", "~$", "__MACOSX")) for part in file.relative_to(folder).parts)
-    suffixes = TEXT_SUFFIXES | WORKBOOK_SUFFIXES | {".gz", ".zip"}
-    return (
-        file.is_file()
-        and not hidden
-        and file.suffix.lower() in suffixes
-        and not file.name.lower().endswith(OWN_SUFFIXES)
-    )
+    of_load = file.name.lower().endswith(OWN_SUFFIXES)
+    return file.is_file() and not of_load and _is_table(file.relative_to(folder), {".gz", ".zip"})
 
 
 def _of_file(path: Path) -> list[TableSource]:
@@ -193,6 +187,7 @@ def _of_zip(path: Path) -> list[TableSource]:
     ]
 
 
-def _is_table(member: PurePosixPath) -> bool:
-    hidden = any(part.startswith((".", "~$", "__MACOSX")) for part in member.parts)
-    return not hidden and member.suffix.lower() in TEXT_SUFFIXES | WORKBOOK_SUFFIXES
+def _is_table(path: PurePath, packed: Set[str] = frozenset()) -> bool:
+    """Tell whether the name is that of a spreadsheet, or ends as ``packed``, and nothing in the path is hidden."""
+    hidden = any(part.startswith((".", "~$", "__MACOSX")) for part in path.parts)
+    return not hidden and path.suffix.lower() in TEXT_SUFFIXES | WORKBOOK_SUFFIXES | packed

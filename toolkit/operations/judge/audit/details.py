@@ -79,7 +79,7 @@ def faults_seen(connection: Reader, moment: datetime, which: sa.ColumnElement[bo
 
 def latest_look_and_first_fault(
     seen: sa.FromClause, moment: datetime | None = None
-) -> tuple[sa.Lateral, sa.Lateral]:
+) -> tuple[sa.FromClause, sa.FromClause]:
     """Return the latest look at an object's contents, and the first that found a fault, by a moment or by now."""
     looked = content_checks.alias("looked")
     until = sa.true() if moment is None else looked.c.checked_at <= moment

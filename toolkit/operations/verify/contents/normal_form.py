@@ -77,10 +77,8 @@ def _of_pdf(path: Path) -> str | None:
 
 
 def _pictures(resources: Any, depth: int) -> list[bytes]:
-    if resources is None or depth == 0:
-        return []
     found: list[bytes] = []
-    objects = resources.get_object().get("/XObject")
+    objects = resources.get_object().get("/XObject") if resources is not None and depth else None
     for _, reference in sorted((objects.get_object() if objects is not None else {}).items()):
         item = reference.get_object()
         if isinstance(item, StreamObject):

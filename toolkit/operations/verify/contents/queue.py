@@ -4,10 +4,10 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
-from sqlalchemy import ColumnElement, Connection
+from sqlalchemy import ColumnElement
 
 from toolkit.domain.evidence import KEY_PREFIX, KIND_OF, EvidenceType, FileKind
 from toolkit.storage.database import Database
@@ -106,18 +106,13 @@ def waiting(database: Database) -> list[int]:
 
 def in_batches(database: Database, ids: list[int]) -> Iterator[list[Unverified]]:
     """Yield the versions with these ids, in this order; one that is gone meanwhile is left out."""
+    seen = object_observations
+    query = sa.select(seen.c.id, seen.c.key, seen.c.size, seen.c.etag, evidences.c.evidence_type).outerjoin(
+        evidences, evidences.c.object_key == seen.c.key
+    )
     for start in range(0, len(ids), _BATCH):
         some = ids[start : start + _BATCH]
+        there = (seen.c.id == sa.any_(sa.cast(some, sa.ARRAY(sa.BigInteger))), seen.c.gone_at.is_(None))
         with database.transaction() as connection:
-            found = {row.id: row for row in _read(connection, some)}
-        yield [Unverified(**found[each]._mapping) for each in some if each in found]
-
-
-def _read(connection: Connection, ids: list[int]) -> Iterator[sa.Row[Any]]:
-    seen = object_observations
-    query = (
-        sa.select(seen.c.id, seen.c.key, seen.c.size, seen.c.etag, evidences.c.evidence_type)
-        .outerjoin(evidences, evidences.c.object_key == seen.c.key)
-        .where(seen.c.id == sa.any_(sa.cast(ids, sa.ARRAY(sa.BigInteger))), seen.c.gone_at.is_(None))
-    )
-    return iter(connection.execute(query))
+            found = {row.id: Unverified(**row._mapping) for row in connection.execute(query.where(*there))}
+        yield [found[each] for each in some if each in found]

@@ -104,7 +104,7 @@ def verify_contents(
     with database.transaction() as connection:
         check_bucket(connection, bucket)
     problems, reasons = Counter[ContentProblem](), Counter[Failure]()
-    verified = wrong_kind = unreadable = 0
+    verified = wrong_kind = 0
     ids = waiting(database)
     with _Verifier(bucket, max_bytes, Meter(budget), inspectors) as verifier:
         progress.begin("Verifying contents", len(ids), "objects")
@@ -118,13 +118,12 @@ def verify_contents(
                 not check["problem"] and item.is_of_wrong_kind(check["kind"]) for item, check in checks
             )
             verified += len(checks)
-            unreadable += len(failures)
             reasons.update(failures.values())
             progress.advance(len(batch))
             if any(found is None for _, found in looked):
                 break
         progress.end()
-    return Verified(verified, dict(problems), len(ids) - verified, wrong_kind, unreadable, dict(reasons))
+    return Verified(verified, dict(problems), len(ids) - verified, wrong_kind, reasons.total(), dict(reasons))
 
 
 class _Verifier:
