@@ -79,7 +79,7 @@ def test_whatever_the_quotation_marks_no_line_is_lost(text: str, block: int):
         path = Path(folder, "a.csv")
         path.write_bytes(contents)
         table = open_table(TableSource(path), Reading(delimiter=";"))
-        assume(table._cells_per_row <= 3)  # else a row of so many cells may also span lines
+        assume(table._found.cells_per_row <= 3)  # else a row of so many cells may also span lines
         with mock.patch.object(encodings, "BLOCK", block):
             chunks = list(table.chunks())
     read = [

@@ -11,7 +11,6 @@ import holidays
 
 from toolkit.domain.codes import CODES
 
-_SEPARATOR: Final = "/"
 _SATURDAY: Final = 5
 _ONE: Final = timedelta(days=1)
 
@@ -30,7 +29,7 @@ class Deadlines:
         """Return the business days that a finding of this code has for a sale of this group."""
         catalogued = CODES[code].deadline
         assert catalogued is not None, f"{code} is the code of no finding"
-        return self.own.get(f"{code}{_SEPARATOR}{group}", self.own.get(code, catalogued))
+        return self.own.get(f"{code}/{group}", self.own.get(code, catalogued))
 
     def due_at(self, opened_at: datetime, code: str, group: str | None) -> datetime:
         """Return the last second of the day on which the deadline ends, in the time zone."""

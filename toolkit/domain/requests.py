@@ -11,12 +11,7 @@ from toolkit.errors import InvalidField, InvalidFields
 
 M = TypeVar("M", bound="RequestModel")
 
-_REASONS = {
-    "missing": REQUIRED,
-    "model_type": "Must be an object",
-    "model_attributes_type": "Must be an object",
-    "dict_type": "Must be an object",
-}
+_OF_OBJECTS = {"model_type", "model_attributes_type", "dict_type"}
 
 
 class RequestModel(BaseModel):
@@ -48,10 +43,8 @@ def invalid_fields(error: ValidationError) -> list[InvalidField]:
     found: dict[str, InvalidField] = {}
     for detail in error.errors(include_url=False, include_context=False):
         name = ".".join(str(part) for part in detail["loc"])
-        reason = REQUIRED if _is_null_object(detail) else _REASONS.get(detail["type"], detail["msg"])
+        no_object = detail["type"] in _OF_OBJECTS
+        absent = detail["type"] == "missing" or (no_object and detail["input"] is None)
+        reason = REQUIRED if absent else "Must be an object" if no_object else detail["msg"]
         found.setdefault(name, InvalidField(name, reason))
     return list(found.values())
-
-
-def _is_null_object(detail: Mapping[str, Any]) -> bool:
-    return detail["type"] in {"model_type", "model_attributes_type"} and detail["input"] is None

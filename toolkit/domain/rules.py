@@ -33,13 +33,17 @@ class Requirement:
         return self.accepts[0]
 
 
-_COMBINED: Final = EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO
+COMBINED: Final = EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO
+"""One document for both parties ..."""
+
+REPLACED_BY_COMBINED: Final = (EvidenceType.DOC_CONTRATANTE, EvidenceType.DOC_RESPONSAVEL_FINANCEIRO)
+"""... and the separate ones that it makes redundant."""
 
 STANDARD: Final = (
     Requirement((EvidenceType.POV,)),
     Requirement((EvidenceType.AUT,), only_with_separate_payer=True),
-    Requirement((EvidenceType.DOC_CONTRATANTE, _COMBINED)),
-    Requirement((EvidenceType.DOC_RESPONSAVEL_FINANCEIRO, _COMBINED), only_with_separate_payer=True),
+    Requirement((EvidenceType.DOC_CONTRATANTE, COMBINED)),
+    Requirement((EvidenceType.DOC_RESPONSAVEL_FINANCEIRO, COMBINED), only_with_separate_payer=True),
 )
 """The rule that all four groups share today, in the order of the contract's evidenceType table.
 
@@ -51,12 +55,6 @@ GROUP_RULES: Final[dict[UtilityGroup, tuple[Requirement, ...]]] = dict.fromkeys(
 
 REPLACES_ALL: Final = EvidenceType.KYC
 """Exactly one file of this type is enough, and nothing else may stand beside it."""
-
-COMBINED: Final = _COMBINED
-"""One document for both parties ..."""
-
-REPLACED_BY_COMBINED: Final = (EvidenceType.DOC_CONTRATANTE, EvidenceType.DOC_RESPONSAVEL_FINANCEIRO)
-"""... and the separate ones that it makes redundant."""
 
 
 class EvidenceState(StrEnum):
@@ -70,12 +68,8 @@ class EvidenceState(StrEnum):
     EXPIRED = "EXPIRED"
 
 
-REASON_OF: Final = {
-    EvidenceState.UNUSABLE: Reason.UNUSABLE,
-    EvidenceState.VANISHED: Reason.VANISHED,
-    EvidenceState.NOT_UPLOADED: Reason.NOT_UPLOADED,
-    EvidenceState.EXPIRY_UNKNOWN: Reason.EXPIRY_UNKNOWN,
-    EvidenceState.EXPIRED: Reason.EXPIRED,
+REASON_OF: Final[dict[EvidenceState, Reason]] = {
+    state: Reason(state) for state in EvidenceState if state is not EvidenceState.COUNTED
 }
 """The reason that an attempt in this state gives; no attempt at all is ``NEVER_REQUESTED``."""
 

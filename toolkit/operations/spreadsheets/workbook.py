@@ -14,7 +14,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -167,7 +167,7 @@ class _Process:
         except ValueError:
             found = {"fault": _FAULT_OF_END.get(self._process.wait(), Fault.MEMORY), "about": ""}
         if "fault" in found:
-            raise UnreadableFile(_sentence(Fault(found["fault"]), self._source.name, found["about"], self._sheet))
+            _refuse(Fault(found["fault"]), self._source.name, found["about"], self._sheet)
         return found
 
     def bytes(self, length: int) -> bytes:
@@ -189,23 +189,23 @@ _FAULT_OF_END: Final = {
 """The fault by the status that the process ended with; where memory lacks, the reader gives up by SIGABRT."""
 
 
-def _sentence(fault: Fault, name: str, about: str, sheet: str | None) -> str:
+def _refuse(fault: Fault, name: str, about: str, sheet: str | None) -> NoReturn:
     match fault:
         case Fault.PROTECTED:
-            return f"{name}: protected by a password; save it without one."
+            raise UnreadableFile(f"{name}: protected by a password; save it without one.")
         case Fault.DAMAGED:
-            return f"{name}: is no workbook that can be read, or is damaged; save it again as XLSX."
+            raise UnreadableFile(f"{name}: is no workbook that can be read, or is damaged; save it again as XLSX.")
         case Fault.SHEET_DAMAGED:
-            return f"{name}: the sheet “{about}” is damaged; save it again as XLSX."
+            raise UnreadableFile(f"{name}: the sheet “{about}” is damaged; save it again as XLSX.")
         case Fault.NO_SHEET:
-            return f"{name}: has no sheet “{sheet}”; there are {about}."
+            raise UnreadableFile(f"{name}: has no sheet “{sheet}”; there are {about}.")
         case Fault.MEMORY:
-            return (
+            raise UnreadableFile(
                 f"{name}: takes more than {MEMORY_BYTES >> 30} GiB of memory to read: its cells lie too far "
                 "apart, or there is too much in it; copy the table alone into a new workbook, or save it as CSV."
             )
         case Fault.SECONDS:
-            return (
+            raise UnreadableFile(
                 f"{name}: takes more than {SECONDS} seconds to read; copy the table alone into a new workbook, "
                 "or save it as CSV."
             )
