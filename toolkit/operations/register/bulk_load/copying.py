@@ -1,8 +1,6 @@
 """Write clients and their addresses by COPY in a thread of its own, while checking goes on."""
 
-import queue
 import re
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,6 +16,7 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from toolkit.operations.register.bulk_load.shapes import column_of
+from toolkit.operations.register.bulk_load.threads import Behind
 from toolkit.operations.register.limits import REFUSALS, refusal
 from toolkit.operations.spreadsheets import Chunk
 from toolkit.operations.spreadsheets.text_bytes import Bytes, values
@@ -25,9 +24,6 @@ from toolkit.storage.tables import addresses, clients
 
 _CLIENT_COLUMNS: Final = tuple(clients.columns.keys())
 _ADDRESS_COLUMNS: Final = tuple(addresses.columns.keys())
-_AHEAD: Final = 1
-"""Batches that wait for the database; each is some fifteen megabytes."""
-
 
 Positions = npt.NDArray[np.int64]
 Source = tuple[Chunk, Positions]
@@ -95,62 +91,22 @@ def _as_text(columns: Mapping[str, pa.StringArray], names: tuple[str, ...]) -> B
 _LINE: Final = re.compile(r"^COPY \w+, line ([0-9]+)", re.MULTILINE)
 
 
-class Copying:
+class Copying(Behind):
     """Copies batches of rows in the order given, inside the transaction of ``connection``.
 
-    Nobody else may use the connection between ``write`` and ``drain``. As a context manager it ends the
-    thread however its block is left; what it has not copied by then is dropped with the transaction.
+    Nobody else may use the connection between ``write`` and ``finish``, which both raise what the database raised.
+    What is not copied when the block is left is dropped with the transaction.
     """
 
     def __init__(self, connection: psycopg.Connection[tuple[object, ...]]) -> None:
+        super().__init__("copying")
         self._connection = connection
-        self._waiting: queue.Queue[Rows | None] = queue.Queue(_AHEAD)
-        self._failure: BaseException | None = None
         self.refused: list[tuple[Chunk, str]] = []
-        """Rows that the service's own rules refused, each with the reason; complete after ``drain``."""
-        self._thread = threading.Thread(target=self._run, name="copying", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and self._failure is None:
-            self._failure = InterruptedError("The load was given up")
-        self._waiting.put(None)
-        self._thread.join()
+        """Rows that the service's own rules refused, each with the reason; complete after ``finish``."""
 
     def write(self, rows: Rows) -> None:
-        """Queue these rows to be copied; waits while the queue is full.
-
-        Raises:
-            psycopg.Error: earlier rows could not be copied.
-        """
-        self._raise_failure()
-        self._waiting.put(rows)
-
-    def drain(self) -> None:
-        """Wait until everything is copied.
-
-        Raises:
-            psycopg.Error: something could not be copied.
-        """
-        self._waiting.join()
-        self._raise_failure()
-
-    def _raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
-
-    def _run(self) -> None:
-        while (rows := self._waiting.get()) is not None:
-            try:
-                if self._failure is None:
-                    self._copy_what_is_taken(rows)
-            except BaseException as error:  # raised again where the load waits for it
-                self._failure = error
-            finally:
-                self._waiting.task_done()
+        """Have these rows copied; waits while enough are waiting."""
+        self.do(self._copy_what_is_taken, rows)
 
     def _copy_what_is_taken(self, rows: Rows) -> None:
         """Copy the rows; where one is refused, copy those before it, try it alone, and go on behind it."""

@@ -13,11 +13,11 @@ from toolkit.operations.register.bulk_load.batches import Batch, Turn
 from toolkit.operations.register.bulk_load.duplicates import SeenKeys
 from toolkit.operations.register.bulk_load.options import WARNED_FIELD, LoadOptions, OnDuplicate
 from toolkit.operations.register.bulk_load.plans import Plan
-from toolkit.operations.register.bulk_load.prefetch import prefetch
 from toolkit.operations.register.bulk_load.registering import Accepted, ChunkRegistration, lookup
 from toolkit.operations.register.bulk_load.rejects import Outputs
 from toolkit.operations.register.bulk_load.repairs import with_days_from_1900
 from toolkit.operations.register.bulk_load.results import Example, FileLoaded, Tally, masked
+from toolkit.operations.register.bulk_load.threads import prefetch
 from toolkit.operations.register.bulk_load.verdicts import ROW, ChunkVerdict, Misfits, decide
 from toolkit.operations.register.limits import misfits
 from toolkit.operations.spreadsheets import Chunk

@@ -113,7 +113,7 @@ class ChunkRegistration:
         """Settle the rows that waited, and wait until all are in the database."""
         yield from self._look_up()
         if self._copying is not None:
-            self._copying.drain()
+            self._copying.finish()
             yield from (Accepted(-1, chunk, refusal=reason) for chunk, reason in self._copying.refused)
 
     def _register(self, chunk: Chunk, settled: Settled, rows: Positions) -> Accepted:
@@ -138,7 +138,7 @@ class ChunkRegistration:
         later, self._later, self._waiting = self._later, [], 0
         for chunk, settled in later:
             if self._copying is not None:
-                self._copying.drain()  # the first of a key is in the database then, and the connection is free
+                self._copying.finish()  # the first of a key is in the database then, and the connection is free
             # Without a database to write to, the hash alone decides, and the client has no id yet.
             known: dict[Key, UUID | None] = dict(registered(self._writing, settled)) if self._writing else {}
             there, ids = [], []

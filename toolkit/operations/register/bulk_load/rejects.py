@@ -9,9 +9,7 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -27,6 +25,7 @@ from toolkit.operations.private_folder import PrivateFolder, sync
 from toolkit.operations.register.bulk_load.headings import OWN
 from toolkit.operations.register.bulk_load.repairs import NUMBERS
 from toolkit.operations.register.bulk_load.results import Tally
+from toolkit.operations.register.bulk_load.threads import Behind
 from toolkit.operations.spreadsheets import CellKind, Chunk
 from toolkit.operations.spreadsheets.formulas import escape, harmless
 from toolkit.operations.spreadsheets.xlsx_parts import Looks, Style
@@ -39,8 +38,6 @@ _APART: Final = re.compile(r"; (?=\w+(?:\.\w+)?: )")
 _WHY_WIDE: Final = 60
 _WIDEST: Final = 40
 """Characters that a column of the workbook shows at most without wrapping or widening."""
-_AHEAD: Final = 2
-"""Pieces of writing that may wait for their thread."""
 
 REJECTED_SHEET: Final = "rejected"
 
@@ -67,14 +64,13 @@ class Outputs:
         self._rejected: tuple[_CsvFile, Workbook] | None = None
         self._skipped: _CsvFile | None = None
         self.notes: list[str] = []
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="rejecting")
-        self._pending: deque[Future[None]] = deque()
+        self._thread = Behind("rejecting")
 
     def __enter__(self) -> Outputs:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._thread.shutdown(cancel_futures=True)
+        self._thread.close()
         for file in self._all_files():
             with suppress(OSError):
                 file.close()
@@ -104,8 +100,7 @@ class Outputs:
             InvalidInput: the folder cannot be written, or its disk is full.
         """
         with self._advising():
-            while self._pending:
-                self._pending.popleft().result()
+            self._thread.finish()
             if self._rejected is not None:
                 workbook = self._rejected[1]
                 workbook.begin_sheet("summary", Looks((40, 12), table=False))
@@ -125,9 +120,7 @@ class Outputs:
 
     def _later(self, write: Callable[..., None], *arguments: object) -> None:
         with self._advising():
-            while len(self._pending) >= _AHEAD:
-                self._pending.popleft().result()
-        self._pending.append(self._thread.submit(write, *arguments))
+            self._thread.do(write, *arguments)
 
     @contextmanager
     def _advising(self) -> Iterator[None]:
