@@ -13,7 +13,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
@@ -39,6 +42,8 @@ PRINTED_ROWS: Final = 2000
 
 SECTION_ROWS: Final = 200
 """Rows of each list below the sales; the workbook has all of them."""
+
+_NEVER: Final = np.datetime64("9999-12-31", "us")
 
 _SCRIPTS: Final = ("page_data.js", "page_view.js", "page_grid.js", "page_sale.js", "page.js")
 
@@ -149,13 +154,16 @@ def _links(name: str, row: Sequence[Cell], report: Report) -> dict[int, dict[str
 
 def _with_deadlines(report: Report) -> pd.DataFrame:
     """Return the sales behind the numbers, each with its next deadline and overdue findings."""
-    findings = report.result.life.findings
-    rows = report.result.told
+    findings, rows = report.result.life.findings, report.result.told
     standing = findings["status"].isin([str(FindingStatus.OPEN), str(FindingStatus.REOPENED)])
-    by_sale = findings.loc[standing, ["saleId", "dueAt", "overdue"]].groupby("saleId", sort=False, as_index=False)
-    found = rows[["saleId"]].merge(by_sale.agg({"dueAt": "min", "overdue": "sum"}), on="saleId", how="left")
-    due = pd.to_datetime(found["dueAt"], utc=True).astype("datetime64[us, UTC]")
-    return rows.assign(dueAt=due, overdue=found["overdue"].fillna(0).astype(int))
+    own = findings.loc[standing, ["saleId", "dueAt", "overdue"]]
+    at = pc.index_in(pa.array(own["saleId"], pa.large_string()), pa.array(rows["saleId"], pa.large_string()))
+    known = at.is_valid().to_numpy(zero_copy_only=False)  # others are about sales that are no longer told
+    at = at.drop_null().to_numpy()
+    due = np.full(len(rows), _NEVER)
+    np.minimum.at(due, at, own["dueAt"].to_numpy(dtype="datetime64[us]")[known])
+    overdue = np.bincount(at[own["overdue"].to_numpy(dtype=bool)[known]], minlength=len(rows))
+    return rows.assign(dueAt=pd.Series(due, rows.index).mask(due == _NEVER).dt.tz_localize("UTC"), overdue=overdue)
 
 
 def _packed(report: Report) -> Iterator[Markup]:

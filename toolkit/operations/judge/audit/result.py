@@ -220,7 +220,9 @@ class AuditResult:
     def ages(self) -> pd.DataFrame:
         """Open sales by ``ageDays``, a band of days since they were created: ``incomplete`` and ``conflict``."""
         bands = pd.cut(self.rows["ageDays"], [-1, *AGE_BANDS.values(), inf], labels=[*AGE_BANDS, OLDER])
-        found = Counter[tuple[str, str]](zip(bands, self.rows["status"], strict=True))
+        alike = self.rows["status"].groupby([bands, self.rows["status"]], observed=True).size()
+        rows = alike.reset_index(name="sales").itertuples(index=False, name=None)
+        found = Counter[tuple[str, str]]({(band, status): number for band, status, number in rows})
         return _grid(found, "ageDays", [*AGE_BANDS, OLDER], [Status.INCOMPLETE, Status.CONFLICT])
 
     @cached_property
