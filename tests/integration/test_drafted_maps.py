@@ -170,6 +170,26 @@ def test_who_pays_is_asked_where_a_name_does_not_say_it(
     assert line in said
 
 
+@pytest.mark.parametrize(
+    ("day", "line"),
+    [
+        ("9/14/2026 2:05:00 AM", r"'\3-\1-\2')" + "''' }  # REVIEW: the month stands first"),
+        ("2/10/2026 02:05", '{ column = "created" }  # REVIEW: does the day stand first, as in 31/12/2026?'),
+        ("14/9/2026 02:05", '"created"'),
+    ],
+)
+def test_days_are_read_as_their_values_show_or_asked_about(empty_database: Database, day: str, line: str) -> None:
+    text = drafted(
+        empty_database,
+        f"""
+        CREATE TABLE sales (id text PRIMARY KEY, grp text NOT NULL, client_pays boolean NOT NULL, created text);
+        INSERT INTO sales VALUES ('S-1', 'A', true, '{day}');
+        """,
+    ).text
+    (said,) = (each for each in text.splitlines() if each.startswith("created_at"))
+    assert line in said
+
+
 def test_a_date_begins_with_its_day_whatever_the_server_is_set_to(empty_database: Database) -> None:
     with empty_database.transaction() as connection:
         make_views(connection, understood({"timezone": "UTC"} | {key: {"absent": True} for key in NEEDED}, "none"))
@@ -185,7 +205,13 @@ def test_a_date_begins_with_its_day_whatever_the_server_is_set_to(empty_database
                 "00/00/0000",
             )
         }
+        numbers = [
+            connection.scalar(sa.text(f"SELECT audit_service.as_time({number}, 'UTC')::text"))
+            for number in (20261002, 0, 1790910000, 1790910000000)
+        ]
         born = connection.scalar(sa.text("SELECT audit_service.as_day('04/03/1979'::text)::text"))
+    moment = "2026-10-02 03:00:00+00"
+    assert numbers == ["2026-10-02 00:00:00+00", None, moment, moment]
     assert [*read.values(), born] == [
         "2026-10-02 02:30:00+00",
         "2026-01-02 00:00:00+00",

@@ -40,6 +40,8 @@ FUNCTIONS: Final = (
         r"'^(\d\d?)/(\d\d?)/([0-6]\d)(?!\d)', '20\3-\2-\1'), "
         r"'^(\d\d?)/(\d\d?)/([7-9]\d)(?!\d)', '19\3-\2-\1') END",
     ),
+    *(("as_day", f"value {kind}", "date", "value::date") for kind in ("date", "timestamp", "timestamptz")),
+    ("as_day", "value bigint", "date", "CASE WHEN value <> 0 THEN to_date(value::text, 'YYYYMMDD') END"),
     ("as_time", "value timestamptz, zone text", "timestamptz", "value"),
     (
         "as_time",
@@ -49,12 +51,18 @@ FUNCTIONS: Final = (
         "CASE zone WHEN 'UTC' THEN value AT TIME ZONE INTERVAL '0' ELSE value AT TIME ZONE zone END",
     ),
     ("as_time", "value date, zone text", "timestamptz", "value::timestamp AT TIME ZONE zone"),
-    (
-        "as_time",
-        "value bigint, zone text",
-        "timestamptz",
-        "to_timestamp(CASE WHEN abs(value) < 100000000000 THEN value ELSE value / 1000.0 END)",
+    *(
+        (
+            "as_time",
+            f"value {kind}, zone text",
+            "timestamptz",
+            "CASE WHEN value BETWEEN 19000101 AND 99991231 "  # as 20261002; so many seconds were over in 1973
+            f"THEN {SERVICE}.as_day(value)::timestamp AT TIME ZONE zone WHEN value <> 0 "
+            "THEN to_timestamp(CASE WHEN abs(value) < 100000000000 THEN value ELSE value / 1000.0 END) END",
+        )
+        for kind in ("integer", "bigint")
     ),
+    ("as_time", "value numeric, zone text", "timestamptz", f"{SERVICE}.as_time(value::bigint, zone)"),
     (
         "as_time",
         "value text, zone text",
@@ -63,7 +71,6 @@ FUNCTIONS: Final = (
         f"THEN {SERVICE}.day_first(value)::timestamptz "
         f"ELSE {SERVICE}.day_first(value)::timestamp AT TIME ZONE zone END",
     ),
-    *(("as_day", f"value {kind}", "date", "value::date") for kind in ("date", "timestamp", "timestamptz")),
     ("as_day", "value text", "date", f"{SERVICE}.day_first(value)::date"),
     ("as_hour", "value time", "time", "coalesce(value, '00:00')"),
     ("as_hour", "value anyelement", "time", "coalesce(nullif(btrim(value::text), '')::time, '00:00')"),

@@ -30,6 +30,8 @@ def assignments(source: Source, new: str, table: CatalogTable, timezone: str, ta
     if source.strip is not None or source.url:
         raise NotInvertible("is read from an address, or without its beginning")
     if source.date is not None and source.time is not None:
+        if _known(table, source.date).family == "text":
+            raise NotInvertible(f"is kept as a text in {source.date}")
         local = f"({new} AT TIME ZONE {literal(source.zone or timezone)})"
         return {source.date: f"{local}::date", source.time: f"{local}::time"}
     if source.folder is not None and source.name is not None:

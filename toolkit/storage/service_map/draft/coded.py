@@ -127,48 +127,39 @@ class Coded:
     def _elsewhere(self, table: CatalogTable, column: str) -> Choice | None:
         """Return the value in a table that the relation refers to, or in one that this refers to."""
         fallback: Choice | None = None
-        for reference, other, source in self._reached(table):
+        for way in self._reached(table):
+            reference, other = way[-1], self._samples.catalog[way[-1].table]
             main = other.name in {match.table.name for match in self._matches.values()}
             for each in fields_of(other, self._samples):
                 if each.family not in {"text", "enum"} or each.path:
                     continue
                 says = set(tokens(each.says))
                 by_name = named(_RELATION[column], column, each) >= GOOD
-                if (main or "(" in source["table"]) and not by_name:
-                    continue
                 values = self._samples.values(each)
                 _, unknown = codes.decoded(column, values, each.column.comment)
+                if not by_name and (main or (len(way) > 1 and unknown)):
+                    continue
                 about = _WANTED[column] & set(tokens(reference.column) + tokens(other.says) + tokens(each.says))
-                guess = _GUESSED if table.reference(reference.column) is None else "" if about else _BY_VALUES
-                here = {**source, "column": each.column.name}
-                if "(" in source["table"]:
-                    here["table"] = source["table"].replace("*", f"other.{quoted(each.column.name)}")
+                guess = _GUESSED if table.reference(way[0].column) is None else "" if about else _BY_VALUES
+                here = _along(way, each.column.name, self._samples.catalog)
                 if values and len(unknown) < len(values) / 2:
                     return self._with_codes(column, each, here, guess)
                 if about and ("name" in says or _WANTED[column] & says) and fallback is None:
                     fallback = self._with_codes(column, each, here, guess)
         return fallback
 
-    def _reached(self, table: CatalogTable) -> Iterator[tuple[Reference, CatalogTable, dict[str, str]]]:
-        """Yield the tables at most two references away, with the lookup of a column of theirs."""
-        first = list(references_of(table, self._samples))
-        for reference in (*first, *self._by_values(table)):
-            other = self._samples.catalog[reference.table]
-            yield reference, other, _lookup("", other, reference)
-        for reference in first:
-            middle = self._samples.catalog[reference.table]
-            for second in references_of(middle, self._samples):
-                other = self._samples.catalog[second.table]
-                if other is table or not {"group", "dealership", "tariff"} & set(
-                    tokens(second.column) + tokens(other.says)
-                ):
-                    continue
-                rows = (
-                    f"(SELECT middle.{quoted(reference.key)}, * FROM {middle.name} AS middle "  # noqa: S608
-                    f"JOIN {other.name} AS other ON other.{quoted(second.key)} = middle.{quoted(second.column)}) "
-                    "AS reached"
-                )
-                yield reference, other, _lookup("", other, reference) | {"table": rows}
+    def _reached(self, table: CatalogTable) -> Iterator[tuple[Reference, ...]]:
+        """Yield the ways to other tables: one reference, or some by way of distributors and tariffs."""
+        ways: list[tuple[Reference, ...]] = [
+            (each,) for each in (*references_of(table, self._samples), *self._by_values(table))
+        ]
+        for way in ways:  # which grows by ways that are one reference longer
+            yield way
+            other = self._samples.catalog[way[-1].table]
+            for each in references_of(other, self._samples) if len(way) < _FARTHEST else ():
+                said = set(tokens(each.column) + tokens(self._samples.catalog[each.table].says))
+                if each.table != table.name and said & _WANTED["utility_group"]:
+                    ways.append((*way, each))
 
     def _by_values(self, table: CatalogTable) -> Iterator[Reference]:
         """Yield the tables of distributors and tariffs that a column names by a text, not by a key."""
@@ -218,6 +209,7 @@ _UNDERSTOOD: Final = {
 """Tokens of a flag's name that are understood; with another one, nobody knows what its yes means."""
 _SURE: Final = 0.6
 """The certainty from which on a column of another table decides who pays."""
+_FARTHEST: Final = 3
 _FEW: Final = 12
 _SHORT: Final = 4
 _NOT: Final = {"nao", "not"}
@@ -227,6 +219,21 @@ _HAS: Final = {"has", "tem", "possui", "with", "com", "exige", "requer", "requir
 
 def _lookup(column: str, other: CatalogTable, reference: Reference) -> dict[str, str]:
     return {"column": column, "table": other.name, "key": reference.key, "by": reference.column}
+
+
+def _along(way: tuple[Reference, ...], column: str, catalog: Mapping[str, CatalogTable]) -> dict[str, str]:
+    """Return the lookup of a column at the end of a way, as a query where it leads by way of other tables."""
+    first, last = way[0], way[-1]
+    found = _lookup(column, catalog[last.table], first)
+    if len(way) > 1:
+        joined = "".join(
+            f" JOIN {each.table} AS step_{place} ON step_{place}.{quoted(each.key)} = "
+            f"step_{place - 1}.{quoted(each.column)}"
+            for place, each in enumerate(way[1:], 1)
+        )
+        shown = f"step_0.{quoted(first.key)}, step_{len(way) - 1}.{quoted(column)}"
+        found["table"] = f"(SELECT {shown} FROM {first.table} AS step_0{joined}) AS reached"  # noqa: S608
+    return found
 
 
 def _is_the_word(column: str, code: str) -> bool:

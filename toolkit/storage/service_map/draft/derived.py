@@ -12,7 +12,7 @@ from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.matching import GOOD, Match, score
 from toolkit.storage.service_map.draft.polymorphic import kinds_and_keys
 from toolkit.storage.service_map.draft.references import references_of
-from toolkit.storage.service_map.draft.samples import PLACE, Field, Samples, share
+from toolkit.storage.service_map.draft.samples import PLACE, Field, Samples, json_path, share
 from toolkit.storage.service_map.draft.vocabulary import TABLE_WORDS, tokens
 from toolkit.storage.service_map.expressions import literal, quoted
 
@@ -62,7 +62,7 @@ def _of_one_kind(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable
             whole = replace(table, name=rows, plain_name=value, kind=QUERY)
             rest = [column for column in table.columns.values() if column is not kind and column.family != "json"]
             members = [
-                (f"row.{quoted(column.name)} #>> {_path(path)}", text_column("_".join(path)))
+                (f"row.{quoted(column.name)} #>> {json_path(path)}", text_column("_".join(path)))
                 for column in table.columns.values()
                 if column.family == "json"
                 for path in samples.members(whole, column)
@@ -70,9 +70,10 @@ def _of_one_kind(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable
             shown = [(f"row.{quoted(column.name)}", column) for column in rest]
             kinds = ", ".join(each for each in values if each != value)
             made = f"one kind of rows of {table.name}; the others are {kinds}"
-            yield replace(
-                _query(value, shown + members, f"{rows} AS row", table.references, made), parts=(table.name,)
-            )
+            found = _query(value, shown + members, f"{rows} AS row", table.references, made)
+            ended = [each for each in values if said[each] & {"deleted", "cancelled"} and said[each] & said[value]]
+            doubt = f"which rows do those of {', '.join(ended)} end? a query without them, from {found.name}"
+            yield replace(found, parts=(table.name,), doubt=doubt if ended else "")
 
 
 def _elements(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable]:
@@ -82,7 +83,7 @@ def _elements(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable]:
         return
     for column in table.columns.values():
         for path, is_list in samples.collections(table, column) if column.family == "json" else ():
-            value = f"owner.{quoted(column.name)}::jsonb" + (f" #> {_path(path)}" if path else "")
+            value = f"owner.{quoted(column.name)}::jsonb" + (f" #> {json_path(path)}" if path else "")
             expected = "array" if is_list else "object"
             inside = f"CASE jsonb_typeof({value}) WHEN '{expected}' THEN {value} END"
             each = (
@@ -108,7 +109,7 @@ def _elements(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable]:
                 shown.append(("item.place", text_column("type")))
                 if not members:
                     shown.append(("item.value #>> '{}'", text_column("path")))
-            shown += [(f"item.value #>> {_path(path)}", text_column("_".join(path))) for path in members]
+            shown += [(f"item.value #>> {json_path(path)}", text_column("_".join(path))) for path in members]
             shown += _own_times(table, {column.name for _, column in shown})
             made = f"a row for each element of {column.name}"
             yield _query(column.name, shown, source, [Reference(own, table.name, key.name)], made)
@@ -242,10 +243,6 @@ def key_of(table: CatalogTable) -> Column | None:
 
 def _holds_places(values: list[str]) -> bool:
     return not values or share([value for value in values if value.strip()], PLACE) > _MOST
-
-
-def _path(path: tuple[str, ...]) -> str:
-    return literal("{" + ",".join(map(quoted, path)) + "}")
 
 
 def text_column(name: str) -> Column:

@@ -61,6 +61,9 @@ def _not_ended(name: str, found: Field, samples: Samples) -> str | None:
     to_itself = found.table.reference(found.column.name)
     if said & _ENDED[name] and to_itself is not None and to_itself.table == found.table.name:
         return f"{column} IS NULL"
+    begun = _begun_by(found)
+    if begun is not None and begun in found.table.whole_key:
+        return f"coalesce({column}, 'infinity') > now()"
     if said & _ENDED[name] and not said & {"by", "user"}:
         if found.family in {"timestamptz", "timestamp", "date"}:
             return f"{column} IS NULL"
@@ -82,6 +85,18 @@ def _not_ended(name: str, found: Field, samples: Samples) -> str | None:
         ]
         if ended:
             return f"coalesce({found.expression}, '') NOT IN ({', '.join(map(literal, ended))})"
+    return None
+
+
+def _begun_by(found: Field) -> str | None:
+    """Return the column with the beginning of a time whose end this column holds, as valid_from and valid_to."""
+    if found.family in {"timestamptz", "timestamp", "date"}:
+        for end, begin in (("to", "from"), ("end", "start"), ("until", "from"), ("fim", "inicio"), ("ate", "de")):
+            ended = words(found.name)
+            beginning = tuple(begin if word == end else word for word in ended)
+            for column in found.table.columns if end in ended else ():
+                if words(column) == beginning:
+                    return column
     return None
 
 
@@ -128,7 +143,8 @@ def undecided(
         shown = len(values) <= _CODES and all(len(value) <= _CODE_LENGTH for value in values)
         told.append(f"{field.name} ({', '.join(values)})" if values and shown else field.name)
         opaque = "status" in said and all(map(_OPAQUE.fullmatch, meanings_of(field, samples).values()))
-        asked |= len(values) > 1 and (opaque or bool(said & _TELL))
+        former = _begun_by(field) is not None and bool(samples.values(field))
+        asked |= former or (len(values) > 1 and (opaque or bool(said & _TELL)))
     for past in histories_of(table, samples, others):
         if not past.states(_ENDED[name]):
             told.append(f"{past.field.table.name} ({', '.join(past.meanings)})")

@@ -5,12 +5,12 @@ from typing import Final
 
 from toolkit.storage.service_map.catalog import CatalogTable, Column
 from toolkit.storage.service_map.draft.choices import ABSENT, Choice
-from toolkit.storage.service_map.draft.derived import QUERY
+from toolkit.storage.service_map.draft.derived import QUERY, key_of
 from toolkit.storage.service_map.draft.matching import Match
 from toolkit.storage.service_map.draft.people import people_of
 from toolkit.storage.service_map.draft.polymorphic import Owner, owner_of
 from toolkit.storage.service_map.draft.references import KEY_WORDS, key_like, reference_to
-from toolkit.storage.service_map.draft.samples import Field, Samples
+from toolkit.storage.service_map.draft.samples import Field, Samples, fields_of
 from toolkit.storage.service_map.draft.vocabulary import TABLE_WORDS, tokens
 from toolkit.storage.service_map.expressions import THIS, quoted
 from toolkit.storage.service_map.model import TODO
@@ -33,7 +33,8 @@ class Identities:
 
     def column(self, name: str) -> str | None:
         """Return the column that stands for a row of the relation wherever people or other rows name it."""
-        return self._ids[name]
+        found = self._ids[name]
+        return None if found is None or found.path else found.name
 
     def id(self, name: str) -> Choice:
         """Return the choice for the relation's own id."""
@@ -42,11 +43,11 @@ class Identities:
             if not table.whole_key:
                 return Choice({"sql": TODO}, "what stands for one row of it?")
             return Choice({"sql": _parts(table.whole_key)}, "the parts of its key", review=name == "sales")
-        column = table.columns[found]
-        why = "" if column.key or column.unique else "nothing in the database keeps it unique"
-        if name == "sales" and column.family != "text":
+        kept = (found.column.key or found.column.unique) and not found.path
+        why = "" if kept else "nothing in the database keeps it unique"
+        if name == "sales" and found.family != "text":
             why = "the table's own key: reports name sales by it"
-        return Choice(found, why, review=bool(why))
+        return Choice(found.source, why, review=bool(why))
 
     def reference(self, name: str, target: str) -> Choice:
         """Return how a row names the client or the sale that it belongs to."""
@@ -55,21 +56,21 @@ class Identities:
             return Choice(ABSENT) if optional else Choice({"sql": TODO})
         other, wanted = self._matches[target].table, self._ids[target]
         if other is table:
-            return Choice(wanted or TODO, "it stands in the same table")
+            return Choice(TODO if wanted is None else wanted.source, "it stands in the same table")
         found = reference_to(other, target, table.references, table)
         if found is not None:
             return _looked_up(wanted, other, found.key, table.columns[found.column])
         wide = next((each for each in table.wide_references if each.table == other.name), None)
-        if wide is not None and wanted in {None, *wide.keys} and {*wide.keys} >= {*other.whole_key}:
-            return Choice(
-                wide.keys[wanted] if wanted else {"sql": _parts([wide.keys[each] for each in other.whole_key])}
-            )
+        name_there = None if wanted is None else wanted.name
+        if wide is not None and name_there in {None, *wide.keys} and {*wide.keys} >= {*other.whole_key}:
+            parts = _parts([wide.keys[each] for each in other.whole_key])
+            return Choice(wide.keys[name_there] if name_there else {"sql": parts})
         if wide is not None and wanted is not None:
             same = " AND ".join(f"other.{quoted(key)} = {THIS}.{quoted(own)}" for key, own in wide.keys.items())
-            return Choice({"sql": f"(SELECT other.{quoted(wanted)} FROM {other.name} AS other WHERE {same})"})  # noqa: S608
+            return Choice({"sql": f"(SELECT {wanted.of('other')} FROM {other.name} AS other WHERE {same})"})  # noqa: S608
         back = next((each for each in other.references if each.table == table.name), None)
-        if back is not None:
-            source = {"column": wanted, "table": other.name, "key": back.column, "by": back.key}
+        if back is not None and wanted is not None:
+            source = {**wanted.members, "table": other.name, "key": back.column, "by": back.key}
             return Choice(source, "the other table names this one")
         for column in table.columns.values():
             said = set(tokens(column.says))
@@ -83,23 +84,28 @@ class Identities:
             self.owners[name, target] = owner
             self._samples.narrow(table, owner.condition)
             return _looked_up(wanted, other, key.name, owner.key, _SAID_BY_NAME)
-        people = self.people.of_client(wanted) if optional and self.people is not None else None
+        people = self.people.of_client(name_there) if optional and self.people is not None else None
         if people is not None:
             return people
         told = f" Their id is {_parts(other.whole_key)}" if wanted is None and other.whole_key else ""
         why = f"which of the {target} does it belong to?{told}"
         return Choice(ABSENT) if optional else Choice({"sql": TODO}, why)
 
-    def _id_of(self, name: str) -> str | None:
+    def _id_of(self, name: str) -> Field | None:
+        table = self._matches[name].table
+        public = [each for each in fields_of(table, self._samples) if _is_public(each, self._samples)]
+        key = key_of(table)
+        spoken = key is not None and key.family == "text" and not set(tokens(key.says)) <= {"id", "sale"}
+        if name == "sales" and public and not spoken:
+            return max(public, key=_how_public)
+        found = self._key(name)
+        return None if found is None else Field(table, table.columns[found])
+
+    def _key(self, name: str) -> str | None:
         table = self._matches[name].table
         columns = list(table.columns.values())
         key = next((column for column in columns if column.key), None)
         if name == "sales":
-            public = [column for column in columns if _is_public(column, key, table, self._samples)]
-            if key is not None and key.family == "text" and not set(tokens(key.says)) <= {"id", "sale"}:
-                return key.name
-            if public:
-                return max(public, key=_how_public).name
             texts = [column for column in columns if column.family == "text" and column.unique and column.required]
             if len(texts) == 1:
                 return texts[0].name
@@ -134,7 +140,7 @@ def _parts(columns: Iterable[str], row: str = THIS) -> str:
     return " || '/' || ".join(f"{row}.{quoted(column)}::text" for column in columns)
 
 
-def _looked_up(wanted: str | None, other: CatalogTable, key: str, by: Column, why: str = "") -> Choice:
+def _looked_up(wanted: Field | None, other: CatalogTable, key: str, by: Column, why: str = "") -> Choice:
     if wanted is None:
         if not other.whole_key:
             return Choice({"sql": TODO}, "what stands for one row of the other table?")
@@ -143,30 +149,29 @@ def _looked_up(wanted: str | None, other: CatalogTable, key: str, by: Column, wh
         return Choice({"sql": parts}, why, review=bool(why))
     rows = other.name
     if by.family == "text" and other.columns[key].family != "text":
-        rows = f"(SELECT {quoted(key)}::text, {quoted(wanted)} FROM {rows} AS other) AS other"  # noqa: S608
+        rows = f"(SELECT {quoted(key)}::text, {quoted(wanted.column.name)} FROM {rows} AS other) AS other"  # noqa: S608
     elif other.kind == QUERY:
         rows = f"{rows} AS other"
-    source = by.name if wanted == key else {"column": wanted, "table": rows, "key": key, "by": by.name}
+    row = {"table": rows, "key": key, "by": by.name}
+    source = by.name if wanted.source == key else {**wanted.members, **row}
     return Choice(source, why, review=bool(why))
 
 
-def _is_public(column: Column, key: Column | None, table: CatalogTable, samples: Samples) -> bool:
-    if column.family != "text" or column is key:
+def _is_public(found: Field, samples: Samples) -> bool:
+    said = set(tokens("_".join((*found.path[:-1], found.says))))
+    unique = found.column.unique and not found.path
+    if found.family != "text" or (found.column.key and not found.path):
         return False
-    said = set(tokens(column.says))
-    values = samples.values(Field(table, column))
+    values = samples.values(found)
     numbered = said == {"name"} and all(any(map(str.isdigit, value)) for value in values)
-    if not said & {"code", "number"} and not (
-        (said <= {"sale", "id", "key", "external"} and column.unique) or numbered
-    ):
+    keyed = said <= {"sale", "id", "key", "external"} and unique
+    if not (said & {"code", "number"} or keyed or numbered):
         return False
-    if {"client", "partner", "group", "dealership", "installation", "document", "zip", "phone"} & said:
+    if {"client", "partner", "group", "dealership", "installation", "document", "zip", "phone", "address"} & said:
         return False
-    if not column.unique and samples.repeats(Field(table, column)):
-        return False
-    return column.unique or len(values) > 1
+    return unique or (len(values) > 1 and not samples.repeats(found))
 
 
-def _how_public(column: Column) -> tuple[bool, bool, bool]:
-    said = set(tokens(column.says))
-    return column.unique, "code" in said, "number" in said
+def _how_public(found: Field) -> tuple[bool, bool, bool, bool]:
+    said = set(tokens(found.says))
+    return found.column.unique and not found.path, not found.path, "code" in said, "number" in said

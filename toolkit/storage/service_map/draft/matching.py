@@ -8,6 +8,7 @@ from toolkit.storage.service_map.catalog import CatalogTable
 from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.samples import (
     CPF,
+    DAY,
     ENDING,
     EPOCH,
     FILE,
@@ -22,14 +23,14 @@ from toolkit.storage.service_map.draft.samples import (
 )
 from toolkit.storage.service_map.draft.vocabulary import COLUMN_WORDS, TABLE_WORDS, tokens
 
-_TIMES: Final = ("timestamptz", "timestamp", "date", "text", "integer")
+_TIMES: Final = ("timestamptz", "timestamp", "date", "text", "integer", "number")
 _FAMILIES: Final = {
-    "birthdate": ("date", "timestamp", "timestamptz", "text"),
+    "birthdate": ("date", "timestamp", "timestamptz", "text", "integer"),
     "created_at": _TIMES,
     "completed_at": _TIMES,
     "requested_at": _TIMES,
     "expires_at": _TIMES,
-    "is_client_financial_responsible": ("boolean", "integer", "number", "text", "enum"),
+    "is_client_financial_responsible": ("boolean", "integer", "number", "text", "enum", "bit"),
     "utility_group": ("text", "enum", "integer", "number"),
     "evidence_type": ("text", "enum", "integer", "number"),
     "number_on_dealership": ("text", "integer", "number"),
@@ -171,6 +172,8 @@ def score(relation: str, column: str, field: Field, samples: Samples) -> float:
         return 0
     if field.table.reference(field.column.name) is not None and not field.path:
         return 0  # a reference says which row, not what stands in it
+    if column in _MOMENTS and "planned" in tokens(field.says):
+        return 0  # a day that was meant, not one on which something was done
     spelled = named(relation, column, field)
     looks = _looks(column, field, samples)
     if looks is None or (not spelled and looks < _SURE):
@@ -245,9 +248,10 @@ _LOOKED_AT: Final = {
 
 def _as_moment(field: Field, samples: Samples) -> float | None:
     """Judge a number, which has to count the seconds or milliseconds since 1970, and a text, which is no flag."""
-    values = samples.values(field) if field.family in {"integer", "text"} else []
-    if field.family == "integer":
-        return 0.0 if values and share(values, EPOCH) == 1 else -1
+    values = samples.values(field) if field.family in {"integer", "number", "text"} else []
+    if field.family in {"integer", "number"}:
+        counted = [value for value in values if value != "0"]
+        return 0.0 if 1 in (share(counted, EPOCH), share(counted, DAY)) else -1
     return -1 if codes.flags(values) else None
 
 

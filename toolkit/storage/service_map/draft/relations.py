@@ -10,14 +10,16 @@ from toolkit.domain.evidence import EvidenceType
 from toolkit.storage.service_map.catalog import CatalogTable
 from toolkit.storage.service_map.draft.choices import ABSENT, Choice, toml
 from toolkit.storage.service_map.draft.coded import Coded
+from toolkit.storage.service_map.draft.codes import decoded
 from toolkit.storage.service_map.draft.derived import QUERY
 from toolkit.storage.service_map.draft.filters import rows_that_belong, tenants, undecided, values_for_new_rows
 from toolkit.storage.service_map.draft.identity import Identities
-from toolkit.storage.service_map.draft.matching import GOOD, Match, score
+from toolkit.storage.service_map.draft.matching import GOOD, Match, matched, score
 from toolkit.storage.service_map.draft.places import file_parts
 from toolkit.storage.service_map.draft.references import references_of
 from toolkit.storage.service_map.draft.samples import Field, Samples, fields_of
 from toolkit.storage.service_map.draft.times import Zones
+from toolkit.storage.service_map.draft.vocabulary import MEANINGS, tokens
 from toolkit.storage.service_map.expressions import literal, quoted
 from toolkit.storage.service_map.model import DEMANDED, NEEDED, TODO, to_fill_in
 
@@ -155,7 +157,7 @@ class Drafting:
             doubt = f"no table looks like the {name} of the contract: name it, or a query, as (SELECT ...)"
             where = Choice(TODO, "which rows count? none that was deleted or cancelled; true for all")
             return DraftedRelation(name, CatalogTable(TODO, TODO, "", "", "", False), choices, where, doubt=doubt)
-        drafted = DraftedRelation(name, match.table)
+        drafted = DraftedRelation(name, match.table, doubt=match.table.doubt)
         for column in NEEDED[name].columns:
             drafted.choices[column.name] = self._choice(name, match, column.name)
         drafted.where = self._where[name]
@@ -172,8 +174,16 @@ class Drafting:
         drafted.alike = tuple(other.name for other in alike)
         if others_hold := self._samples.rows_of_their_own(match.table, alike):
             drafted.doubt = _which(match.table, others_hold)
+        elif others := ", ".join(self._rivals(name, match.table)):
+            drafted.doubt = f"which holds the {name}, {match.table.name} or {others}? name it, or a query of both"
+            if name == "sales":
+                drafted.where = Choice(TODO, "which rows count? none that was deleted or cancelled; true for all")
+                for asked in ("id", "completed_at"):
+                    drafted.choices[asked] = Choice(
+                        {"sql": TODO}, f"{_ASKED[asked]} (of the rows that from names)"
+                    )
         if name == "evidences" and (match.table.kind != QUERY or match.table.parts):
-            drafted.beside = tuple(self._other_files(match.table))
+            drafted.beside = tuple(table.name for table in self._tables_of_files("sales", match.table))
         sharing = {relation: other for relation, other in self._matches.items() if other.table is match.table}
         if (len(sharing) == 1 or (name == "clients" and "addresses" in sharing)) and match.table.kind != QUERY:
             taken = {field.column.name for other in sharing.values() for field in other.fields.values()}
@@ -199,19 +209,31 @@ class Drafting:
         """Return the table of the files, whose histories are not those of its sales."""
         return (self._matches["evidences"].table.name,) if name == "sales" and "evidences" in self._matches else ()
 
-    def _other_files(self, taken: CatalogTable) -> Iterator[str]:
-        """Yield the other tables with a foreign key to the sales, and with keys of files."""
-        sales = self._matches["sales"].table.name if "sales" in self._matches else None
-        matched = {match.table.name for match in self._matches.values()} | set(taken.parts)
+    def _rivals(self, name: str, taken: CatalogTable) -> Iterator[str]:
+        """Yield the tables that may hold the same: sales under another word, or evidence of the sales' clients."""
+        for table in self._samples.catalog.values() if name == "sales" else ():
+            ways = [(table, taken), (taken, table)]
+            linked = any(each.table == other.name for one, other in ways for each in one.references)
+            if linked and table is not taken and set(tokens(table.says)) & MEANINGS == {"sale"}:
+                yield table.name
+        for table in self._tables_of_files("clients", taken) if name == "evidences" else ():
+            found = matched(name, table, self._samples).fields.get("evidence_type")
+            values = [] if found is None else self._samples.values(found)
+            if found is not None and len(decoded("evidence_type", values, found.column.comment)[1]) < len(values):
+                yield table.name
+
+    def _tables_of_files(self, target: str, taken: CatalogTable) -> Iterator[CatalogTable]:
+        """Yield the other tables that name rows of a relation and hold keys of files."""
+        named = self._matches[target].table.name if target in self._matches else None
+        read = {match.table.name for match in self._matches.values()} | set(taken.parts)
         for table in self._samples.catalog.values():
-            if table.name in matched or table.columns.keys() == taken.columns.keys():
+            if table.name in read or table.columns.keys() == taken.columns.keys():
                 continue
-            references = references_of(table, self._samples)
-            if any(reference.table == sales for reference in references) and any(
+            if any(reference.table == named for reference in references_of(table, self._samples)) and any(
                 score("evidences", "object_key", field, self._samples) >= GOOD
                 for field in fields_of(table, self._samples)
             ):
-                yield table.name
+                yield table
 
     def _choice(self, name: str, match: Match, column: str) -> Choice:
         if column == "id":

@@ -52,10 +52,17 @@ class Field:
     @property
     def expression(self) -> str:
         """The field of a relation's row as SQL, as text."""
-        column = f"{THIS}.{quoted(self.column.name)}"
-        if not self.path:
-            return f"{column}::text"
-        return f"({column}::jsonb #>> {literal('{' + ','.join(map(quoted, self.path)) + '}')})"
+        return self.of(THIS)
+
+    def of(self, row: str) -> str:
+        """Return the field of a row with this name as SQL, as text."""
+        column = f"{row}.{quoted(self.column.name)}"
+        return f"({column}::jsonb #>> {json_path(self.path)})" if self.path else f"{column}::text"
+
+
+def json_path(path: tuple[str, ...]) -> str:
+    """Return the path of a member of a JSON column as SQL writes it."""
+    return literal("{" + ",".join(map(quoted, path)) + "}")
 
 
 class Samples:
@@ -209,6 +216,7 @@ def share(values: Sequence[str], pattern: re.Pattern[str]) -> float:
 
 CPF: Final = re.compile(r"[0-9]{11}|[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}")
 EPOCH: Final = re.compile(r"1[0-9]{9}(?:[0-9]{3})?")
+DAY: Final = re.compile(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
 MEDIA: Final = re.compile(r"(?:application|audio|video|image)/[\w.+-]+", re.IGNORECASE)
 ENDING: Final = re.compile(r"\.?(?:pdf|mp3|wav|ogg|opus|m4a|aac|flac|amr|wma)", re.IGNORECASE)
 FILE: Final = re.compile(r"[^/\\]+\.[A-Za-z0-9]{2,4}")

@@ -100,6 +100,8 @@ class Zones:
             source = {"date": found.column.name, "time": hour.name}
         if found.family == "timestamptz":
             return Choice(found.column.name)
+        if found.family == "text" and (read := _month_first(found, hour, samples.values(found))):
+            return read
         known = self._said(table, found.column if hour is None else hour)
         if known is not None and known[0] != self.zone:
             return Choice({**source, "zone": known[0]}, known[1])
@@ -117,6 +119,23 @@ def _hour_of(table: CatalogTable, day: Column) -> Column | None:
         if column is not day and hourly and column.family in {"time", "text"} and said - {"time", "at"} == wanted:
             return column
     return None
+
+
+def _month_first(found: Field, hour: Column | None, values: list[str]) -> Choice | None:
+    """Return the choice for days such as 10/02/2026 where the month stands first, or where nobody can tell."""
+    days = [read for value in values if (read := _DAY.match(value))]
+    if not days or any(int(read[1]) > _MONTHS for read in days):
+        return None
+    if any(int(read[2]) > _MONTHS or read[3] for read in days):
+        day = rf"regexp_replace({found.expression}, '^\s*(\d\d?)[/.-](\d\d?)[/.-](\d{{4}})', '\3-\1-\2')"
+        time = "" if hour is None else f" || ' ' || {THIS}.{quoted(hour.name)}::text"
+        return Choice({"sql": day + time}, "the month stands first", review=True)
+    source = found.members if hour is None else {"date": found.column.name, "time": hour.name}
+    return Choice(source, "does the day stand first, as in 31/12/2026? no value here tells", review=True)
+
+
+_DAY: Final = re.compile(r"\s*(\d\d?)[/.-](\d\d?)[/.-]\d{4}(?:.*\d\s*([AP]M))?", re.IGNORECASE)
+_MONTHS: Final = 12
 
 
 def _completed(table: CatalogTable, samples: Samples) -> Choice:

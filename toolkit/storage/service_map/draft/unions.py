@@ -30,8 +30,7 @@ def union_of_files(matches: Mapping[str, Match], samples: Samples) -> Match | No
         said = set(words(part.table.plain_name))
         if not any(said >= set(words(other.table.plain_name)) for other in parts):  # no copy, archive or tenant
             parts.append(part)
-    sale = {(part.sale.key, part.table.columns[part.sale.column].cast) for part in parts}
-    if len(parts) < _FEWEST or len(sale) > 1:
+    if len(parts) < _FEWEST:
         return None
     kinds = [_kind(part, samples) for part in parts]
     own = replace(parts[0].table.columns[parts[0].sale.column], name="sale_id", key=False, unique=False)
@@ -46,7 +45,7 @@ def union_of_files(matches: Mapping[str, Match], samples: Samples) -> Match | No
             f"{THIS}.{quoted(part.key.name)}"
             if uuids
             else f"{literal(part.table.plain_name + '/')} || {THIS}.{quoted(part.key.name)}::text",
-            f"{THIS}.{quoted(part.sale.column)}",
+            _sale(part, parts[0].sale),
             kind,
         ]
         for part, (kind, _) in zip(parts, kinds, strict=True)
@@ -92,19 +91,25 @@ def _parts(matches: Mapping[str, Match], samples: Samples) -> Iterator[_Part]:
             continue
         sale = next((each for each in references_of(table, samples) if each.table == sales), None)
         fields, key = matched("evidences", table, samples).fields, key_of(table)
-        named = set().union(*TABLE_WORDS["evidences"]) & set(tokens(table.says))
-        if (
-            sale is not None
-            and key is not None
-            and "object_key" in fields
-            and (named or "evidence_type" in fields)
-        ):
+        named = set().union(*TABLE_WORDS["evidences"]) & set(tokens(table.says)) or codes.evidence_type(table.says)
+        if sale and key and "object_key" in fields and (named or "evidence_type" in fields):
             yield _Part(table, sale, fields, key)
+
+
+def _sale(part: _Part, wanted: Reference) -> str:
+    """Return SQL for the sale of a file, by the column of the sale that the first part names."""
+    own = f"{THIS}.{quoted(part.sale.column)}"
+    if part.sale.key == wanted.key:
+        return own
+    same = f"sale.{quoted(part.sale.key)} = {own}"
+    return f"(SELECT sale.{quoted(wanted.key)} FROM {wanted.table} AS sale WHERE {same})"  # noqa: S608
 
 
 def _kind(part: _Part, samples: Samples) -> tuple[str, str]:
     """Return SQL for the type of a file, with the table in front where its codes need it, and their comment."""
     table, found, said = part.table, part.fields.get("evidence_type"), part.table.plain_name
+    if found is None and codes.evidence_type(said) is not None:
+        return literal(said), ""
     others = [Field(table, each) for each in table.columns.values() if each.family in {"text", "enum"}]
     for field in [found] if found is not None else others:
         values, stated = samples.values(field), codes.stated(field.column.comment)

@@ -41,8 +41,8 @@ _SAME: Final = {
     "socio revendedora agent agente representante broker loja corretor",
     "created": "created create criado criada criacao cadastro cadastrado inclusao incluido inserted insert "
     "creado creada creacion registrado alta registro registered added abertura opened emissao issued",
-    "completed": "completed complete concluido concluida conclusao concluded finished finish finalized finalised "
-    "finalizado finalizada "
+    "completed": "completed complete completion concluido concluida conclusao concluded finished finish finalized "
+    "finalised finalizado finalizada "
     "finalizacion completado completada completa cerrado cerrada finalizacao closed encerrado encerramento "
     "fechamento fechado done efetivado efetivacao",
     "updated": "updated update modified atualizado atualizacao alterado alteracao modificado changed actualizado "
@@ -69,7 +69,7 @@ _SAME: Final = {
     "mime": "mime mimetype contenttype",
     "content": "content conteudo",
     "type": "type tipo tp kind category categoria classe class especie clase",
-    "status": "status st situacao state estado sit situation stage etapa fase estados",
+    "status": "status result resultado outcome st situacao state estado sit situation stage etapa fase estados",
     "history": "history historico hist historial log logs event events evento eventos transition transitions "
     "andamento movimentacao movimento tramitacao timeline",
     "code": "code codigo cod cd sigla protocol protocolo reference referencia ref public publico",
@@ -86,11 +86,16 @@ _SAME: Final = {
     "aceito aceita verified verificado conferido homologado",
     "test": "test teste testing sandbox demo ambiente environment duplicate duplicado duplicada dup",
     "draft": "draft rascunho borrador",
+    "planned": "planned expected scheduled estimated forecast target due previsto prevista previsao estimado "
+    "estimada agendado agendada prazo meta",
     "complement": "complement complemento",
     "state": "uf",
 }
 
 CANONICAL: Final = {word: token for token, words in _SAME.items() for word in words.split()}
+
+MEANINGS: Final = frozenset(_SAME)
+"""All tokens, which stand for words."""
 
 _JOINED: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+")
 
