@@ -12,7 +12,6 @@ from typing import Any, Final
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.entrypoints.notebook_runs import run_notebook
 from toolkit.entrypoints.packaged_notebooks import packaged_notebooks
-from toolkit.errors import SettingsError
 from toolkit.operations.verify.contents.inspector import Inspector
 from toolkit.samples import Samples, make_samples, story, write_samples
 
@@ -93,17 +92,3 @@ class Demo:
             environ=self.environ,
         )
         return run.results[0]
-
-
-def refuse_shared(application: ApplicationContext) -> None:
-    """Keep made-up sales out of a database and a bucket that others use.
-
-    Raises:
-        SettingsError: the environment names a shared one.
-    """
-    settings = application.settings
-    if settings.database_url is not None or settings.evidence_bucket is not None:
-        raise SettingsError(
-            "The demo fills database and bucket with made-up sales, and DATABASE_URL or EVIDENCE_BUCKET names a "
-            "shared one. Unset both to use the embedded services, or add --shared if it is meant for this."
-        )

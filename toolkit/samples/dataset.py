@@ -12,7 +12,7 @@ from toolkit.domain.evidence import KIND_OF, EvidenceType, FileKind, UtilityGrou
 from toolkit.errors import InvalidInput
 from toolkit.samples import client_files, evidence_files
 from toolkit.samples.people import Person, make_people
-from toolkit.samples.scenarios import SCENARIOS, USUAL, Attempt, Content, Scenario
+from toolkit.samples.scenarios import FOR_EVER, SCENARIOS, USUAL, Attempt, Content, Scenario
 from toolkit.samples.three_months import DAYS
 
 DEFAULT_SEED: Final = 7
@@ -112,7 +112,7 @@ def _make_sales(count: int, buyers: Sequence[Person], end: datetime, random: Ran
     for number, scenario in enumerate(stories, start=1):
         sale_id = f"V-2026-{number:05d}"
         age = timedelta(days=scenario.sold, minutes=random.randrange(60, 600))
-        client = None if scenario.no_client == ("client", None) else random.choice(buyers)
+        client = None if scenario.traits.get("no client") == FOR_EVER else random.choice(buyers)
         yield SampleSale(
             id=sale_id,
             scenario=scenario,

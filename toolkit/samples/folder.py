@@ -67,11 +67,9 @@ def write_sales(
 
 
 def _row(sale: SampleSale, client_ids: Mapping[str, object], day: int) -> tuple[object, ...]:
-    story, client, group = sale.scenario, sale.client, sale.utility_group
-    if story.no_client and story.no_client.holds(day):
-        client = None
-    if story.group and story.group.holds(day):
-        group = story.group.value
+    story = sale.scenario
+    client = None if story.has("no client", day) else sale.client
+    group = "E" if story.has("group E", day) else sale.utility_group
     completed_at = ""
     if story.marked is not None and story.marked >= day:
         completed_at = (sale.created_at + timedelta(days=story.sold - story.marked)).isoformat()
@@ -79,7 +77,7 @@ def _row(sale: SampleSale, client_ids: Mapping[str, object], day: int) -> tuple[
         sale.id,
         client_ids.get(client.external_id, "") if client else "",
         group,
-        "false" if story.separate_payer else "true",
+        "false" if story.has("other payer", day) else "true",
         sale.created_at.isoformat(),
         sale.partner,
         completed_at,

@@ -1,8 +1,9 @@
 """Read the sales of the story (``toolkit.samples.three_months``) as values, each with its verdict."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 
 from toolkit.domain.evidence import EvidenceType, UtilityGroup
 from toolkit.domain.findings import Verdict
@@ -18,6 +19,9 @@ _TYPES: Final = {
     "BOTH": EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO,
     "KYC": EvidenceType.KYC,
 }
+
+
+FOR_EVER: Final = -1
 
 
 class Content(StrEnum):
@@ -57,17 +61,6 @@ class Attempt:
         return self.state is EvidenceState.UNUSABLE or self.withdrawn is not None
 
 
-class Trait(NamedTuple):
-    """A trait that a sale has up to a day, or for ever where ``until`` is ``None``."""
-
-    value: str
-    until: int | None
-
-    def holds(self, day: int) -> bool:
-        """Tell whether the sale has it on this day."""
-        return self.until is None or day > self.until
-
-
 @dataclass(frozen=True, slots=True)
 class Waiving:
     """A waiver of the story: the code, its days, and the day on which it is revoked."""
@@ -86,21 +79,24 @@ class Scenario:
     name: str
     sold: int
     attempts: tuple[Attempt, ...]
-    separate_payer: bool = False
-    group: Trait | None = None
-    no_client: Trait | None = None
+    traits: Mapping[str, int]
+    """Each trait with the day on which it ends, ``FOR_EVER`` for one that stays."""
     marked: int | None = None
     completed: int | None = None
     waiver: Waiving | None = None
     usual: int = 0
 
+    def has(self, trait: str, day: int) -> bool:
+        """Tell whether the sale has a trait on a day."""
+        return trait in self.traits and day > self.traits[trait]
+
     @property
     def verdict(self) -> Verdict:
         """The verdict that the rules give at the end."""
         records = [Evidence(each.evidence_type, each.state) for each in self.attempts if each.withdrawn is None]
-        group = self.group.value if self.group and self.group.holds(0) else UtilityGroup.A
+        group = "E" if self.has("group E", 0) else UtilityGroup.A
         is_completed = (self.marked, self.completed) != (None, None)
-        return evaluate(Sale(group, not self.separate_payer, is_completed), records)
+        return evaluate(Sale(group, not self.has("other payer", 0), is_completed), records)
 
     def earlier(self, steps: int) -> Self:
         """Return the same story, so many of ``DAYS`` earlier."""
@@ -129,26 +125,15 @@ def _scenario(line: str, waivers: dict[str, Waiving]) -> Scenario:
                 attempts.append(Attempt(_TYPES[kind], int(day), _NOT_SENT.get(word, sent), content))
             else:
                 days[act] = int(day)
-    given = {trait.strip() for trait in traits.split(";")}
+    given = [trait.strip().partition(" until ") for trait in traits.split(";")]
     return Scenario(
         name,
         attempts=tuple(attempts),
-        separate_payer="other payer" in given,
-        group=_trait("group", given),
-        no_client=_trait("no", given),
+        traits={trait: int(until or FOR_EVER) for trait, _, until in given},
         waiver=waivers.get(name),
-        usual=next((int(each.removeprefix("usual")) for each in given if each.startswith("usual")), 0),
+        usual=sum(int(trait.removeprefix("usual ")) for trait, *_ in given if trait.startswith("usual ")),
         **days,
     )
-
-
-def _trait(name: str, given: set[str]) -> Trait | None:
-    for each in given:
-        first, _, rest = each.partition(" ")
-        if first == name:
-            value, _, until = rest.partition(" until ")
-            return Trait(value, int(until) if until else None)
-    return None
 
 
 def _waiver(line: str) -> tuple[str, Waiving]:

@@ -11,7 +11,8 @@ import click
 
 from toolkit.entrypoints.cli.context import Context, Place, pass_context
 from toolkit.entrypoints.cli.printing import note, show
-from toolkit.entrypoints.demo import Demo, refuse_shared
+from toolkit.entrypoints.demo import Demo
+from toolkit.errors import SettingsError
 from toolkit.samples import DEFAULT_CLIENTS, DEFAULT_SALES, DEFAULT_SEED, make_samples, write_samples
 from toolkit.samples.scenarios import SCENARIOS
 from toolkit.storage import embedded
@@ -84,8 +85,11 @@ def demo(ctx: Context, out: Path, shared: bool) -> None:
       toolkit demo --out reports
     """
     started = time.monotonic()
-    if not shared:
-        refuse_shared(ctx.application)
+    if not shared and (ctx.settings.database_url or ctx.settings.evidence_bucket):
+        raise SettingsError(
+            "The demo fills database and bucket with made-up sales, and DATABASE_URL or EVIDENCE_BUCKET names a "
+            "shared one. Unset both to use the embedded services, or add --shared if it is meant for this."
+        )
     home = ctx.settings.home
     ours = not any(service.running for service in embedded.statuses(home))
     try:
