@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -35,11 +34,6 @@ class ApplicationContext:
     clock: Clock = wall_clock
     pool_size: int = 5
     """Database connections to keep: as many as threads that use them at once."""
-
-    @classmethod
-    def from_environment(cls, environ: Mapping[str, str]) -> ApplicationContext:
-        """Return the application that the environment describes; nothing is opened yet."""
-        return cls(Settings.from_environment(environ))
 
     @cached_property
     def database(self) -> Database:

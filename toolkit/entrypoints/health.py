@@ -39,7 +39,7 @@ class ServiceHealth:
     """The version of the server, where it tells."""
     answers: bool
     """For an embedded one: whether it runs. It starts at its first use, so ``False`` is no problem."""
-    address: str | None
+    address: str | None = None
     """Its address without user and password; ``None`` for an embedded one that does not run."""
     problem: str | None = None
     """The reason why the toolkit cannot work with it, and what to do."""
@@ -58,14 +58,8 @@ class ServiceHealth:
 
 def service_health(settings: Settings) -> Sequence[ServiceHealth]:
     """Return the database and the bucket that ``settings`` name, each asked once."""
-    home = settings.home
-    postgres, s3 = embedded.statuses(home)
-    return (
-        _embedded_database(postgres, settings)
-        if settings.database_url is None
-        else _shared_database(settings.database_url, settings),
-        _embedded("bucket", s3, home) if settings.evidence_bucket is None else _shared_bucket(settings),
-    )
+    postgres, s3 = embedded.statuses(settings.home)
+    return _database(settings, postgres), _bucket(settings, s3)
 
 
 def _embedded(service: str, status: ServiceStatus, home: Path) -> ServiceHealth:
@@ -102,29 +96,22 @@ def _unusable(home: Path) -> str | None:
     return None
 
 
-def _embedded_database(status: ServiceStatus, settings: Settings) -> ServiceHealth:
-    health = replace(_embedded("database", status, settings.home), newest_schema=schema.newest_revision())
-    if status.url is None:
-        return health
-    return _asked(health, Database(status.url, embedded=True, mapped=settings.service_map is not None), settings)
-
-
-def _shared_database(url: str, settings: Settings) -> ServiceHealth:
-    database = Database(url, mapped=settings.service_map is not None)
-    health = ServiceHealth(
-        service="database",
-        embedded=False,
-        name="PostgreSQL",
-        answers=False,
-        address=database.address,
-        newest_schema=schema.newest_revision(),
-    )
-    return _asked(health, database, settings)
+def _database(settings: Settings, status: ServiceStatus) -> ServiceHealth:
+    shared, described = settings.database_url, settings.service_map is not None
+    url = shared or status.url
+    database = None if url is None else Database(url, embedded=shared is None, mapped=described)
+    if shared is None:
+        health = _embedded("database", status, settings.home)
+    else:
+        health = ServiceHealth(service="database", embedded=False, name="PostgreSQL", answers=False)
+    health = replace(health, newest_schema=schema.newest_revision())
+    return health if database is None else _asked(health, database, settings)
 
 
 def _asked(health: ServiceHealth, database: Database, settings: Settings) -> ServiceHealth:
     """Return the health with what the database itself says."""
     found: str | None = None
+    health = replace(health, address=health.address or database.address)
     try:
         with database.transaction() as connection:
             found = schema.revision(connection)
@@ -143,8 +130,9 @@ def _asked(health: ServiceHealth, database: Database, settings: Settings) -> Ser
     return replace(health, answers=True, version=".".join(map(str, server)), schema=found)
 
 
-def _shared_bucket(settings: Settings) -> ServiceHealth:
-    assert settings.evidence_bucket is not None
+def _bucket(settings: Settings, status: ServiceStatus) -> ServiceHealth:
+    if settings.evidence_bucket is None:
+        return _embedded("bucket", status, settings.home)
     address, problem = settings.evidence_bucket, None
     try:
         bucket = Bucket.open(settings)

@@ -49,9 +49,6 @@ _COMMANDS: Final = {
 }
 """Each command, the module of this package that holds it, and its line in ``--help``."""
 
-_SERVING: Final = ("serve", "token")
-"""The commands that need the extra ``serve``."""
-
 
 class _Help(click.HelpFormatter):
     """Writes headings, and the lines of commands and options, in the reader's language."""
@@ -84,7 +81,7 @@ class _Commands(click.Group):
             if ctx.resilient_parsing or cmd_name.startswith("-"):
                 return None
             raise click.exceptions.NoSuchCommand(cmd_name, possibilities=list(_COMMANDS), ctx=ctx)
-        if cmd_name in _SERVING:
+        if cmd_name in {"serve", "token"}:
             require("serve", "The HTTP interface and its tokens")
         module_name, _ = _COMMANDS[cmd_name]
         module = importlib.import_module(f"{__name__}.{module_name}")

@@ -1,11 +1,9 @@
 """Serve ``/openapi.json``, and ``/docs`` to read it and to send requests from a browser, without a token."""
 
 import json
-from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from typing import Final
 
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -31,14 +29,9 @@ _HEADERS: Final = {
 def page_routes() -> list[Route]:
     """Return the routes of the documents, which do not change while the server runs; none needs a token."""
     templates = files("toolkit.entrypoints.http_api") / "templates"
-    routes = [Route("/openapi.json", _text(json.dumps(document()), "application/json"))]
-    for path, (name, media_type) in _FILES.items():
-        routes.append(Route(path, _text((templates / name).read_text("utf-8"), media_type)))
-    return routes
-
-
-def _text(text: str, media_type: str) -> Callable[[Request], Awaitable[Response]]:
-    async def page(request: Request) -> Response:  # noqa: ARG001  # Starlette's signature
-        return Response(text, headers=_HEADERS, media_type=media_type)
-
-    return page
+    texts = {path: ((templates / name).read_text("utf-8"), kind) for path, (name, kind) in _FILES.items()}
+    texts["/openapi.json"] = json.dumps(document()), "application/json"
+    return [
+        Route(path, Response(text, headers=_HEADERS, media_type=media_type), methods=["GET"])
+        for path, (text, media_type) in texts.items()
+    ]

@@ -91,17 +91,13 @@ def prepare(job: Job, slot: datetime, base: Path, out: Path, commands: Commands)
             if step.notebook is None:
                 commands.arguments(step.command, parameters)
             else:
-                _check_notebook(_notebook(step.notebook, base), parameters)
+                from toolkit.entrypoints.notebook_runs.running import checked_parameters  # as above
+
+                checked_parameters(_notebook(step.notebook, base), parameters)
         except (NotebookFailed, SettingsError) as error:
             raise SettingsError(f"job {job.name}, step {step.name}: {error}") from None
         prepared.append(ready)
     return prepared
-
-
-def _check_notebook(notebook: Path, parameters: Mapping[str, Any]) -> None:
-    from toolkit.entrypoints.notebook_runs.running import checked_parameters  # as above
-
-    checked_parameters(notebook, parameters)
 
 
 def counts_of(document: Mapping[str, Any]) -> dict[str, int]:

@@ -4,8 +4,8 @@ import functools
 import inspect
 import os
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -14,6 +14,7 @@ from toolkit.entrypoints.file_mode import files_for_owner_and_group
 from toolkit.entrypoints.notebooks.injected_parameters import refuse_unknown_parameters
 from toolkit.entrypoints.spoken import sentence
 from toolkit.errors import InvalidInput, NotebookFailed, SettingsError, ToolkitError
+from toolkit.settings import Settings
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -21,14 +22,9 @@ R = TypeVar("R")
 _PACKAGE: Final = str(Path(__file__).parents[1])
 
 
-@contextmanager
-def application() -> Iterator[ApplicationContext]:
-    """Open the application that the kernel's environment describes, and close it at the end."""
-    opened = ApplicationContext.from_environment(os.environ)
-    try:
-        yield opened
-    finally:
-        opened.close()
+def application() -> closing[ApplicationContext]:
+    """Return the application that the kernel's environment describes, to be closed at the end of a block."""
+    return closing(ApplicationContext(Settings.from_environment(os.environ)))
 
 
 def told_plainly(call: Callable[P, R]) -> Callable[P, R]:
