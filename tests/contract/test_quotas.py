@@ -19,6 +19,7 @@ from tests.contract.sockets import in_process
 from toolkit.entrypoints.http_api import quotas
 from toolkit.entrypoints.http_api.quotas import SharedQuotas
 from toolkit.settings import Settings
+from toolkit.storage.embedded.home import make_once
 from toolkit.storage.tables import evidences
 
 
@@ -140,6 +141,15 @@ def test_a_crowd_of_callers_costs_no_memory_and_forgets_the_quietest_first(tmp_p
     assert counting.request("loud") > 0
     assert (tmp_path / quotas.FILE).stat().st_size < 300_000
     assert (tmp_path / quotas.FILE).stat().st_mode & 0o077 == 0
+
+
+def test_a_file_that_is_made_once_is_whole_or_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(TypeError):
+        make_once(tmp_path / "file", "no bytes")  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+    for content in (b"first", b"second"):
+        make_once(tmp_path / "file", content)
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"first")]
 
 
 def test_a_server_whose_home_cannot_be_written_counts_for_itself(tmp_path: Path) -> None:

@@ -163,6 +163,15 @@ def test_a_report_lands_in_the_folder(
         assert b"Souza" not in path.read_bytes()
 
 
+def test_a_report_speaks_the_language_of_its_environment(
+    embedded_environment: dict[str, str], story: Story, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environ = embedded_environment | {"TOOLKIT_LANGUAGE": "pt-BR"}
+    assert run(environ, "report", "--no-sync", "--format", "html", "--out", str(tmp_path)) == 0
+    assert "de 2 vendas" in capsys.readouterr().err
+    assert 'lang="pt-BR"' in (tmp_path / "missing-evidence.html").read_text("utf-8")
+
+
 @pytest.mark.parametrize(
     ("fail_on", "status"), [(None, 0), ("incomplete", 3), ("conflict", 0), ("any", 3)], ids=str
 )

@@ -331,12 +331,15 @@ def test_a_journal_that_begins_too_late_does_not_make_the_picture_younger(
     assert (taken.synced.appeared, taken.picture_since) == (1, read_at)
 
 
+@pytest.mark.parametrize("beside", [False, True])
 def test_the_command_takes_a_manifest_over(
-    put: Any, deliver: Any, embedded_environment: dict[str, str], capsys: Any
+    put: Any, deliver: Any, embedded_environment: dict[str, str], capsys: Any, monkeypatch: Any, beside: bool
 ) -> None:
     put(KEY)
     manifest = deliver(datetime.fromisoformat("2026-03-01T00:00:00+00:00"))
-    assert main(["bucket", "sync", "--inventory", str(manifest), "--json"], embedded_environment) == 0
+    monkeypatch.chdir(manifest.parent)
+    named = manifest.name if beside else str(manifest)
+    assert main(["bucket", "sync", "--inventory", named, "--json"], embedded_environment) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["appeared"], told["asOf"], told["pictureSince"]) == (1, *["2026-03-01T00:00:00+00:00"] * 2)
     assert main(["bucket", "sync", "--inventory", "x", "--full"], embedded_environment) == 2

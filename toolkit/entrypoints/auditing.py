@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.masking import Unmasking
@@ -125,6 +126,7 @@ def take_over_delivered(
             around, _, name = inventory.rpartition("/")
             if name == "manifest.json":
                 # Its files lie in a folder beside its own.
+                around = str(Path.cwd()) if inventory == name else around
                 place, slash, folder = around.rpartition("/")
                 place, manifest = place if slash else ".", f"{folder}/{name}"
             delivery = find_inventory(application.file_store(place), manifest, scratch)

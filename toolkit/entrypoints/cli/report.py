@@ -1,6 +1,5 @@
 """``toolkit report`` and ``toolkit verify``: write the report, and verify it later."""
 
-import os
 from functools import partial
 from pathlib import Path
 
@@ -106,7 +105,7 @@ def report(
         wanted = chosen(formats.split(","))
     except InvalidInput as error:
         raise click.BadParameter(str(error), param_hint="--format") from None
-    spoken = language(code) if code else default_language(os.environ)
+    spoken = language(code) if code else default_language(ctx.environ)
     unmasking = unmasking_for(show_cpf, reason, "--show-cpf")
     result = asked_for(ctx, asked, unmasking=unmasking, with_file_findings=True)
     whole, zone = result, ctx.settings.timezone

@@ -60,13 +60,13 @@ def make_once(path: Path, content: bytes) -> None:
     if path.exists():
         return
     draft = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
     try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
         with suppress(FileExistsError):
             path.hardlink_to(draft)
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
 
 
 @contextmanager
