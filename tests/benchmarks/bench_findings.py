@@ -58,9 +58,7 @@ def _measure(database: Database, count: int) -> None:
 
 def _present(numbers: range) -> pd.DataFrame:
     code = "MISSING_POV"
-    rows = [
-        (str(finding_id(code, f"S-{n}")), code, f"S-{n}", f"partner {n % 20}", "A", "EXPIRED") for n in numbers
-    ]
+    rows = [(finding_id(code, f"S-{n}"), code, f"S-{n}", f"partner {n % 20}", "A", "EXPIRED") for n in numbers]
     return pd.DataFrame(rows, columns=["id", "code", "sale_id", "partner", "utility_group", "reason"])
 
 

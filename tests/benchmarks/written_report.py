@@ -8,10 +8,10 @@ import tempfile
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pandas as pd
+import pyarrow as pa
 
 from tests.benchmarks.bench_report_page import large_result
 from tests.benchmarks.commands import peak_mb
@@ -39,9 +39,9 @@ def _with_findings(result: AuditResult) -> AuditResult:
     nobody = pd.DataFrame(columns=["id"])
     deadlines = Deadlines(ZoneInfo("America/Sao_Paulo"))
     findings = living(present_findings(result.rows), nobody, [], [], AS_OF, deadlines)
-    ids = tuple(map(UUID, findings["id"]))
+    ids, none = pa.array(findings["id"], pa.large_string()), pa.array([], pa.large_string())
     half = len(ids) // 2
-    changes = Changes(AS_OF - timedelta(days=1), AS_OF, ids[:half], (), (), ids[half:])
+    changes = Changes(AS_OF - timedelta(days=1), AS_OF, ids[:half], none, none, ids[half:])
     findings = findings.assign(overdue=findings.index >= half)
     return replace(
         result,

@@ -25,7 +25,7 @@ from toolkit.operations.observe.service_history import observe_service
 from toolkit.storage.database import Database
 from toolkit.storage.tables import custody_events
 
-POV = str(finding_id("MISSING_POV", "S-1"))
+POV = finding_id("MISSING_POV", "S-1")
 YEAR_ENDS = datetime(2025, 12, 29, 15, 0, tzinfo=UTC)
 
 
@@ -68,9 +68,9 @@ def test_a_finding_is_open_then_resolved_then_reopened_under_one_id(
     gone = resolved.life.findings.set_index("id").loc[POV]
     assert (gone["firstSeen"], gone["lastSeen"]) == (day(4), day(4))
     assert resolved.life.changes is not None
-    assert [str(each) for each in resolved.life.changes.resolved] == [POV]
+    assert resolved.life.changes.resolved.to_pylist() == [POV]
     assert again.life.changes is not None
-    assert [str(each) for each in again.life.changes.reopened] == [POV]
+    assert again.life.changes.reopened.to_pylist() == [POV]
     assert list(again.life.trend["present"].tail(6)) == [2, 2, 1, 1, 1, 2]
 
 
@@ -250,7 +250,7 @@ def test_the_commands_tell_findings_changes_and_waivers(
     assert status == 0
     _, changed = ask("changes", "--from", first["asOf"], "--to", second["asOf"])
     assert (changed["new"], changed["resolved"], changed["reopened"]) == ([], [POV], [])
-    assert changed["open"] == [str(finding_id("WITHOUT_CLIENT", "S-2"))]
+    assert changed["open"] == [finding_id("WITHOUT_CLIENT", "S-2")]
     assert changed["trend"][-1]["present"] == 1
     assert main(["changes", "--from", first["asOf"], "--to", second["asOf"]], embedded_environment) == 0
     (line,) = [each for each in capsys.readouterr().out.splitlines() if each.startswith("resolved  S")]

@@ -27,7 +27,7 @@ from toolkit.operations.judge.audit.engines import duckdb_engine
 from toolkit.operations.judge.audit.from_snapshot import audit_snapshot
 from toolkit.operations.judge.audit.present import present_findings
 from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
-from toolkit.operations.judge.findings.changes import all_partners, changes_seen, trends
+from toolkit.operations.judge.findings.changes import KINDS, all_partners, changes_seen, trends
 from toolkit.operations.snapshot.export import export_snapshot
 from toolkit.operations.snapshot.manifest import File
 from toolkit.operations.snapshot.reading import open_snapshot
@@ -107,10 +107,10 @@ def changes_lead_from_one_moment_to_the_other(
 ) -> None:
     for earlier, later in combinations(world.results, 2):
         found = changes_seen(reader, earlier.as_of, later.as_of)
-        new, resolved, reopened = set(found.new), set(found.resolved), set(found.reopened)
+        new, resolved, reopened, still = ({*map(UUID, getattr(found, kind).to_pylist())} for kind in KINDS)
         before, after = there[earlier.as_of], there[later.as_of]
         assert before - resolved | new | reopened == after
-        assert set(found.open) == before & after
+        assert still == before & after
         assert resolved <= before
         assert not (new | reopened) & before
         known = {UUID(each) for each in earlier.life.findings["id"]}

@@ -64,7 +64,7 @@ def changes_as_json(changes: Changes, trend: pd.DataFrame, timezone: ZoneInfo) -
     return {
         "from": iso_exact(changes.start, timezone),
         "to": iso_exact(changes.end, timezone),
-        **{kind: list(map(str, getattr(changes, kind))) for kind in KINDS},
+        **{kind: getattr(changes, kind).to_pylist() for kind in KINDS},
         "trend": trend_records(trend),
     }
 

@@ -193,8 +193,7 @@ def _changes(report: Report) -> Section:
         )
         kinds = {"new": changes.new, "back again": changes.reopened, "resolved": changes.resolved}
     here = pa.array(table["id"], pa.large_string())
-    told = {kind: pa.array(map(str, ids), pa.large_string(), size=len(ids)) for kind, ids in kinds.items()}
-    places = {kind: np.flatnonzero(pc.is_in(here, ids)) for kind, ids in told.items()}
+    places = {kind: np.flatnonzero(pc.is_in(here, ids)) for kind, ids in kinds.items()}
     words = np.repeat(np.array([*map(say, places)], dtype=object), [*map(len, places.values())])
     widths = {"Sale": 1.5, "Finding": 2.5, "Partner": 1.5, "Who has to act": 1.2, "Due": 1.5}
     found = np.concatenate([np.array([], dtype=int), *places.values()])

@@ -133,7 +133,7 @@ def _show_changes(found: Changes, lives: pd.DataFrame, by_day: pd.DataFrame, ctx
         show(f"  {row.day}  {counted(int(row.present), 'finding'):>17}  +{row.came:,}  -{row.went:,}")
     rows = []
     for kind in ("new", "reopened", "resolved"):
-        ids = [str(each) for each in getattr(found, kind)]
+        ids = getattr(found, kind).to_pylist()
         since = "closed_at" if kind == "resolved" else "opened_at"
         for row in tuples(lives.loc[ids].sort_values([since, "sale_id", "code"]).head(_SHOWN)):
             sale, partner = row.sale_id or _("no sale"), row.partner or _("no partner")

@@ -61,7 +61,7 @@ def _parts(
         Bars("Sales", sales),
     ]
     for heading, kind in (("New", "new"), ("Back again", "reopened"), ("Resolved", "resolved")):
-        ids = set(map(str, getattr(changes, kind)))
+        ids = set(getattr(changes, kind).to_pylist())
         if ids:
             parts.append(_findings(heading, findings, ids))
     return parts

@@ -173,7 +173,7 @@ def _present(sale: Any, verdict: Verdict, lives: pd.DataFrame) -> pd.DataFrame:
     if sale.client_id is None:
         codes.append((str(SaleWarning.WITHOUT_CLIENT), None))
     about = (sale.id, sale.partner, sale.utility_group)
-    rows = [(str(finding_id(code, sale.id)), code, *about, reason) for code, reason in codes]
+    rows = [(finding_id(code, sale.id), code, *about, reason) for code, reason in codes]
     noted = lives.loc[lives["closed_at"].isna(), ["id", "code"]].itertuples(index=False, name=None)
     rows += [(each, code, *about, None) for each, code in noted if CODES[code].subject is Subject.FILE]
     return pd.DataFrame(

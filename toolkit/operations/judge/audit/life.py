@@ -62,10 +62,9 @@ class Life:
 
     def only(self, findings: pd.DataFrame, partner: str) -> Life:
         """Return the life of these findings, which are all that this partner has."""
-        ids = set(findings["id"])
         return Life(
             read=lambda: (findings, self.trends[self.trends["partner"] == partner].reset_index(drop=True)),
-            read_changes=lambda: None if self.changes is None else self.changes.only(ids),
+            read_changes=lambda: None if self.changes is None else self.changes.only(findings["id"]),
             waivers=tuple(each for each in self.waivers if str(each.id) in set(findings["waiverId"])),
             ending=tuple(each for each in self.ending if str(each.id) in set(findings["waiverId"])),
         )

@@ -31,7 +31,7 @@ def present_findings(rows: pd.DataFrame) -> pd.DataFrame:
     named = pd.DataFrame(pairs, columns=["alike", *_FEW]).astype({"alike": alike.dtype, **_FEW})
     found = rows[list(_OF_SALE)].rename(columns=_OF_SALE).assign(alike=alike).merge(named, on="alike")
     subjects = zip(found["code"], found["sale_id"], strict=True)
-    ids = pa.array((str(finding_id(*subject)) for subject in subjects), pa.string(), size=len(found))
+    ids = pa.array((finding_id(*subject) for subject in subjects), pa.string(), size=len(found))
     return found.assign(id=ids.to_pandas()).reindex(columns=list(COLUMNS))
 
 
@@ -49,7 +49,7 @@ def present_file_findings(findings: Iterable[IntegrityFinding], sales: pd.DataFr
     ``sales`` has ``sale_id``, ``partner`` and ``utility_group`` of these sales.
     """
     rows = [
-        (str(each), str(finding.problem), sale_id)
+        (each, str(finding.problem), sale_id)
         for finding in findings
         for each, sale_id in file_finding_ids(finding)
     ]

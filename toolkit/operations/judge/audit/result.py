@@ -288,7 +288,7 @@ class AuditResult:
             file_findings=tuple(
                 restricted
                 for finding in self.file_findings
-                if any(str(each) in ids for each, _ in file_finding_ids(finding))
+                if any(each in ids for each, _ in file_finding_ids(finding))
                 for restricted in [finding.only(sales)]
             ),
         )

@@ -5,17 +5,19 @@ Both are read from the stretches that the audits noted: a moment between two aud
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any, Final
-from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pandas as pd
+import pyarrow as pa
 import sqlalchemy as sa
+from pyarrow import compute as pc
 
 from toolkit.errors import InvalidInput, NothingEvaluated
+from toolkit.storage.frames import read_arrow
 from toolkit.storage.reader import Place, Reader
 
 KINDS: Final = ("new", "resolved", "reopened", "open")
@@ -26,7 +28,7 @@ TREND: Final = ("partner", "day", "present", "came", "went")
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The ids of findings by what happened between two moments.
+    """The ids of findings by what happened between two moments, as texts in their order.
 
     The findings of the first moment without the ``resolved`` ones, and with the ``new`` and the ``reopened`` ones,
     are those of the second. ``open`` ones are in both. Waived findings are findings, too.
@@ -34,15 +36,16 @@ class Changes:
 
     start: datetime
     end: datetime
-    new: tuple[UUID, ...]
-    resolved: tuple[UUID, ...]
-    reopened: tuple[UUID, ...]
-    open: tuple[UUID, ...]
+    new: pa.Array
+    resolved: pa.Array
+    reopened: pa.Array
+    open: pa.Array
 
-    def only(self, ids: Collection[str]) -> Changes:
+    def only(self, ids: pd.Series[str]) -> Changes:
         """Return the changes of these findings."""
-        kept = {kind: tuple(each for each in getattr(self, kind) if str(each) in ids) for kind in KINDS}
-        return Changes(self.start, self.end, **kept)
+        kept = pa.array(ids, pa.large_string())
+        found = {kind: getattr(self, kind) for kind in KINDS}
+        return Changes(self.start, self.end, **{kind: of.filter(pc.is_in(of, kept)) for kind, of in found.items()})
 
 
 def changes_between(place: Place, start: datetime, end: datetime) -> Changes:
@@ -65,9 +68,11 @@ def changes_seen(connection: Reader, start: datetime, end: datetime) -> Changes:
             f"Nothing was evaluated: no audit had been made by {end.isoformat(timespec='seconds')}. "
             "Run: toolkit audit"
         )
-    rows = connection.execute(sa.text(_CHANGES), {"start": start, "end": end})
-    found: dict[str, tuple[UUID, ...]] = {row.kind: tuple(row.ids) for row in rows}
-    return Changes(start, end, **{kind: found.get(kind, ()) for kind in KINDS})
+    moments = {"start": f"timestamptz '{start.isoformat()}'", "end": f"timestamptz '{end.isoformat()}'"}
+    rows = read_arrow(connection, _CHANGES.format(**moments), _CHANGED)
+    return Changes(
+        start, end, **{kind: rows["id"].filter(pc.equal(rows["kind"], kind)).combine_chunks() for kind in KINDS}
+    )
 
 
 def trends(
@@ -91,22 +96,24 @@ def all_partners(trends_of: pd.DataFrame) -> pd.DataFrame:
 
 _NOTED: Final = "SELECT EXISTS (SELECT 1 FROM audit.audit_runs WHERE as_of <= :end)"
 
+_CHANGED: Final = pa.schema({"kind": pa.string(), "id": pa.large_string()})
+
 _CHANGES: Final = """
     WITH lives AS (
         SELECT finding_id,
-               bool_or(seen_at <= :start) AS known,
-               bool_or(seen_at <= :start AND (gone_at IS NULL OR gone_at > :start)) AS at_start,
-               bool_or(gone_at IS NULL OR gone_at > :end) AS at_end
+               bool_or(seen_at <= {start}) AS known,
+               bool_or(seen_at <= {start} AND (gone_at IS NULL OR gone_at > {start})) AS at_start,
+               bool_or(gone_at IS NULL OR gone_at > {end}) AS at_end
         FROM audit.finding_observations
-        WHERE seen_at <= :end
+        WHERE seen_at <= {end}
         GROUP BY finding_id
     )
     SELECT CASE WHEN at_start AND at_end THEN 'open' WHEN at_start THEN 'resolved'
                 WHEN known THEN 'reopened' ELSE 'new' END AS kind,
-           array_agg(finding_id ORDER BY finding_id) AS ids
+           CAST(finding_id AS text) AS id
     FROM lives
     WHERE at_start OR at_end
-    GROUP BY kind
+    ORDER BY finding_id
 """
 
 _TRENDS: Final = """
