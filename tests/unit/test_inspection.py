@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import signal
 import zlib
 from collections.abc import Callable
@@ -69,6 +70,11 @@ def written(change: Callable[[PdfWriter], object]) -> bytes:
     return buffer.getvalue()
 
 
+def nested(depth: int) -> bytes:
+    boxes = b"".join((8 * left).to_bytes(4, "big") + b"moov" for left in range(depth, 0, -1))
+    return b"\0\0\0\x14ftypM4A \0\0\0\0M4A " + boxes
+
+
 def half(content: bytes) -> bytes:
     return content[: len(content) // 2]
 
@@ -125,6 +131,7 @@ def half(content: bytes) -> bytes:
         pytest.param(WMA, "audio", DAMAGED, id="WMA without anything in it"),
         pytest.param(mp4(handler=b"vide"), "other", None, id="a film as MP4"),
         pytest.param(mp4(handler=b"text"), "audio", DAMAGED, id="MP4 without sound"),
+        pytest.param(nested(3000), "audio", DAMAGED, id="MP4 of 3,000 boxes in each other"),
         pytest.param(amr(), "audio", None, id="AMR"),
         pytest.param(amr()[:-5], "audio", DAMAGED, id="AMR without its end"),
         pytest.param(adts(), "audio", None, id="AAC"),
@@ -248,11 +255,15 @@ def test_what_a_document_can_do_by_itself_is_found(
     assert (found.problem, found.active_parts) == (None, (*parts, ActivePart.BLANK))
 
 
-def picture(width: int) -> Callable[[PdfWriter], None]:
+NOISE = random.Random(1).randbytes(2000)
+
+
+def picture(width: int, data: bytes = NOISE) -> Callable[[PdfWriter], None]:
     """A page with a picture, within a form."""
 
     def change(writer: PdfWriter) -> None:
         image, form, contents = DecodedStreamObject(), DecodedStreamObject(), DecodedStreamObject()
+        image.set_data(data)
         image.update({NameObject("/Subtype"): NameObject("/Image")})
         image.update({NameObject(f"/{side}"): NumberObject(width) for side in ("Width", "Height")})
         form.set_data(b"/I Do")
@@ -261,6 +272,18 @@ def picture(width: int) -> Callable[[PdfWriter], None]:
         writer.pages[0].update({NameObject("/Contents"): writer._add_object(contents), **resources(form, writer)})
 
     return change
+
+
+def tangled(writer: PdfWriter) -> None:
+    """A page with a form that names itself 300 times: read to a depth of three, that is 27 million forms."""
+    form = DecodedStreamObject()
+    form.set_data(b"/I0 Do")
+    form.update({NameObject("/Subtype"): NameObject("/Form")})
+    there = writer._add_object(form)
+    objects = DictionaryObject({NameObject(f"/I{number}"): there for number in range(300)})
+    named = {NameObject("/Resources"): DictionaryObject({NameObject("/XObject"): objects})}
+    form.update(named)
+    writer.pages[0].update({NameObject("/Contents"): there, **named})
 
 
 def resources(item: DecodedStreamObject, writer: PdfWriter) -> dict[NameObject, DictionaryObject]:
@@ -276,6 +299,10 @@ def resources(item: DecodedStreamObject, writer: PdfWriter) -> dict[NameObject, 
         pytest.param(pdf(operators=b"0 0 m " + b"9 9 l " * 20 + b"S"), (), id="a drawing"),
         pytest.param(written(picture(200)), (), id="a picture within a form"),
         pytest.param(written(picture(1)), (ActivePart.BLANK,), id="a picture of one pixel"),
+        pytest.param(
+            written(picture(1000, b"\xff" * 1_000_000)), (ActivePart.BLANK,), id="a picture of one colour"
+        ),
+        pytest.param(written(tangled), (ActivePart.BLANK,), id="forms that name each other without end"),
         pytest.param(pdf(operators=b"1 1 1 rg 0 0 595 842 re f"), (ActivePart.BLANK,), id="a white page"),
         pytest.param(pdf(operators=b"BT (   ) Tj ET"), (ActivePart.BLANK,), id="blanks"),
         pytest.param(pdf(operators=b"% (a) Tx"), (ActivePart.BLANK,), id="a comment"),

@@ -53,7 +53,7 @@ def inspect_audio(path: Path, media_type: str) -> tuple[ContentProblem | None, f
             seconds, silent = _decoded(path)
         else:
             seconds = _SECONDS_OF[media_type](path) if media_type in _SECONDS_OF else None
-    except Broken:
+    except (Broken, RecursionError):
         return ContentProblem.DAMAGED, None
     if seconds is not None and seconds < SHORTEST_SECONDS:
         return ContentProblem.TOO_SHORT, seconds

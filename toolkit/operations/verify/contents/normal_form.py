@@ -6,6 +6,7 @@ contents of its pages and the pictures on them, without metadata. Other files ha
 
 import hashlib
 import mmap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +21,9 @@ _SEARCHED: Final = 1024 * 1024
 
 _DEPTH: Final = 3
 """The depth to which pictures within pictures are read."""
+
+_PICTURES: Final = 10_000
+"""Pictures of a page that are read; a page with more has no normal form."""
 
 
 def normal_form(path: Path, media_type: str) -> str | None:
@@ -71,17 +75,17 @@ def _of_pdf(path: Path) -> str | None:
             text = contents.get_data() if contents is not None else b""
             digest.update(b"page %d" % len(text) + text)
             something = something or bool(text.strip())
-            for picture in _pictures(page.get("/Resources"), _DEPTH):
+            for number, picture in enumerate(_pictures(page.get("/Resources"), _DEPTH)):
+                if number == _PICTURES:
+                    return None
                 digest.update(b"picture %d" % len(picture) + picture)
     return digest.hexdigest() if something else None
 
 
-def _pictures(resources: Any, depth: int) -> list[bytes]:
-    found: list[bytes] = []
+def _pictures(resources: Any, depth: int) -> Iterator[bytes]:
     objects = resources.get_object().get("/XObject") if resources is not None and depth else None
     for _, reference in sorted((objects.get_object() if objects is not None else {}).items()):
         item = reference.get_object()
         if isinstance(item, StreamObject):
-            found.append(item._data)
-            found += _pictures(item.get("/Resources"), depth - 1)
-    return found
+            yield item._data
+            yield from _pictures(item.get("/Resources"), depth - 1)

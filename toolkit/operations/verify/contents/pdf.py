@@ -5,6 +5,7 @@ Nothing in them is executed, rendered or followed.
 
 import os
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -31,6 +32,13 @@ _FEW: Final = 10
 
 _SMALLEST_PICTURE: Final = 32 * 32
 """Pixels of a picture on which there may be something."""
+
+_LEAST_PICTURE: Final = 1024
+"""Bytes to which the data of such a picture are packed at least, beside one for each ``_OF_ONE_COLOUR``."""
+
+_OF_ONE_COLOUR: Final = 150
+
+_CHUNK: Final = 64 * 1024
 
 _DEPTH: Final = 3
 """The depth to which forms within forms are read."""
@@ -91,7 +99,8 @@ def _active_parts(reader: PdfReader) -> tuple[ActivePart, ...]:
             if item.get("/Subtype") == "/FileAttachment":
                 found.add(ActivePart.ATTACHMENT)
         # All pages are read: one that cannot be read makes the document unclear.
-        if not sum(_shows_something(page) for page in reader.pages):
+        forms = set[int]()
+        if not sum(_shows_something(page, forms) for page in reader.pages):
             found.add(ActivePart.BLANK)
     except Exception:  # as above
         found.add(ActivePart.UNCLEAR)
@@ -115,24 +124,38 @@ def _dictionaries(root: Any) -> Iterator[DictionaryObject]:
             waiting += list.__iter__(item)
 
 
-def _shows_something(page: PageObject) -> bool:
+def _shows_something(page: PageObject, forms: set[int]) -> bool:
     contents = page.get_contents()
     if any("/AP" in note.get_object() for note in page.get("/Annots", ArrayObject()).get_object()):
         return True
-    return contents is not None and _draws(contents.get_data(), page.get("/Resources"), _DEPTH)
+    return contents is not None and _draws(contents.get_data(), page.get("/Resources"), _DEPTH, forms)
 
 
-def _draws(operators: bytes, resources: Any, depth: int) -> bool:
-    """Tell whether there is a text, a picture, or more than a few lines; their colours are not looked at."""
+def _draws(operators: bytes, resources: Any, depth: int, forms: set[int]) -> bool:
+    """Tell whether there is a text, a picture of more than one colour, or more than a few lines in any colour.
+
+    ``forms`` are those that were read; none is read again, however often the document names it.
+    """
     if _TEXT.search(operators) or len(_DRAWN.findall(operators)) >= _FEW:
         return True
     named = resources.get_object().get("/XObject") if resources is not None and b"Do" in operators else None
     for item in (each.get_object() for each in (named.get_object().values() if named is not None else ())):
-        if not isinstance(item, StreamObject):
+        if not isinstance(item, StreamObject) or id(item) in forms:
             continue
+        forms.add(id(item))
         if item.get("/Subtype") != "/Form":
-            if int(item.get("/Width", 0)) * int(item.get("/Height", 0)) >= _SMALLEST_PICTURE:
+            pixels = int(item.get("/Width", 0)) * int(item.get("/Height", 0))
+            if pixels >= _SMALLEST_PICTURE and _is_manifold(item._data):
                 return True
-        elif depth and _draws(item.get_data(), item.get("/Resources") or resources, depth - 1):
+        elif depth and _draws(item.get_data(), item.get("/Resources") or resources, depth - 1, forms):
             return True
     return False
+
+
+def _is_manifold(picture: bytes) -> bool:
+    packer, left = zlib.compressobj(1), _LEAST_PICTURE + len(picture) // _OF_ONE_COLOUR
+    for start in range(0, len(picture), _CHUNK):
+        left -= len(packer.compress(picture[start : start + _CHUNK]))
+        if left <= 0:
+            return True
+    return left <= len(packer.flush())
