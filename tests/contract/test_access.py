@@ -18,7 +18,7 @@ from tests.contract.sockets import in_process
 from tests.contract.test_register_client import errors
 from tests.waiting import wait_until
 from toolkit.entrypoints.cli import main
-from toolkit.entrypoints.http_api import revocations
+from toolkit.entrypoints.http_api import quotas, revocations
 from toolkit.storage.tables import evidence_requests, evidences
 
 BODIES: dict[str, Any] = {
@@ -179,3 +179,35 @@ def test_a_revoked_token_is_refused_by_a_running_server(
     assert main(["token", "revocations"], environ) == 0
     assert "token one  revoked by" in capsys.readouterr().out
     assert main(["token", "revoke", "--reason", "x"], environ) == 2
+
+
+def test_revocation_is_judged_before_quotas_and_those_before_scope_and_sale(
+    environ: dict[str, str],
+    service: Service,
+    monkeypatch: pytest.MonkeyPatch,
+    subject: str,
+) -> None:
+    now = time.time()
+    monkeypatch.setattr(quotas.time, "time", lambda: now)
+    limited = {
+        **environ,
+        "TOOLKIT_QUOTA_REQUESTS": "3",
+        "TOOLKIT_QUOTA_WRONG_TOKENS": "2",
+        "TOOLKIT_TRUSTED_PROXIES": "127.0.0.1",
+    }
+    foreign, unknown = service.sale(f"V-{uuid4()}", partner="another"), f"V-{uuid4()}"
+    assert main(["token", "revoke", "--id", subject, "--reason", "test"], environ) == 0
+    with in_process(limited) as server:
+
+        def status(sale_id: str, **named: Any) -> int:
+            with partner_of(server.url, token(claims(**{"sub": subject, **named}), SECRET)) as partner:
+                partner.headers["X-Forwarded-For"] = address
+                return partner.put(f"/sales/{sale_id}/evidences", json=UPLOAD).status_code
+
+        address = subject  # nobody else's
+        assert [status(sale_id, jti=subject) for sale_id in (foreign, unknown)] == [401, 401]
+        assert status(unknown, jti=subject) == 429  # of the address: the subject still has all of its own
+        assert [status(foreign), status(unknown), status(unknown, scope="clients:register")] == [404, 404, 403]
+        assert [status(foreign), status(unknown, scope="clients:register")] == [429, 429]
+        address = f"{subject}-2"
+        assert status(unknown, jti=subject) == 401

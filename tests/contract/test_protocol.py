@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import repeat
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.contract.bodies import CLIENT
 from tests.contract.conftest import Service, issue
 from tests.contract.sockets import InProcess, Wire, chunks, in_process, request
 from tests.contract.test_register_client import errors
+from tests.waiting import wait_until
 from toolkit.entrypoints.http_api import bodies, connections, server
 
 BODY_MAX = 64 * 1024
@@ -364,3 +366,25 @@ def test_one_connection_too_many_is_closed_at_once(
         for wire in wires:
             wire.send(request("GET /health"))
             assert wire.answer().status_code == 200
+
+
+def test_a_thousand_slow_heads_stop_nobody_who_is_connected_and_end_soon(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # both ends of each are in this process
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.5)
+    with in_process(environ) as server, ExitStack() as opened:
+        connected = opened.enter_context(Wire(server.port))
+        for number in range(connections.CONNECTIONS_MAX):
+            if number % 100 == 0:
+                connected.send(request("GET /health"))
+                assert connected.answer().status_code == 200
+            opened.enter_context(Wire(server.port)).send(b"POST /clients HTTP/1.1\r\nHost: ")
+
+        def is_served() -> bool:
+            with suppress(httpx.TransportError):
+                return httpx.get(f"{server.url}/health", trust_env=False).status_code == 200
+            return False
+
+        wait_until(is_served)

@@ -31,10 +31,11 @@ from tests.fuzz.mutations import mutated
 from tests.own_services import own_home
 from toolkit.entrypoints import tokens
 from toolkit.entrypoints.application_context import ApplicationContext
+from toolkit.entrypoints.http_api.answers import PROBLEMS
 from toolkit.settings import Settings
 from toolkit.storage.tables import sales
 
-DOCUMENTED = {200, 400, 401, 403, 404, 405, 408, 413, 429, 431, 503}
+DOCUMENTED = {200, *PROBLEMS} - {500}
 GROWTH_MAX = 150_000_000
 
 WORDS = [
