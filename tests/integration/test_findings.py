@@ -132,6 +132,7 @@ def test_a_revoked_waiver_waives_nothing_from_that_moment_on(
         ({"reason": " "}, "reason is required"),
         ({"owner": ""}, "owner is required"),
         ({"approvedBy": "A\u200bNA"}, "somebody else"),
+        ({"approvedBy": "an\u0430"}, "somebody else"),
         ({"end": None}, "end is required"),
         ({"end": "2026-03-02"}, "end must"),
         ({"start": "2026-04-01"}, "end must come after start"),
