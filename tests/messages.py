@@ -25,7 +25,7 @@ from toolkit.entrypoints.jobs.notices import texts
 from toolkit.operations.register.bulk_load import REPAIR_TEXTS, WARNINGS, loads
 from toolkit.operations.register.client_quality import LIKENESS_TEXTS, QUALITY_TEXTS
 from toolkit.operations.register.limits import REFUSAL_TEXTS
-from toolkit.operations.request import LEFT_OUT_TEXTS
+from toolkit.operations.request.from_report import LEFT_OUT_TEXTS
 from toolkit.operations.spreadsheets.records import TOO_MANY, UNCLOSED
 from toolkit.operations.verify.contents.verification import FAILURE_TEXTS
 from toolkit.reports import wording

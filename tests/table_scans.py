@@ -16,7 +16,7 @@ from toolkit.operations.judge.completion import complete_sale
 from toolkit.operations.judge.evidence_records import records_of
 from toolkit.operations.judge.sale_case import sale_case
 from toolkit.operations.judge.withdrawal import withdraw
-from toolkit.operations.request import UploadLimits, request_upload
+from toolkit.operations.request.single import UploadLimits, request_upload
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 

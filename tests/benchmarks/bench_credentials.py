@@ -21,7 +21,7 @@ from tests.contract.bodies import UPLOAD
 from tests.own_services import own_home
 from toolkit.domain.evidence import object_key
 from toolkit.entrypoints.application_context import ApplicationContext
-from toolkit.operations.request import UploadLimits, request_upload
+from toolkit.operations.request.single import UploadLimits, request_upload
 from toolkit.settings import Settings
 from toolkit.storage import embedded
 from toolkit.storage.database import raw

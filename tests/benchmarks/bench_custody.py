@@ -34,7 +34,7 @@ from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.observe.bucket_sync.listing import pages_of
 from toolkit.operations.observe.bucket_sync.scope import Scope
 from toolkit.operations.observe.disappearance import Tolerance
-from toolkit.operations.upload import upload_files
+from toolkit.operations.upload.sending import upload_files
 from toolkit.settings import Settings
 from toolkit.storage import embedded
 from toolkit.storage.bucket import Bucket

@@ -18,7 +18,7 @@ from toolkit.errors import WrongBucket, WrongService
 from toolkit.operations.observe.belonging import adopt_service, check_replica, check_service
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.observe.service_history import observe_service
-from toolkit.operations.request import UploadLimits, request_upload
+from toolkit.operations.request.single import UploadLimits, request_upload
 from toolkit.settings import Settings
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database

@@ -12,7 +12,7 @@ import pytest
 from tests.contract.bodies import UPLOAD
 from tests.integration.uploaded_sales import add_sale, rows
 from toolkit.errors import BucketError, BucketUnavailable, InvalidFields, SaleNotFound
-from toolkit.operations.request import IssuedCredentials, UploadLimits, request_upload
+from toolkit.operations.request.single import IssuedCredentials, UploadLimits, request_upload
 from toolkit.settings import AwsSettings
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database

@@ -23,7 +23,8 @@ from toolkit.operations.prove.custody_log import sealing
 from toolkit.operations.prove.custody_log.export import export_log
 from toolkit.operations.prove.custody_log.sealing import newest_seal, seal_events
 from toolkit.operations.prove.custody_log.verification import verify_log
-from toolkit.operations.request import Order, UploadLimits, request_manifest, request_upload
+from toolkit.operations.request.bulk import Order, request_manifest
+from toolkit.operations.request.single import UploadLimits, request_upload
 from toolkit.operations.verify.contents.verification import verify_contents
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database

@@ -16,7 +16,8 @@ from toolkit.domain.contents import ContentProblem
 from toolkit.errors import UploadRefused
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.observe.bucket_sync import Synced, sync_bucket
-from toolkit.operations.upload import UploadProblem, upload_files
+from toolkit.operations.upload.local_files import UploadProblem
+from toolkit.operations.upload.sending import upload_files
 from toolkit.operations.verify.contents.verification import Verified, verify_contents
 from toolkit.partner import post_file
 from toolkit.storage import listing

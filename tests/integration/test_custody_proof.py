@@ -24,7 +24,7 @@ from toolkit.operations.prove.custody_log.export import export_log
 from toolkit.operations.prove.custody_log.live import verify_live
 from toolkit.operations.prove.custody_log.sealing import seal_events
 from toolkit.operations.prove.custody_log.verification import verify_log
-from toolkit.operations.request import UploadLimits, request_upload
+from toolkit.operations.request.single import UploadLimits, request_upload
 from toolkit.operations.verify.contents.verification import verify_contents
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database

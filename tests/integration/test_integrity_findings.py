@@ -28,7 +28,7 @@ from toolkit.entrypoints.cli import main
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.judge.withdrawal import withdraw
 from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.request import UploadLimits, request_upload
+from toolkit.operations.request.single import UploadLimits, request_upload
 from toolkit.operations.verify.contents import verification
 from toolkit.operations.verify.contents.inspection import Inspected, inspect_file
 from toolkit.operations.verify.contents.verification import verify_contents

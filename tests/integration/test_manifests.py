@@ -23,15 +23,11 @@ from toolkit.entrypoints.cli import main
 from toolkit.errors import BucketUnavailable, InvalidField, InvalidInput, UnreadableFile
 from toolkit.operations.atomic_file import atomic_file
 from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.request import (
-    ManifestResult,
-    Order,
-    UploadLimits,
-    existing_records,
-    request_manifest,
-    request_missing,
-)
-from toolkit.operations.upload import upload_files
+from toolkit.operations.request import existing_records
+from toolkit.operations.request.bulk import ManifestResult, Order, request_manifest
+from toolkit.operations.request.from_report import request_missing
+from toolkit.operations.request.single import UploadLimits
+from toolkit.operations.upload.sending import upload_files
 from toolkit.settings import AwsSettings
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database

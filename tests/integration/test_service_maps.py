@@ -23,7 +23,7 @@ from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.judge.completion import complete_sale
 from toolkit.operations.observe.service_history import observe_service
 from toolkit.operations.register.registration import register_client
-from toolkit.operations.request import UploadLimits, request_upload
+from toolkit.operations.request.single import UploadLimits, request_upload
 from toolkit.storage import schema
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database, raw

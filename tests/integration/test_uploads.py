@@ -27,8 +27,11 @@ from tests.waiting import wait_until
 from toolkit.entrypoints.cli import main
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.operations.request.bulk import journal_of
-from toolkit.operations.upload import Destinations, UploadProblem, remove_expired, upload_files
+from toolkit.operations.upload.credentials_file import remove_expired
+from toolkit.operations.upload.destinations import Destinations
 from toolkit.operations.upload.journal import Journal
+from toolkit.operations.upload.local_files import UploadProblem
+from toolkit.operations.upload.sending import upload_files
 from toolkit.partner import FormPolicy, retrying
 from toolkit.settings import Settings
 from toolkit.storage.bucket import Bucket

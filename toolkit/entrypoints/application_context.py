@@ -108,6 +108,6 @@ class ApplicationContext:
             if (database := self.__dict__.get(name)) is not None:
                 database.dispose()
         if any(self.credentials_folder.glob("*.jsonl")):
-            from toolkit.operations.upload import remove_expired
+            from toolkit.operations.upload.credentials_file import remove_expired
 
             remove_expired(self.credentials_folder, self.clock())

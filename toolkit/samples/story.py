@@ -26,8 +26,8 @@ from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.prove.custody_log.sealing import seal_events
 from toolkit.operations.register.registration import client_ids
 from toolkit.operations.register.sales_load import created_at, load_sales
-from toolkit.operations.request import UploadLimits, request_upload
 from toolkit.operations.request.existing_records import stored_records
+from toolkit.operations.request.single import UploadLimits, request_upload
 from toolkit.operations.verify.contents.inspector import Inspector
 from toolkit.operations.verify.contents.verification import verify_contents
 from toolkit.partner import post_file

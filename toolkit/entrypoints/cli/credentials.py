@@ -11,15 +11,9 @@ from toolkit.entrypoints.account import signed_in_account
 from toolkit.entrypoints.cli.context import DONE, FAILED, Context, Place, pass_context
 from toolkit.entrypoints.cli.printing import first_of, json_option, note, print_json, rejected_row, show
 from toolkit.entrypoints.spoken import _, counted
-from toolkit.operations.request import (
-    LEFT_OUT_TEXTS,
-    LeftOut,
-    ManifestResult,
-    Order,
-    UploadLimits,
-    request_manifest,
-    request_missing,
-)
+from toolkit.operations.request.bulk import ManifestResult, Order, request_manifest
+from toolkit.operations.request.from_report import LEFT_OUT_TEXTS, LeftOut, request_missing
+from toolkit.operations.request.single import UploadLimits
 
 
 @click.group()

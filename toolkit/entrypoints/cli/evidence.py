@@ -13,9 +13,10 @@ from toolkit.entrypoints.cli.evidence_records import link, list_records, withdra
 from toolkit.entrypoints.cli.printing import SHOWN, first_of, json_option, note, print_json, show
 from toolkit.entrypoints.spoken import counted, sentence
 from toolkit.operations.observe.belonging import check_bucket
-from toolkit.operations.request import UploadLimits
-from toolkit.operations.upload import Destinations, Renewal, upload_files
-from toolkit.operations.upload.sending import CONCURRENCY
+from toolkit.operations.request.single import UploadLimits
+from toolkit.operations.upload.destinations import Destinations
+from toolkit.operations.upload.renewal import Renewal
+from toolkit.operations.upload.sending import CONCURRENCY, upload_files
 
 
 @click.group()

@@ -20,7 +20,7 @@ from toolkit.entrypoints.http_api.workers import Workers
 from toolkit.entrypoints.tokens import Bearer
 from toolkit.errors import InvalidField, InvalidFields
 from toolkit.operations.register.registration import register_client
-from toolkit.operations.request import UploadLimits, request_upload
+from toolkit.operations.request.single import UploadLimits, request_upload
 
 
 @dataclass(frozen=True, slots=True)

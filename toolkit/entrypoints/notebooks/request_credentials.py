@@ -11,16 +11,11 @@ from toolkit.entrypoints.notebooks.notebook_errors import application, given_pat
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
 from toolkit.entrypoints.spoken import _, counted, sentence
 from toolkit.errors import SettingsError
-from toolkit.operations.request import (
-    LEFT_OUT_TEXTS,
-    LeftOut,
-    ManifestResult,
-    Order,
-    UploadLimits,
-    request_manifest,
-    request_missing,
-)
-from toolkit.operations.upload import Destinations, Uploaded, upload_files
+from toolkit.operations.request.bulk import ManifestResult, Order, request_manifest
+from toolkit.operations.request.from_report import LEFT_OUT_TEXTS, LeftOut, request_missing
+from toolkit.operations.request.single import UploadLimits
+from toolkit.operations.upload.destinations import Destinations
+from toolkit.operations.upload.sending import Uploaded, upload_files
 
 
 @told_plainly

@@ -9,21 +9,3 @@
     sending             many files at once
     renewal             new credentials where those of a line ran out
 """
-
-from toolkit.operations.upload.credentials_file import CredentialsLine, read_credentials, remove_expired
-from toolkit.operations.upload.destinations import Destinations
-from toolkit.operations.upload.local_files import UploadProblem
-from toolkit.operations.upload.renewal import Renewal
-from toolkit.operations.upload.sending import FailedUpload, Uploaded, upload_files
-
-__all__ = [
-    "CredentialsLine",
-    "Destinations",
-    "FailedUpload",
-    "Renewal",
-    "UploadProblem",
-    "Uploaded",
-    "read_credentials",
-    "remove_expired",
-    "upload_files",
-]

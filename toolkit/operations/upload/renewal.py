@@ -13,9 +13,9 @@ from toolkit.errors import CredentialsExpired
 from toolkit.operations import Clock
 from toolkit.operations.observe.belonging import check_bucket
 from toolkit.operations.prove.custody_log.events import record_reissued
-from toolkit.operations.request import UploadLimits, request_upload
 from toolkit.operations.request.existing_records import known_records, stage
 from toolkit.operations.request.manifest import ManifestRow, Wanted
+from toolkit.operations.request.single import UploadLimits, request_upload
 from toolkit.operations.upload.credentials_file import CredentialsLine
 from toolkit.partner import FormPolicy
 from toolkit.storage.bucket import Bucket
