@@ -343,3 +343,25 @@ def test_the_command_takes_a_manifest_over(
     told = json.loads(capsys.readouterr().out)
     assert (told["appeared"], told["asOf"], told["pictureSince"]) == (1, *["2026-03-01T00:00:00+00:00"] * 2)
     assert main(["bucket", "sync", "--inventory", "x", "--full"], embedded_environment) == 2
+
+
+@pytest.mark.parametrize("what", ["inventory", "journal"])
+def test_a_key_that_no_database_can_hold_is_named_and_the_others_are_taken_over(
+    what: str, put: Any, sync: Any, take: Any, database: Database, bucket: Bucket, clock: Any, tmp_path: Path
+) -> None:
+    put(KEY)
+    sync()
+    (listed,) = [row_of(each) for page in bucket.seen() for each in page]
+    put(ODD)
+    keys = (KEY, ODD, "evidences/2026/03/02/b\0c")
+    if what == "inventory":
+        rows = [listed | {"key": key} for key in keys]
+        write_inventory(tmp_path / what, bucket.name, rows, clock.now + timedelta(seconds=1), kind="CSV")
+    else:
+        at = clock.now + timedelta(minutes=1)
+        values = {name: listed[name] for name in ("size", "e_tag", "last_modified_date")}
+        events = [event(key, number, "CREATE", at, **values) for number, key in enumerate(keys)]
+        write_journal(tmp_path / what, bucket.name, events)
+    clock.now += timedelta(minutes=2)
+    assert take(what).synced.unstorable == ("evidences/2026/03/02/b\\x00c",)
+    assert {row[0] for row in seen(database)} == {KEY, ODD}
