@@ -22,6 +22,7 @@ from toolkit.domain.quality import WARNING_TEXTS
 from toolkit.entrypoints import cli
 from toolkit.entrypoints.cli import explain, sale_case
 from toolkit.entrypoints.jobs.notices import texts
+from toolkit.operations.judge.audit import result
 from toolkit.operations.register.bulk_load import REPAIR_TEXTS, WARNINGS, loads
 from toolkit.operations.register.client_quality import LIKENESS_TEXTS, QUALITY_TEXTS
 from toolkit.operations.register.limits import REFUSAL_TEXTS
@@ -48,6 +49,11 @@ _RAISING = (
     "operations/register",
     "operations/request",
     "operations/upload",
+    "operations/judge",
+    "operations/observe/disappearance.py",
+    "operations/atomic_file.py",
+    "operations/prove/custody_log",
+    "entrypoints/demo.py",
     "entrypoints/notebooks",
     "entrypoints/timestamps.py",
     "entrypoints/packaged_notebooks.py",
@@ -148,8 +154,13 @@ def _in_displays(node: ast.AST) -> list[ast.expr]:
 
 
 def _in_calls(node: ast.AST) -> list[ast.expr]:
-    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _TOLD
-    return node.args[:1] if called else []  # type: ignore[attr-defined]
+    """The arguments of these functions; the demo is told by which of them it says its results."""
+    match node:
+        case ast.Call(func=ast.Name(id=name), args=[text, *_]) if name in _TOLD:
+            return [text]
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr="say"), args=[text]):
+            return [text]
+    return []
 
 
 def _in_tasks(node: ast.AST) -> list[ast.expr]:
@@ -211,6 +222,44 @@ def _of_codes() -> Iterator[str]:
         yield from (code.name, code.meaning, code.remedy)
 
 
+_COMPOSED = (
+    "There is no sale with the id {1}.",
+    "The sale has too many valid upload credentials of this type; use those, or wait.",
+    "embedded PostgreSQL",
+    "{1} (embedded bucket)",
+    "{1} is not a valid UUID.",
+    "there is no code {1}. Did you mean {2}?",
+    "there is no code {1}. toolkit explain lists all of them.",
+    "is needed with {1}: say why.",
+    "must be a name",
+    "write HEADING=field, for example --map 'Nr. contrato=numberOnDealership'",
+    "one object of several records",
+    "SHA-256 of the content {1}",
+    "{1} and {2}, SHA-256 {3}",
+    "replaced at {1} UTC",
+    "late by {1}",
+    "declared {1}, is {2}",
+    "declared {1}, stored as {2}",
+    "{1} objects",
+    "{1} objects, of which the first {2} are named",
+    "reason is required",
+    "owner is required",
+    "approvedBy is required",
+    "end is required: a date written YYYY-MM-DD, the day on which the finding is back",
+    "start must be a date written YYYY-MM-DD",
+    "end must come after start",
+    "end must lie in the future: the waiver would hold on no day",
+    "a waiver holds for at most {1} days",
+    "a waiver needs a sale, a partner or a code",
+    "approvedBy must be somebody else than the owner",
+    "{1} is the code of no finding (did you mean {2}?)",
+    "{1} is the code of no finding (toolkit explain lists all codes)",
+    "{1} is no field of a waiver",
+    fields.NOT_MISLEADING,
+)
+"""Sentences that are composed where no call shows it: parts of errors, and the details of findings about files."""
+
+
 def _of_loops() -> Iterator[str]:
     """Return the messages that are translated in loops over names."""
     yield from ("new", "back again", "resolved", "unknown", "database", "bucket")
@@ -226,7 +275,7 @@ def _of_loops() -> Iterator[str]:
         "{1}: text, {2}, separated by {3}, headings on line {4}: {5}",
         "{1}: text, {2}, separated by {3}, headings on line {4}: {5}; not used: {6}",
     )
-    yield from (*_CLICK_TEXTS, *outcomes.RunStatus)
+    yield from (*_CLICK_TEXTS, *outcomes.RunStatus, *_COMPOSED, result._NO_SALES)
     yield from (fields.REQUIRED, fields._WANTED_INSTALLATION)
     yield from (loads._THERE, f"{loads._THERE}, clientId {{1}}", UNCLOSED, TOO_MANY)
     yield from (text.partition(" ")[2] for text in WARNING_TEXTS.values())  # behind the name of its field

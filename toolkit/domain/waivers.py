@@ -91,7 +91,7 @@ def _wrong_texts(texts: Mapping[str, str]) -> list[str]:
     code = texts["code"].upper()
     if code and (code not in CODES or CODES[code].severity is None):
         likely = [each for each in similar(code) if CODES[each].severity]
-        hint = f"; did you mean {' or '.join(likely)}?" if likely else "; toolkit explain lists all codes"
+        hint = f" (did you mean {' or '.join(likely)}?)" if likely else " (toolkit explain lists all codes)"
         wrong.append(f"{code} is the code of no finding{hint}")
     return wrong
 

@@ -67,7 +67,10 @@ class Language:
             if text.startswith(begin) and (values := pattern.fullmatch(text)):
                 return told.format("", *map(self._value, values.groups()))
         field, separator, reason = text.partition(": ")
-        return f"{field}{separator}{self._recognised(reason)}" if _FIELD.fullmatch(field) and reason else text
+        if _FIELD.fullmatch(field) and reason:
+            return f"{field}{separator}{self._recognised(reason)}"
+        several = text.split("; ")
+        return "; ".join(map(self._recognised, several)) if several[1:] else text
 
     @cached_property
     def _patterns(self) -> list[tuple[str, str, re.Pattern[str]]]:

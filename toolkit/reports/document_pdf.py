@@ -203,4 +203,6 @@ def _breaking(text: str) -> str:
 
 def _breakable(text: str) -> str:
     """Return the text with places where a line may end, so that a long id stays in its column."""
-    return "\u200b".join(text[at : at + _LONGEST] for at in range(0, len(text), _LONGEST))
+    if len(text) <= _LONGEST:
+        return text
+    return "\u200b".join(re.findall(f"[^_/]{{1,{_LONGEST}}}[_/]*|[_/]+", text))

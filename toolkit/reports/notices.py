@@ -165,10 +165,11 @@ def _coverage_notices(result: AuditResult, language: Language) -> Iterator[str]:
 def provenance(result: AuditResult, timezone: ZoneInfo, language: Language = ENGLISH) -> dict[str, str]:
     """Return the source of the numbers, for those who have to vouch for them."""
     say, source, sync = language.text, result.source, result.source.last_sync
+    database = language.sentence(source.database)
     return {
         say("As of"): language.moment(result.as_of, timezone),
-        say("Database"): source.database if source.replica is None else f"{source.database} ({source.replica})",
-        say("Bucket"): sync.bucket if sync else say("never read"),
+        say("Database"): database if source.replica is None else f"{database} ({source.replica})",
+        say("Bucket"): language.sentence(sync.bucket) if sync else say("never read"),
         say("Bucket read"): language.moment(sync.finished_at, timezone) if sync else say("never"),
         say("Oldest part of the picture"): (
             language.moment(source.picture_since, timezone) if source.picture_since else say("never")

@@ -67,7 +67,7 @@ def cell_text(cell: Cell, report: Report) -> str:
 def _finding_columns(table: pd.DataFrame, report: Report, *wanted: str) -> dict[str, Column]:
     """Return the columns of findings by their headings: all of them, or those that are wanted."""
     say = report.language.text
-    made: dict[str, tuple[str, Callable[[Any], str] | None]] = {
+    made: dict[str, tuple[str, Callable[[Any], Any] | None]] = {
         say("Sale"): ("saleId", str),
         say("Finding"): ("code", lambda code: say(CODES[code].name)),
         say("Code"): ("code", str),
@@ -78,17 +78,19 @@ def _finding_columns(table: pd.DataFrame, report: Report, *wanted: str) -> dict[
         say("Who has to act"): ("owner", lambda owner: _owner(owner, report)),
         say("First seen"): ("firstSeen", None),
         say("Due"): ("dueAt", None),
-        say("Overdue"): ("overdue", lambda late: say("yes") if late else say("no")),
+        say("Overdue"): ("overdue", bool),
         say("Remedy"): ("remedy", say),
     }
     names = [*map(say, wanted)] or [*made]
     return {name: _cells(table[made[name][0]], made[name][1]) for name in names}
 
 
-def _cells(column: pd.Series[Any], word: Callable[[Any], str] | None) -> Column:
+def _cells(column: pd.Series[Any], word: Callable[[Any], Any] | None) -> Column:
     """Return the word for each value of a column, empty where it is not known; for moments, the times."""
     if word is None:
         return pd.to_datetime(column, utc=True)  # type: ignore[return-value]  # read as a sequence
+    if word is bool:
+        return column  # type: ignore[return-value]  # read as a sequence
     if word is str:
         return column.astype("str").fillna("")  # type: ignore[return-value]
     places, values = pd.factorize(column)
@@ -247,6 +249,10 @@ def _faults(report: Report) -> Section:
 
 def _file_findings(report: Report) -> Section:
     say = report.language.text
+
+    def meaning(each: Any) -> str:
+        return f"{say(CODES[each.problem].meaning)} {report.language.sentence(each.detail)}".strip()
+
     return _listed(
         "file-findings",
         say("Findings about files"),
@@ -257,7 +263,7 @@ def _file_findings(report: Report) -> Section:
         {
             say("Sales"): (1.5, lambda each: ", ".join(each.sale_ids) or say("none")),
             say("Finding"): (1.6, lambda each: say(CODES[each.problem].name)),
-            say("Meaning"): (3.0, lambda each: f"{say(CODES[each.problem].meaning)} {each.detail}".strip()),
+            say("Meaning"): (3.0, meaning),
             say("Where the files lie"): (3.0, lambda each: "\n".join(each.folders)),
         },
         report.result.file_findings,

@@ -43,8 +43,7 @@ def plain(rows: pd.DataFrame, report: Report, name: str) -> Cells:
     if name in MOMENTS:
         return _times(column, report)
     if pd.api.types.infer_dtype(column, skipna=True) == "boolean":
-        cells = pa.array(column.astype(object).map({True: "1", False: "0"}), pa.string(), from_pandas=True)
-        return Cells(cells, Form.BOOLEAN, Style.BOLD)
+        return _booleans(column)
     if pd.api.types.is_numeric_dtype(column):
         return Cells(pa.Array.from_pandas(column).cast(pa.string()), Form.NUMBER, Style.NUMBER)
     return Cells(texts(column), style=Style.WRAPPED)
@@ -99,6 +98,8 @@ def values(column: Sequence[Cell], report: Report) -> Cells:
     """Return a column of values of one kind, empty ones among them."""
     if isinstance(column, pd.Series) and pd.api.types.is_datetime64_any_dtype(column):
         return _times(column, report)
+    if isinstance(column, pd.Series) and pd.api.types.is_bool_dtype(column):
+        return _booleans(column)
     some = next((cell for cell in column if cell is not None), "")
     if isinstance(some, datetime):
         return _times(pd.to_datetime(pd.Series(list(column), dtype=object), utc=True), report)
@@ -127,6 +128,11 @@ def texts(column: pd.Series[Any]) -> pa.StringArray:
         return found
     cut = pc.binary_join_element_wise(pc.utf8_slice_codeunits(found, 0, CELL_CHARACTERS - 1), "…", "")
     return pc.if_else(pc.greater(pc.utf8_length(found), CELL_CHARACTERS), cut, found)
+
+
+def _booleans(column: pd.Series[Any]) -> Cells:
+    cells = pa.array(column.astype(object).map({True: "1", False: "0"}), pa.string(), from_pandas=True)
+    return Cells(cells, Form.BOOLEAN, Style.BOLD)
 
 
 def _times(column: pd.Series[Any], report: Report) -> Cells:

@@ -186,7 +186,8 @@ def _data(report: Report) -> dict[str, Any]:
         "printed": PRINTED_ROWS,
         "notInCsv": ["dueAt", "overdue"],
         "fileFindings": [
-            {"problem": each.problem, "sales": each.sale_ids, "folders": each.folders, "detail": each.detail}
+            {"problem": each.problem, "sales": each.sale_ids, "folders": each.folders}
+            | {"detail": report.language.sentence(each.detail)}
             for each in result.file_findings
         ],
     }
