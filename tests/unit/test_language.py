@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from pypdf import PdfReader
 
 from tests.messages import PACKAGE, messages, templates
 from tests.reported import Told, result_of, source
+from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
 from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.spoken import counted, sentence, speak_as
 from toolkit.errors import InvalidInput
@@ -90,7 +92,12 @@ def test_numbers_days_and_plurals_are_those_of_the_language() -> None:
 
 
 def test_a_portuguese_report_keeps_the_codes_and_the_formats_for_programs(tmp_path: Path) -> None:
-    result = result_of([Told("S-1", "POV! DC~"), Told("S-2", "KYC POV")], given_source=source())
+    reused = IntegrityFinding(IntegrityProblem.CONTENT_REUSED, ("a/b",), (), ("S-1",), "SHA-256 of the content 01")
+    result = result_of(
+        [Told("S-1", "POV! DC~"), Told("S-2", "KYC POV")],
+        given_source=replace(source(), database="embedded PostgreSQL"),
+        file_findings=[reused],
+    )
     formats = ["html", "xlsx", "csv", "json", "pdf"]
     write_report(result, tmp_path / "pt", formats, language=PORTUGUESE)
     write_report(result, tmp_path / "en", formats)
@@ -100,6 +107,8 @@ def test_a_portuguese_report_keeps_the_codes_and_the_formats_for_programs(tmp_pa
     assert '<html lang="pt-BR">' in page
     assert "Falta evidência em 1 de 2 vendas, mais 1 está em conflito." in page
     assert "DOC_<wbr>CONTRATANTE" in page
+    assert "PostgreSQL embutido" in page
+    assert "SHA-256 do conteúdo 01" in page
     book = openpyxl.load_workbook(tmp_path / "pt" / "missing-evidence.xlsx")
     assert book.sheetnames[:4] == ["Resumo", "Vendas", "Falta", "Achados"]
     assert book["Vendas"]["C2"].value == "incompleta"
@@ -206,6 +215,15 @@ def test_no_text_stays_no_text_and_reasons_are_told_behind_their_field() -> None
     assert told == (
         "a.csv: falta o cabeçalho de cpf. Na linha 1 há: Doc. Renomeie os cabeçalhos ou diga o que significam: "
         "--map CABEÇALHO=campo."
+    )
+
+
+def test_each_fault_of_a_refused_request_is_translated() -> None:
+    told = PORTUGUESE.sentence(
+        "The waiver is refused: owner is required; POVX is the code of no finding (did you mean POV?)."
+    )
+    assert told == (
+        "A dispensa foi recusada: owner é obrigatório; POVX não é o código de um achado (você quis dizer POV?)."
     )
 
 
