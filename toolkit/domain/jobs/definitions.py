@@ -98,17 +98,16 @@ def _job(name: str, written: Any, zone: ZoneInfo) -> Job:
     table = _Table(where, written)
     notify = _Table(f"{where}, notify", table.take("notify", dict, {}))
     steps = table.take("steps", list, [])
-    cell_timeout = table.take("cell-timeout", str, "")
     job = Job(
         name=name,
         about=table.take("about", str, ""),
         schedule=Schedule(table.take("schedule", str), zone),
-        late=_duration(table.take("late", str, "6h"), where, "late"),
-        timeout=_duration(table.take("timeout", str, "6h"), where, "timeout"),
-        cell_timeout=_duration(cell_timeout, where, "cell-timeout") if cell_timeout else None,
-        retries=_count(table.take("retries", int, 2), where, "retries"),
-        backoff=_duration(table.take("backoff", str, "30s"), where, "backoff"),
-        keep=timedelta(days=_count(table.take("keep-days", int, 90), where, "keep-days")),
+        late=table.duration("late", "6h"),
+        timeout=table.duration("timeout", "6h"),
+        cell_timeout=table.duration("cell-timeout", "") or None,
+        retries=table.count("retries", 2),
+        backoff=table.duration("backoff", "30s"),
+        keep=timedelta(days=table.count("keep-days", 90)),
         findings_above=notify.take("findings", int, None),
         new_critical=notify.take("new-critical", bool, False),
         steps=tuple(_steps(steps, where)),
@@ -174,6 +173,22 @@ class _Table:
             raise SettingsError(f"{self.where}: {key} must be {_KINDS.get(kind, 'something else')}.")
         return value
 
+    def duration(self, key: str, default: str) -> timedelta:
+        """Return the length of time in ``key``, such as ``6h``; none where nothing is written."""
+        text = self.take(key, str, default)
+        if text == default == "":
+            return timedelta()
+        found = re.fullmatch(r"([1-9][0-9]{0,5})([smhd])", text.strip())
+        if found is None:
+            raise SettingsError(f"{self.where}: {key} must be a length of time such as 90s, 15m, 6h or 2d.")
+        return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+
+    def count(self, key: str, default: int) -> int:
+        number: int = self.take(key, int, default)
+        if number < 0:
+            raise SettingsError(f"{self.where}: {key} must not be below zero.")
+        return number
+
     def end(self) -> None:
         """Refuse keys that nobody took."""
         for key in self._left:
@@ -191,16 +206,3 @@ _KINDS: Final[dict[Any, str]] = {
     dict: "a table",
     list: "a list of tables",
 }
-
-
-def _duration(text: str, where: str, key: str) -> timedelta:
-    found = re.fullmatch(r"([1-9][0-9]{0,5})([smhd])", text.strip())
-    if found is None:
-        raise SettingsError(f"{where}: {key} must be a length of time such as 90s, 15m, 6h or 2d.")
-    return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
-
-
-def _count(number: int, where: str, key: str) -> int:
-    if number < 0:
-        raise SettingsError(f"{where}: {key} must not be below zero.")
-    return number

@@ -284,14 +284,11 @@ def _errors_of(contents: bytes, sheet: str) -> Errors:
 
 def _part(archive: zipfile.ZipFile, sheet: str) -> str:
     """Return the part of the archive that the sheet is in."""
-    keys = {tag["name"]: _relation(tag) for tag in _tags(archive.read("xl/workbook.xml"), b"sheet")}
+    sheets = _tags(archive.read("xl/workbook.xml"), b"sheet")
+    keys = {tag["name"]: [value for name, value in tag.items() if name.endswith(":id")] for tag in sheets}
     relations = _tags(archive.read("xl/_rels/workbook.xml.rels"), b"Relationship")
     targets = {tag["Id"]: tag["Target"] for tag in relations}
-    return str(PurePosixPath("/xl", targets[keys[sheet] or ""])).removeprefix("/")
-
-
-def _relation(tag: Mapping[str, str]) -> str | None:
-    return next((value for name, value in tag.items() if name.endswith(":id")), None)
+    return str(PurePosixPath("/xl", targets["".join(keys[sheet])])).removeprefix("/")
 
 
 def _tags(xml: bytes, wanted: bytes) -> Iterator[dict[str, str]]:

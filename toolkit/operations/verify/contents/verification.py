@@ -2,13 +2,14 @@
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from queue import LifoQueue
-from typing import IO, Any, Final, Self
+from typing import IO, Any, Final
 
 import sqlalchemy as sa
 
@@ -106,10 +107,11 @@ def verify_contents(
     problems, reasons = Counter[ContentProblem](), Counter[Failure]()
     verified = wrong_kind = 0
     ids = waiting(database)
-    with _Verifier(bucket, max_bytes, Meter(budget), inspectors) as verifier:
+    with _lent(inspectors) as inspect, ThreadPoolExecutor(FETCHERS, thread_name_prefix="verify") as threads:
+        look = partial(_look, bucket, max_bytes, Meter(budget), inspect)
         progress.begin("Verifying contents", len(ids), "objects")
         for batch in in_batches(database, ids):
-            looked = list(zip(batch, verifier.verify(batch), strict=True))
+            looked = list(zip(batch, threads.map(look, batch), strict=True))
             checks = [(item, found) for item, found in looked if isinstance(found, dict)]
             failures = {item.id: found for item, found in looked if isinstance(found, Failure)}
             _keep(database, [check for _, check in checks], failures, clock)
@@ -126,65 +128,55 @@ def verify_contents(
     return Verified(verified, dict(problems), len(ids) - verified, wrong_kind, reasons.total(), dict(reasons))
 
 
-class _Verifier:
-    """A few threads that fetch files, and fewer inspectors that look at them."""
+@contextmanager
+def _lent(inspectors: Collection[Inspector]) -> Iterator[Callable[[IO[bytes]], Inspected]]:
+    """Lend an inspector to each thread that has a file to look at; without any there are some of its own."""
+    with ExitStack() as own:
+        free: LifoQueue[Inspector] = LifoQueue()
+        for each in inspectors or [own.enter_context(Inspector()) for _ in range(INSPECTORS)]:
+            free.put(each)
 
-    def __init__(self, bucket: Bucket, max_bytes: int, meter: Meter, inspectors: Collection[Inspector]) -> None:
-        self._bucket = bucket
-        self._max_bytes = max_bytes
-        self._meter = meter
-        self._open = ExitStack()
-        self._threads = self._open.enter_context(ThreadPoolExecutor(FETCHERS, thread_name_prefix="verify"))
-        self._inspectors: LifoQueue[Inspector] = LifoQueue()
-        for inspector in inspectors or [self._open.enter_context(Inspector()) for _ in range(INSPECTORS)]:
-            self._inspectors.put(inspector)
+        def inspect(file: IO[bytes]) -> Inspected:
+            inspector = free.get()
+            try:
+                return inspector.inspect(file)
+            finally:
+                free.put(inspector)
 
-    def __enter__(self) -> Self:
-        return self
+        yield inspect
 
-    def __exit__(self, *_: object) -> None:
-        self._threads.shutdown(cancel_futures=True)
-        self._open.close()
 
-    def verify(self, batch: list[Unverified]) -> Iterator[_Outcome]:
-        """Yield a row of ``content_checks`` or a failure for each object, ``None`` where the budget ended."""
-        return self._threads.map(self._verify, batch)
-
-    def _verify(self, item: Unverified) -> _Outcome:
-        if item.size > self._max_bytes:
-            return Failure.TOO_LARGE
-        if not self._meter.spend(item.size):
-            return None
-        try:
-            fetched = fetch_and_inspect(self._bucket, item.key, item.etag, self._inspect)
-        except BucketUnavailable:
-            raise
-        except ObjectArchived:
-            return Failure.ARCHIVED
-        except ObjectDenied:
-            return Failure.DENIED
-        except BucketError:
-            return Failure.UNREADABLE
-        found = fetched.found
-        return {
-            "observation_id": item.id,
-            "kind": found.kind,
-            "problem": found.problem,
-            "media_type": found.media_type,
-            "sha256": fetched.sha256,
-            "pages": found.pages,
-            "seconds": found.seconds,
-            "normal_form": found.normal_form,
-            "active_parts": [str(part) for part in found.active_parts],
-            "stored_type": fetched.stored_type,
-        }
-
-    def _inspect(self, file: IO[bytes]) -> Inspected:
-        inspector = self._inspectors.get()
-        try:
-            return inspector.inspect(file)
-        finally:
-            self._inspectors.put(inspector)
+def _look(
+    bucket: Bucket, max_bytes: int, meter: Meter, inspect: Callable[[IO[bytes]], Inspected], item: Unverified
+) -> _Outcome:
+    """Return a row of ``content_checks`` or a failure, ``None`` where the budget ended."""
+    if item.size > max_bytes:
+        return Failure.TOO_LARGE
+    if not meter.spend(item.size):
+        return None
+    try:
+        fetched = fetch_and_inspect(bucket, item.key, item.etag, inspect)
+    except BucketUnavailable:
+        raise
+    except ObjectArchived:
+        return Failure.ARCHIVED
+    except ObjectDenied:
+        return Failure.DENIED
+    except BucketError:
+        return Failure.UNREADABLE
+    found = fetched.found
+    return {
+        "observation_id": item.id,
+        "kind": found.kind,
+        "problem": found.problem,
+        "media_type": found.media_type,
+        "sha256": fetched.sha256,
+        "pages": found.pages,
+        "seconds": found.seconds,
+        "normal_form": found.normal_form,
+        "active_parts": [str(part) for part in found.active_parts],
+        "stored_type": fetched.stored_type,
+    }
 
 
 def _keep(database: Database, checks: list[dict[str, Any]], failures: Mapping[int, Failure], clock: Clock) -> None:
