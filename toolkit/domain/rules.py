@@ -92,6 +92,16 @@ class Sale:
     completed: bool = False
 
 
+def requirements(sale: Sale) -> tuple[Requirement, ...]:
+    """Return what the sale needs by its utility group; nothing where no rule knows the group."""
+    if sale.utility_group not in set(UtilityGroup):
+        return ()
+    rule = GROUP_RULES[UtilityGroup(sale.utility_group)]
+    return tuple(
+        each for each in rule if not (each.only_with_separate_payer and sale.is_client_financial_responsible)
+    )
+
+
 def evidence_state(
     evidence_type: EvidenceType,
     *,
@@ -155,9 +165,7 @@ def _conflicts(sale: Sale, counted: list[EvidenceType]) -> list[Problem]:
 
 
 def _missing(sale: Sale, records: list[Evidence]) -> Iterable[MissingPiece]:
-    for requirement in GROUP_RULES[UtilityGroup(sale.utility_group)]:
-        if requirement.only_with_separate_payer and sale.is_client_financial_responsible:
-            continue
+    for requirement in requirements(sale):
         states = {record.state for record in records if record.evidence_type in requirement.accepts}
         if EvidenceState.COUNTED in states:
             continue

@@ -12,11 +12,11 @@ from sqlalchemy import Connection
 from toolkit.domain.codes import CODES, SaleWarning, Subject, missing_code
 from toolkit.domain.custody_chain import Event
 from toolkit.domain.deadlines import Deadlines
-from toolkit.domain.evidence import EvidenceType, UtilityGroup
+from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.finding_life import finding_id
 from toolkit.domain.findings import Problem, Reason, Verdict
 from toolkit.domain.masking import Unmasking
-from toolkit.domain.rules import GROUP_RULES, Evidence, Requirement, Sale, evaluate
+from toolkit.domain.rules import Evidence, Requirement, Sale, evaluate, requirements
 from toolkit.domain.waivers import Waiver
 from toolkit.operations import Clock
 from toolkit.operations.judge.audit.run import last_sync
@@ -118,7 +118,8 @@ def sale_case(
     with database.snapshot() as connection:
         sale = sale_row(connection, sale_id)
         records = records_seen(connection, sale_id, now, unmasking)
-        verdict = _verdict(sale, records)
+        judged = Sale(sale.utility_group, sale.is_client_financial_responsible, sale.completed_at is not None)
+        verdict = evaluate(judged, _counted(records))
         lives = lives_at(connection, now, sale_id=sale_id)
         waivers = [each for each in waivers_at(connection, now) if each.holds(deadlines.day_of(now))]
         audits = audits_until(connection, now)
@@ -137,7 +138,7 @@ def sale_case(
         sale.completed_at,
         synced,
         verdict,
-        _rule(sale),
+        requirements(judged),
         tuple(records),
         findings,
         tuple(each for each in waivers if str(each.id) in waived),
@@ -146,24 +147,12 @@ def sale_case(
     )
 
 
-def _verdict(sale: Any, records: list[EvidenceRecord]) -> Verdict:
-    counted = [
+def _counted(records: list[EvidenceRecord]) -> list[Evidence]:
+    return [
         Evidence(EvidenceType(record.evidence_type), record.state)
         for record in records
         if record.state is not None and record.withdrawal is None
     ]
-    judged = Sale(sale.utility_group, sale.is_client_financial_responsible, sale.completed_at is not None)
-    return evaluate(judged, counted)
-
-
-def _rule(sale: Any) -> tuple[Requirement, ...]:
-    if sale.utility_group not in set(UtilityGroup):
-        return ()
-    return tuple(
-        requirement
-        for requirement in GROUP_RULES[UtilityGroup(sale.utility_group)]
-        if not (requirement.only_with_separate_payer and sale.is_client_financial_responsible)
-    )
 
 
 def _present(sale: Any, verdict: Verdict, lives: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,6 @@ file. ``read_table`` is for files that fit into memory; ``open_table`` reads in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -67,7 +66,7 @@ def read_table(path: Path, reading: Reading | None = None) -> Table:
     """Read one table into memory; blank rows and columns without a heading are left out.
 
     Raises:
-        UnreadableFile: it cannot be read, has a row that does not fit its headings, or has a heading twice.
+        UnreadableFile: it cannot be read, is too large, or has a row that does not fit, or a heading twice.
     """
     import pandas as pd
 
@@ -75,36 +74,26 @@ def read_table(path: Path, reading: Reading | None = None) -> Table:
     if len(sources) > 1:
         raise UnreadableFile(f"{path}: holds {len(sources)} tables; name one file.")
     table = open_table(sources[0], reading)
-    chunks = list(_bounded(table))
-    headings = table.layout.headings
-    named = {heading: position for position, heading in enumerate(headings) if heading}
-    if len(named) < sum(1 for heading in headings if heading):
-        raise UnreadableFile(f"{path}: a heading stands there twice; the headings are {', '.join(headings)}.")
-    for chunk in chunks:
-        for row, reason in chunk.faults.items():
-            raise UnreadableFile(f"{path}, line {chunk.lines[row]}: {reason}.")
-    cells = {
-        heading: [cell for chunk in chunks for cell in _texts(chunk, position)]
-        for heading, position in named.items()
-    }
-    lines = np.concatenate([np.empty(0, np.int64), *(chunk.lines for chunk in chunks)])
-    return Table(pd.DataFrame(cells, columns=list(named), dtype="str"), lines, table.layout)
-
-
-def _bounded(table: SpreadsheetTable) -> Iterator[Chunk]:
-    """Yield the chunks of a table that fits into memory.
-
-    Raises:
-        UnreadableFile: it does not.
-    """
-    size = 0
+    chunks, size = [], 0
     for chunk in table.chunks():
         size += sum(column.nbytes for column in chunk.columns)
         if size > WHOLE_BYTES:
             raise UnreadableFile(
                 f"{table.source.name}: holds more than {WHOLE_BYTES >> 20} MiB of text; split it."
             )
-        yield chunk
+        for row, reason in chunk.faults.items():
+            raise UnreadableFile(f"{path}, line {chunk.lines[row]}: {reason}.")
+        chunks.append(chunk)
+    headings = table.layout.headings
+    named = {heading: position for position, heading in enumerate(headings) if heading}
+    if len(named) < sum(1 for heading in headings if heading):
+        raise UnreadableFile(f"{path}: a heading stands there twice; the headings are {', '.join(headings)}.")
+    cells = {
+        heading: [cell for chunk in chunks for cell in _texts(chunk, position)]
+        for heading, position in named.items()
+    }
+    lines = np.concatenate([np.empty(0, np.int64), *(chunk.lines for chunk in chunks)])
+    return Table(pd.DataFrame(cells, columns=list(named), dtype="str"), lines, table.layout)
 
 
 def _texts(chunk: Chunk, position: int) -> list[str]:

@@ -243,7 +243,7 @@ def last_sync(connection: Reader, moment: datetime) -> LastSync | None:
         .order_by(syncs.c.finished_at.desc(), syncs.c.id.desc())
         .limit(1)
     ).one_or_none()
-    return None if row is None else LastSync(row.finished_at, row.bucket, row.source)
+    return None if row is None else LastSync(*row)
 
 
 def _newest_seal(connection: Connection, moment: datetime) -> str | None:
