@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import IO, Final
 
 import numpy as np
-import pyarrow as pa
 
 from toolkit.errors import UnreadableFile
 from toolkit.operations.spreadsheets.sources import TableSource
@@ -52,7 +51,8 @@ def examine(source: TableSource) -> Contents:
     Raises:
         UnreadableFile: it is too long.
     """
-    digest, size, head, is_utf8, rest = hashlib.sha256(), 0, b"", True, b""
+    digest, size, head, is_utf8 = hashlib.sha256(), 0, b"", True
+    decoder = codecs.getincrementaldecoder("utf-8")()
     with source.open() as stream, ThreadPoolExecutor(1) as hashing:
         for block in _read(stream):
             hashed = hashing.submit(digest.update, block)
@@ -60,15 +60,9 @@ def examine(source: TableSource) -> Contents:
             size += len(block)
             if size > TEXT_BYTES:
                 raise UnreadableFile(f"{source.name}: holds more than {TEXT_BYTES >> 30} GiB of text; split it.")
-            if is_utf8:
-                first, last = block.find(b"\n") + 1, block.rfind(b"\n") + 1
-                rest += block[:first] if last else block
-                is_utf8 = len(rest) <= BLOCK  # else there is no line end in sight
-                if is_utf8 and last:
-                    is_utf8 = _valid_utf8(rest) and _valid_utf8(memoryview(block)[first:last])
-                    rest = block[last:]
+            is_utf8 = is_utf8 and _decodes(decoder, block)
             hashed.result()
-    return Contents(digest.hexdigest(), size, head, is_utf8 and _valid_utf8(rest))
+    return Contents(digest.hexdigest(), size, head, is_utf8 and _decodes(decoder, b"", final=True))
 
 
 def find_encoding(source: TableSource, contents: Contents, asked: str | None) -> str:
@@ -159,11 +153,9 @@ def _decode(decoder: codecs.IncrementalDecoder, block: bytes, name: str) -> str:
     return decoder.decode(block)
 
 
-def _valid_utf8(block: bytes | memoryview) -> bool:
-    ends = pa.py_buffer(np.array([0, len(block)], dtype=np.int64))
-    text = pa.Array.from_buffers(pa.large_string(), 1, [None, ends, pa.py_buffer(block)])
+def _decodes(decoder: codecs.IncrementalDecoder, block: bytes, *, final: bool = False) -> bool:
     try:
-        text.validate(full=True)
-    except pa.ArrowInvalid:
+        decoder.decode(block, final)
+    except UnicodeDecodeError:
         return False
     return True
