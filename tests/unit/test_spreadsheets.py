@@ -9,7 +9,7 @@ import pytest
 import xlsxwriter
 
 from toolkit.errors import UnreadableFile
-from toolkit.operations.spreadsheets import Reading, find_sources, open_table, read_table
+from toolkit.operations.spreadsheets import Reading, encodings, find_sources, open_table, read_table
 
 TEXT = "saleId;cidade\r\n001;São Paulo\r\n\r\n002;\r\n"
 
@@ -37,6 +37,13 @@ def test_the_encoding_is_found_out(tmp_path: Path, encoding: str, called: str):
     assert table.layout.encoding == called
     assert table.rows.to_dict("list") == {"saleId": ["001", "002"], "cidade": ["São Paulo", ""]}
     assert table.lines.tolist() == [2, 4]
+
+
+def test_a_long_text_with_the_line_ends_of_an_old_mac_is_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(encodings, "BLOCK", 50)
+    table = read_table(file(tmp_path, ("cidade\r" + "São Paulo\r" * 40).encode()))
+    assert table.layout.encoding == "UTF-8"
+    assert table.rows["cidade"].tolist() == ["São Paulo"] * 40
 
 
 @pytest.mark.parametrize("delimiter", [";", ",", "\t", "|"])
