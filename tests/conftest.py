@@ -256,7 +256,7 @@ def bucket(bucket_environment: dict[str, str]) -> Bucket:
 
 @dataclass(frozen=True)
 class Ran:
-    """A command that ended: its exit status, and what it printed."""
+    """How a command ended, and what it printed."""
 
     status: int
     out: str
@@ -264,7 +264,7 @@ class Ran:
 
     @property
     def told(self) -> Any:
-        """What it printed as JSON."""
+        """The JSON that it printed."""
         return json.loads(self.out)
 
 
@@ -272,13 +272,19 @@ Run = Callable[..., Ran]
 
 
 @pytest.fixture
-def run(embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command in this process, on a fresh database and a fresh bucket unless a variable says otherwise."""
+def run(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command in this process, on a fresh database and a fresh bucket unless another environment is given.
 
-    def run(*words: str | Path, **environ: str) -> Ran:
+    It must end with the exit status ``ends``, or with any where that is None.
+    """
+
+    def run(*words: object, ends: int | None = 0, within: Mapping[str, str] | None = None, **environ: str) -> Ran:
+        around = request.getfixturevalue("embedded_environment") if within is None else within
         capsys.readouterr()
-        status = main([*map(str, words)], {**embedded_environment, **environ})
-        return Ran(status, *capsys.readouterr())
+        status = main([*map(str, words)], {**around, **environ})
+        ran = Ran(status, *capsys.readouterr())
+        assert ends in (None, status), ran
+        return ran
 
     return run
 

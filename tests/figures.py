@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from html import unescape
@@ -14,6 +12,8 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from python_calamine import CalamineWorkbook
+
+from tests.unpacked import packed_data
 
 BANDS = {"0-1": (0, 1), "2-7": (2, 7), "8-30": (8, 30), "31-90": (31, 90), ">90": (91, 10**9)}
 STANDING = ("open", "reopened")
@@ -129,8 +129,7 @@ def _of_page(page: str, document: Row) -> Iterator[Figure]:
 
 def _columns(page: str, *names: str) -> Iterator[list[str]]:
     """The cells of columns that the page holds packed."""
-    packed = re.search('<script id="data" type="text/plain">([^<]*)<', page)
-    document = json.loads(zlib.decompress(base64.b64decode(packed[1]), -zlib.MAX_WBITS)) if packed else {}
+    document = packed_data(page)
     for column in (each for name in names for each in document["columns"] if each["name"] == name):
         values = column.get("values")
         yield column["cells"] if values is None else [values[at] if at >= 0 else "" for at in column["at"]]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import openpyxl
 import pandas as pd
+from pypdf.generic import ArrayObject
 
 from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.evidence import EvidenceType
@@ -23,6 +27,7 @@ from toolkit.operations.judge.audit.result import FEW, ROW_COLUMNS
 from toolkit.operations.judge.audit.source import LastSync, Source
 from toolkit.operations.judge.findings.living import living
 from toolkit.operations.verify.contents.verification import Verified
+from toolkit.reports import DEFAULT_FORMATS, write_report
 
 AS_OF = datetime(2026, 11, 20, 21, 0, tzinfo=UTC)
 
@@ -60,6 +65,36 @@ class Told:
     unexamined: int = 0
     first_bytes: int = 0
     extra: dict[str, Any] = field(default_factory=dict)
+
+
+SALES = (
+    Told("VND-1", "POV DC"),
+    Told("VND-2", "POV! DC~", group="B", days=12, partner="Açaí & Cia"),
+    Told("VND-3", "POV AUT? DCR?", group="C", payer=False, days=0.5, completed=True),
+    Told("VND-4", "KYC POV", group="D", days=100, client_id=None, cpf=None),
+    Told("VND-5", "", group="A", days=45, partner=None, unexamined=0),
+    Told("VND-6", "POV DC", group="E", days=1),
+    Told("VND-7", "POV DC DCR", group="C", unexamined=1),
+)
+
+
+TURNED = ("S\u202e01", "\u2067isolated\u2069", "line\u2028break")
+"""Characters that show a text in another order, or break its line."""
+
+NASTY = (
+    "=cmd|'/c calc'!A1",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "\tx",
+    "'=1",
+    "'quoted'",
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "{{ 7 * 7 }}",
+    'a,b\n"c"|d',
+    "http://example.com",
+)
 
 
 def source(*, embedded: Sequence[str] = (), synced: bool = True) -> Source:
@@ -164,3 +199,30 @@ def _row(told: Told) -> dict[str, Any]:
         "unreadable": 0,
         "has_client": told.client_id is not None,
     }
+
+
+def written(result: AuditResult, out: Path, *formats: str) -> Path:
+    write_report(result, out, formats or DEFAULT_FORMATS)
+    return out
+
+
+def csv_rows(out: Path) -> list[dict[str, str]]:
+    with (out / "missing-evidence.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def sheet_rows(out: Path, name: str) -> list[tuple[Any, ...]]:
+    book = openpyxl.load_workbook(out / "missing-evidence.xlsx")
+    return list(book[name].iter_rows(values_only=True))
+
+
+def structure(element: Any) -> Iterator[str]:
+    """The kinds of the elements of a tagged PDF, from the top."""
+    element = element.get_object()
+    if isinstance(element, dict):
+        if "/S" in element:
+            yield str(element["/S"])
+        yield from structure(element.get("/K", ArrayObject()))
+    elif isinstance(element, list):
+        for each in element:
+            yield from structure(each)

@@ -45,14 +45,14 @@ class Cluster:
             for statement in statements:
                 connection.execute(statement)
 
-    def value(self, database: str, query: str) -> object:
-        with psycopg.connect(self._conninfo(database), autocommit=True) as connection:
+    def value(self, database: str, query: str, port: int | None = None) -> Any:
+        with psycopg.connect(self._conninfo(database, port), autocommit=True) as connection:
             row = connection.execute(query).fetchone()
         assert row is not None
         return row[0]
 
-    def _conninfo(self, database: str) -> str:
-        return f"host=127.0.0.1 port={self.port} user={self.superuser} dbname={database}"
+    def _conninfo(self, database: str, port: int | None = None) -> str:
+        return f"host=127.0.0.1 port={port or self.port} user={self.superuser} dbname={database}"
 
 
 @contextmanager
@@ -68,8 +68,8 @@ def running_cluster() -> Iterator[Cluster]:
 
 
 @contextmanager
-def replica_of(cluster: Cluster) -> Iterator[int]:
-    """A streaming replica of the cluster; its port."""
+def replica_of(cluster: Cluster, *settings: str) -> Iterator[int]:
+    """A streaming replica of the cluster, with ``name=value`` settings of its own; its port."""
     port = free_port()
     data = cluster.folder / f"replica-{port}"
     _run(
@@ -77,7 +77,7 @@ def replica_of(cluster: Cluster) -> Iterator[int]:
         *(cluster.programs / "pg_basebackup", "-D", data, "-R", "--no-sync", "-c", "fast"),
         *("-h", "127.0.0.1", "-p", str(cluster.port), "-U", cluster.superuser),
     )
-    with _served(cluster.account, cluster.programs, data, port):
+    with _served(cluster.account, cluster.programs, data, port, *settings):
         yield port
 
 
@@ -117,9 +117,10 @@ def _folder() -> Iterator[tuple[Path, Account]]:
 
 
 @contextmanager
-def _served(account: Account, found: Path, data: Path, port: int) -> Iterator[None]:
-    options = f"-c port={port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off"
-    with _started(account, found / "postgres", "-D", data, *options.split(" ")) as server:
+def _served(account: Account, found: Path, data: Path, port: int, *settings: str) -> Iterator[None]:
+    usual = (f"port={port}", "listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=off")
+    options = [word for setting in (*usual, *settings) for word in ("-c", setting)]
+    with _started(account, found / "postgres", "-D", data, *options) as server:
         assert wait_until(lambda: _ready(found, port) or server.poll() is not None, _PATIENCE)
         yield
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 import zlib
 from pathlib import Path
+from typing import Any, Final
 from zipfile import ZipFile
 
 from pypdf import PdfReader
@@ -21,10 +23,21 @@ def everything_in(path: Path) -> str:
             )
     if path.suffix == ".pdf":
         return _of_pdf(path)
-    text = path.read_text(encoding="utf-8")
-    for packed in re.findall(r"[A-Za-z0-9+/]{200,}={0,2}", text) if path.suffix == ".html" else ():
-        text += zlib.decompress(base64.b64decode(packed), -zlib.MAX_WBITS).decode("utf-8")
-    return text
+    return _PACKED.sub(lambda packed: _unpacked(packed[0]), path.read_text(encoding="utf-8"))
+
+
+def packed_data(page: str) -> Any:
+    """The sales that a page holds packed: its columns with their cells."""
+    packed = _PACKED.search(page)
+    assert packed
+    return json.loads(_unpacked(packed[0]))
+
+
+_PACKED: Final = re.compile('(?<=<script id="data" type="text/plain">)[^<]+')
+
+
+def _unpacked(packed: str) -> str:
+    return zlib.decompress(base64.b64decode(packed), -zlib.MAX_WBITS).decode("utf-8")
 
 
 def _of_pdf(path: Path) -> str:

@@ -10,6 +10,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from tests.conftest import Run
 from tests.contract.bodies import ABSENT, CLIENT, UPLOAD, changed
 from tests.contract.conftest import Service, partner_of
 from tests.contract.crafted_tokens import claims, token
@@ -98,30 +99,27 @@ def test_the_contracts_message_for_group_d_is_for_the_partner_of_the_sale(servic
 
 
 def test_a_subject_of_the_table_acts_for_its_partner_until_it_is_revoked(
-    service: Service, ask: Any, subject: str, capsys: pytest.CaptureFixture[str]
+    run: Run, service: Service, ask: Any, subject: str
 ) -> None:
     sale, unassigned = service.sale(f"V-{uuid4()}", partner="Sol & Cia"), service.sale(f"V-{uuid4()}")
     own_name = service.sale(f"V-{uuid4()}", partner=subject)
 
-    def command(*args: str) -> int:
-        return main(["partner", *args], service.environ)
+    def command(*words: str, ends: int = 0) -> str:
+        return run("partner", *words, ends=ends, within=service.environ).out
 
     assert ask(sale).status_code == 404
-    assert command("add", "--partner", "Sol & Cia", "--subject", subject) == 0
-    assert command("add", "--partner", "Sol & Cia", "--subject", subject) == 0
-    assert command("add", "--partner", "Outra", "--subject", subject) == 1
+    for _ in range(2):
+        command("add", "--partner", "Sol & Cia", "--subject", subject)
+    command("add", "--partner", "Outra", "--subject", subject, ends=1)
     assert ask(sale).status_code == 200
     assert ask(own_name).status_code == 404
     assert ask(own_name, partner=subject).status_code == 200  # what the token says comes first
-    assert command("list") == 0
-    listed = capsys.readouterr().out.splitlines()[-1].split()
-    assert listed[:4] == ["Sol", "&", "Cia", subject]
+    assert command("list").splitlines()[-1].split()[:4] == ["Sol", "&", "Cia", subject]
 
-    assert command("revoke", "--subject", subject) == 0
-    assert command("revoke", "--subject", subject) == 1
+    command("revoke", "--subject", subject)
+    command("revoke", "--subject", subject, ends=1)
     assert [ask(each).status_code for each in (sale, unassigned, own_name)] == [404, 404, 404]
-    assert command("list", "--all", "--json") == 0
-    assert "revokedBy" in capsys.readouterr().out
+    assert "revokedBy" in command("list", "--all", "--json")
 
 
 @pytest.mark.parametrize(("setting", "status"), [("any", 200), ("none", 404)])
@@ -151,7 +149,7 @@ def test_a_token_is_taken_for_its_scopes_only(service: Service, ask: Any) -> Non
 
 
 def test_a_revoked_token_is_refused_by_a_running_server(
-    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], subject: str
+    run: Run, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, subject: str
 ) -> None:
     monkeypatch.setattr(revocations, "BELIEVED", 0.05)
 
@@ -176,9 +174,8 @@ def test_a_revoked_token_is_refused_by_a_running_server(
         assert [status(each) for each in (one, another, hidden)] == [401, 401, 401]
         assert status(sent(iat=int(time.time()) + 2)) == 404
         assert status(token(claims(sub=f"{subject}-2"), SECRET)) == 404
-    assert main(["token", "revocations"], environ) == 0
-    assert "token one  revoked by" in capsys.readouterr().out
-    assert main(["token", "revoke", "--reason", "x"], environ) == 2
+    assert "token one  revoked by" in run("token", "revocations", within=environ).out
+    run("token", "revoke", "--reason", "x", ends=2, within=environ)
 
 
 def test_revocation_is_judged_before_quotas_and_those_before_scope_and_sale(

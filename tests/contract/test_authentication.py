@@ -9,6 +9,7 @@ import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from tests.conftest import Run
 from tests.contract.bodies import CLIENT, UPLOAD
 from tests.contract.conftest import Service, partner_of
 from tests.contract.crafted_tokens import claims, public_pem, signed, token, unsigned
@@ -149,21 +150,19 @@ def test_tokens_of_a_key_pair_with_audience_and_issuer(environ: dict[str, str]) 
     ids=["none", "weak", "unreadable", "two"],
 )
 def test_the_server_does_not_start_without_a_good_key(
-    environ: dict[str, str], key: dict[str, str], hint: str, capsys: pytest.CaptureFixture[str]
+    run: Run, environ: dict[str, str], key: dict[str, str], hint: str
 ) -> None:
     without = {name: value for name, value in environ.items() if not name.startswith("TOOLKIT_JWT")}
 
-    assert main(["serve", "--port", "0"], {**without, **key}) == 2
-    told = capsys.readouterr().err
+    told = run("serve", "--port", "0", ends=2, within={**without, **key}).err
     assert hint in told
     assert "Traceback" not in told
 
 
 def test_a_token_issued_on_the_command_line_opens_the_door(
-    stranger: httpx.Client, service: Service, capsys: pytest.CaptureFixture[str]
+    run: Run, stranger: httpx.Client, service: Service
 ) -> None:
-    assert main(["token", "issue", "--subject", "partner-b", "--ttl", "60"], service.environ) == 0
-    issued = capsys.readouterr()
+    issued = run("token", "issue", "--subject", "partner-b", "--ttl", "60", within=service.environ)
 
     assert issued.err == ""
     assert issued.out.count("\n") == 1

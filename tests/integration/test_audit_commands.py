@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import Run
 from tests.integration.audited import Story, day
 from tests.integration.uploaded_sales import MP3, PDF
 from toolkit.domain.evidence import EvidenceType
-from toolkit.entrypoints.cli import main
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 
@@ -31,15 +31,8 @@ def story(database: Database) -> Story:
     return told
 
 
-def run(environ: dict[str, str], *args: str) -> int:
-    return main(["--quiet", *args], environ)
-
-
-def test_an_audit_of_a_past_day_shows_the_totals(
-    embedded_environment: dict[str, str], story: Story, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(embedded_environment, "audit", "--as-of", "2026-03-10") == 3
-    shown = capsys.readouterr()
+def test_an_audit_of_a_past_day_shows_the_totals(run: Run, story: Story) -> None:
+    shown = run("--quiet", "audit", "--as-of", "2026-03-10", ends=3)
     assert shown.out.splitlines() == [
         "As of 10 Mar 2026, 23:59 (UTC-03:00)",
         "1 of 2 sales lacks evidence.",
@@ -79,40 +72,34 @@ def test_an_audit_of_a_past_day_shows_the_totals(
     assert "note: 1 file counts although nobody has examined it." in shown.err
 
 
-def audited(environ: dict[str, str], capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, dict[str, Any]]:
-    status = run(environ, "audit", "--json", *args)
-    return status, json.loads(capsys.readouterr().out)
+def audited(run: Run, *words: str, **environ: str) -> tuple[int, dict[str, Any]]:
+    ran = run("--quiet", "audit", "--json", *words, ends=None, **environ)
+    return ran.status, ran.told
 
 
-def test_times_are_read_in_the_time_zone_of_the_settings(
-    embedded_environment: dict[str, str], story: Story, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_times_are_read_in_the_time_zone_of_the_settings(run: Run, story: Story) -> None:
     # The file was gone on the 20th at 12:00 UTC.
     missing = {}
     for zone in ("America/Sao_Paulo", "Europe/Berlin"):
-        environ = embedded_environment | {"TOOLKIT_TIMEZONE": zone}
-        _, document = audited(environ, capsys, "--as-of", "2026-03-20 10:00")
+        _, document = audited(run, "--as-of", "2026-03-20 10:00", TOOLKIT_TIMEZONE=zone)
         missing[zone] = document["missing"][0]["VANISHED"]
     assert missing == {"America/Sao_Paulo": 1, "Europe/Berlin": 0}
 
 
 def test_an_audit_of_now_looks_at_sales_and_bucket_first(
-    embedded_environment: dict[str, str],
-    story: Story,
-    s3: Any,
-    capsys: pytest.CaptureFixture[str],
+    run: Run, embedded_environment: dict[str, str], story: Story, s3: Any
 ) -> None:
     bucket = embedded_environment["EVIDENCE_BUCKET"]
     story.file("bad", EvidenceType.DOC_CONTRATANTE)
     _, pov = story.record("bad", "POV")
     s3.put_object(Bucket=bucket, Key=pov, Body=MP3)
 
-    status, unseen = audited(embedded_environment, capsys, "--no-sync")
+    status, unseen = audited(run, "--no-sync")
     assert (status, unseen["sales"], unseen["compliant"], unseen["incomplete"]) == (3, 2, 1, 1)
     assert unseen["source"]["lastSync"] is None
 
     # What the observations of the story tell is not in the bucket: the files are gone, but for the audio.
-    status, seen = audited(embedded_environment, capsys)
+    status, seen = audited(run)
     assert (status, seen["compliant"], seen["incomplete"]) == (3, 0, 2)
     assert [row["evidenceType"] for row in seen["missing"] if row["NEVER_REQUESTED"] + row["EXPIRED"]] == [
         "POV",
@@ -125,26 +112,21 @@ def test_an_audit_of_now_looks_at_sales_and_bucket_first(
     _, kyc = story.record("good", "KYC")
     for key in (contract, kyc):
         s3.put_object(Bucket=bucket, Key=key, Body=PDF)
-    assert audited(embedded_environment, capsys)[0] == 0
+    assert audited(run)[0] == 0
 
 
-def test_the_seal_in_a_report_proves_the_custody_log(
-    embedded_environment: dict[str, str], story: Story, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(embedded_environment, "report", "--out", str(tmp_path), "--format", "json") == 0
+def test_the_seal_in_a_report_proves_the_custody_log(run: Run, story: Story, tmp_path: Path) -> None:
+    run("--quiet", "report", "--out", tmp_path, "--format", "json")
     seal = json.loads((tmp_path / "missing-evidence.json").read_text())["source"]["seal"]
     log = tmp_path / "custody.jsonl"
-    assert run(embedded_environment, "evidence", "log", "--out", str(log)) == 0
-    assert run(embedded_environment, "verify", str(log), "--seal", seal) == 0
-    assert run(embedded_environment, "verify", str(log), "--seal", "0" * 64) == 3
+    run("--quiet", "evidence", "log", "--out", log)
+    run("--quiet", "verify", log, "--seal", seal)
+    run("--quiet", "verify", log, "--seal", "0" * 64, ends=3)
 
 
-def test_a_report_lands_in_the_folder(
-    embedded_environment: dict[str, str], story: Story, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_report_lands_in_the_folder(run: Run, story: Story, tmp_path: Path) -> None:
     out = tmp_path / "a b" / "reports"
-    assert run(embedded_environment, "report", "--no-sync", "--out", str(out)) == 0
-    shown = capsys.readouterr()
+    shown = run("--quiet", "report", "--no-sync", "--out", out)
     names = [f"missing-evidence.{each}" for each in ("html", "xlsx", "csv", "json")]
     assert shown.out.splitlines() == [str(out / name) for name in names]
     assert "1 of 2 sales lacks evidence." in shown.err
@@ -163,12 +145,9 @@ def test_a_report_lands_in_the_folder(
         assert b"Souza" not in path.read_bytes()
 
 
-def test_a_report_speaks_the_language_of_its_environment(
-    embedded_environment: dict[str, str], story: Story, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    environ = embedded_environment | {"TOOLKIT_LANGUAGE": "pt-BR"}
-    assert run(environ, "report", "--no-sync", "--format", "html", "--out", str(tmp_path)) == 0
-    assert "de 2 vendas" in capsys.readouterr().err
+def test_a_report_speaks_the_language_of_its_environment(run: Run, story: Story, tmp_path: Path) -> None:
+    command = ("report", "--no-sync", "--format", "html", "--out", tmp_path)
+    assert "de 2 vendas" in run("--quiet", *command, TOOLKIT_LANGUAGE="pt-BR").err
     assert 'lang="pt-BR"' in (tmp_path / "missing-evidence.html").read_text("utf-8")
 
 
@@ -176,11 +155,11 @@ def test_a_report_speaks_the_language_of_its_environment(
     ("fail_on", "status"), [(None, 0), ("incomplete", 3), ("conflict", 0), ("any", 3)], ids=str
 )
 def test_a_report_fails_on_what_it_is_asked_to(
-    embedded_environment: dict[str, str], story: Story, tmp_path: Path, fail_on: str | None, status: int
+    run: Run, story: Story, tmp_path: Path, fail_on: str | None, status: int
 ) -> None:
     wish = [] if fail_on is None else ["--fail-on", fail_on]
     command = ["report", "--no-sync", "--format", "csv", "--out", str(tmp_path), *wish]
-    assert run(embedded_environment, *command) == status
+    run("--quiet", *command, ends=status)
     assert (tmp_path / "missing-evidence.csv").exists()
 
 
@@ -188,13 +167,13 @@ def test_a_report_fails_on_what_it_is_asked_to(
     ("setting", "file", "folder"), [(None, 0o640, 0o750), ("0600", 0o600, 0o700), ("644", 0o644, 0o755)], ids=str
 )
 def test_a_report_is_for_owner_and_group_unless_the_setting_says_otherwise(
-    embedded_environment: dict[str, str], story: Story, tmp_path: Path, setting: str | None, file: int, folder: int
+    run: Run, story: Story, tmp_path: Path, setting: str | None, file: int, folder: int
 ) -> None:
-    environ = embedded_environment | ({} if setting is None else {"TOOLKIT_FILE_MODE": setting})
+    chosen = {} if setting is None else {"TOOLKIT_FILE_MODE": setting}
     out = tmp_path / "made" / "here"
     before = os.umask(0o022)
     try:
-        assert run(environ, "report", "--no-sync", "--out", str(out)) == 0
+        run("--quiet", "report", "--no-sync", "--out", out, **chosen)
         assert os.umask(0o022) == 0o022
     finally:
         os.umask(before)
@@ -202,19 +181,17 @@ def test_a_report_is_for_owner_and_group_unless_the_setting_says_otherwise(
     assert {stat.S_IMODE(path.stat().st_mode) for path in (out, out.parent)} == {folder}
 
 
-def test_a_mode_that_is_none_is_refused(embedded_environment: dict[str, str]) -> None:
+def test_a_mode_that_is_none_is_refused(run: Run) -> None:
     for mode in ("0440", "0755", "rw", "888", "-640"):
-        assert run(embedded_environment | {"TOOLKIT_FILE_MODE": mode}, "audit", "--no-sync") == 2
+        run("--quiet", "audit", "--no-sync", ends=2, TOOLKIT_FILE_MODE=mode)
 
 
-def test_whole_cpfs_are_shown_on_request_only(
-    embedded_environment: dict[str, str], story: Story, tmp_path: Path
-) -> None:
+def test_whole_cpfs_are_shown_on_request_only(run: Run, story: Story, tmp_path: Path) -> None:
     command = ["report", "--no-sync", "--show-cpf", "--out", str(tmp_path)]
     for no_reason in ([], ["--reason", " "]):
-        assert run(embedded_environment, *command, *no_reason) == 2
+        run("--quiet", *command, *no_reason, ends=2)
     assert not any(tmp_path.iterdir())
-    assert run(embedded_environment, *command, "--reason", "request 7") == 0
+    run("--quiet", *command, "--reason", "request 7")
     assert "52998224725" in (tmp_path / "missing-evidence.csv").read_text(encoding="utf-8")
 
 
@@ -231,40 +208,31 @@ def test_whole_cpfs_are_shown_on_request_only(
         (["report", "--fail-on", "everything"], "'everything' is not one of"),
     ],
 )
-def test_wrong_usage_says_what_is_right(
-    embedded_environment: dict[str, str], args: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(embedded_environment, *args) == 2
-    assert complaint in " ".join(capsys.readouterr().err.split())
+def test_wrong_usage_says_what_is_right(run: Run, args: list[str], complaint: str) -> None:
+    assert complaint in " ".join(run("--quiet", *args, ends=2).err.split())
 
 
-def test_verify_tells_what_became_of_each_file(
-    embedded_environment: dict[str, str], story: Story, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_verify_tells_what_became_of_each_file(run: Run, story: Story, tmp_path: Path) -> None:
     out = str(tmp_path / "report")
-    assert run({}, "verify", out) == 1
-    assert "There is no report in" in capsys.readouterr().err
-    run(embedded_environment, "report", "--no-sync", "--format", "csv,html", "--out", out)
-    capsys.readouterr()
-    assert run({}, "verify", out) == 0
-    assert capsys.readouterr().out.splitlines() == [
+    assert "There is no report in" in run("--quiet", "verify", out, ends=1, within={}).err
+    run("--quiet", "report", "--no-sync", "--format", "csv,html", "--out", out)
+    assert run("--quiet", "verify", out, within={}).out.splitlines() == [
         f"as written  {out}/missing-evidence.html",
         f"as written  {out}/missing-evidence.csv",
     ]
     (tmp_path / "report" / "missing-evidence.csv").write_text("nothing is missing", encoding="utf-8")
-    assert run({}, "verify", out) == 3
-    assert f"changed     {out}/missing-evidence.csv" in capsys.readouterr().out
+    assert f"changed     {out}/missing-evidence.csv" in run("--quiet", "verify", out, ends=3, within={}).out
 
 
 def test_a_report_of_now_tells_of_files_in_doubt(
-    embedded_environment: dict[str, str], database: Database, bucket: Bucket, s3: Any, tmp_path: Path
+    run: Run, database: Database, bucket: Bucket, s3: Any, tmp_path: Path
 ) -> None:
     s3.put_object(Bucket=bucket.name, Key="stray/Ana Lima.pdf", Body=PDF)
     Story(database).sale()
     file_findings = []
     for number, as_of in enumerate(([], ["--as-of", "2026-03-10"])):
         out = tmp_path / str(number)
-        assert run(embedded_environment, "report", "--out", str(out), *as_of) == 0
+        run("--quiet", "report", "--out", out, *as_of)
         file_findings.append(
             json.loads((out / "missing-evidence.json").read_text(encoding="utf-8"))["fileFindings"]
         )
@@ -276,7 +244,6 @@ def test_a_report_of_now_tells_of_files_in_doubt(
 
 @pytest.mark.parametrize(("typed", "meant"), [(["reprt"], "report"), (["sales", "laod"], "load")])
 def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(
-    typed: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+    run: Run, typed: list[str], meant: str
 ) -> None:
-    assert main(typed, {}) == 2
-    assert f"Did you mean '{meant}'?" in capsys.readouterr().err
+    assert f"Did you mean '{meant}'?" in run(*typed, ends=2, within={}).err

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import SettableClock
+from tests.conftest import Run, SettableClock
 from tests.integration.evidence_bytes import pdf
 from tests.integration.uploaded_sales import add_record, add_sale, credentials_line, rows, write_credentials
-from toolkit.entrypoints.cli import main
 from toolkit.errors import WrongBucket, WrongService
 from toolkit.operations.observe.belonging import adopt_service, check_replica, check_service
 from toolkit.operations.observe.bucket_sync import sync_bucket
@@ -67,12 +66,12 @@ def restored(server: sa.Engine, database: Database, used: dict[str, str]) -> Ite
 
 
 def test_no_command_works_with_another_bucket(
+    run: Run,
     other_bucket: dict[str, str],
     database: Database,
     s3: Any,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EVIDENCE_BUCKET", other_bucket["EVIDENCE_BUCKET"])
@@ -93,8 +92,7 @@ def test_no_command_works_with_another_bucket(
         ["evidence", "link", evidence, "--reason", "asked for"],
         ["sales", "complete", "sale-1"],
     ):
-        assert main(command, other_bucket) == 1, command
-        assert "This database belongs to the bucket" in capsys.readouterr().err, command
+        assert "This database belongs to the bucket" in run(*command, ends=1, within=other_bucket).err, command
     assert counted(database) == before
     assert "Contents" not in s3.list_objects_v2(Bucket=other_bucket["EVIDENCE_BUCKET"])
 
@@ -122,7 +120,7 @@ def test_credentials_are_issued_for_the_bucket_of_the_database_only(
 
 
 def test_a_restored_database_is_refused_until_somebody_confirms_it(
-    restored: dict[str, str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+    run: Run, restored: dict[str, str], tmp_path: Path
 ) -> None:
     copy = Database(restored["DATABASE_URL"])
     before = counted(copy)
@@ -134,22 +132,19 @@ def test_a_restored_database_is_refused_until_somebody_confirms_it(
         ["clients", "load", str(tmp_path / "clients.csv")],
         ["waiver", "list"],
     ):
-        assert main(command, restored) == 1
-        assert "if the database was restored" in capsys.readouterr().err
-    assert main(["status"], restored) == 3
-    assert "run: toolkit db adopt" in capsys.readouterr().out
-    assert main(["verify", "--live"], restored) == 3  # nothing is sealed yet
+        assert "if the database was restored" in run(*command, ends=1, within=restored).err
+    assert "run: toolkit db adopt" in run("status", ends=3, within=restored).out
+    run("verify", "--live", ends=3, within=restored)  # nothing is sealed yet
     assert counted(copy) == before
-    assert main(["db", "adopt"], restored) == 0
-    assert "; before, to " in capsys.readouterr().out
-    assert main(["audit"], restored) == 3
+    assert "; before, to " in run("db", "adopt", within=restored).out
+    run("audit", ends=3, within=restored)
     told = rows(copy, "SELECT kind FROM audit.custody_events ORDER BY id")
     assert told.count(("SERVICE_ADOPTED",)) == 1
     copy.dispose()
 
 
 def test_a_dump_in_another_cluster_is_confirmed_and_its_epoch_named(
-    database: Database, used: dict[str, str], clock: SettableClock, capsys: pytest.CaptureFixture[str]
+    run: Run, database: Database, used: dict[str, str], clock: SettableClock
 ) -> None:
     """A dump of another cluster holds its number, and transactions that this one has not reached."""
     for table in ("adopted_services", "custody_epochs"):
@@ -159,13 +154,10 @@ def test_a_dump_in_another_cluster_is_confirmed_and_its_epoch_named(
             connection.execute(sa.text(f"ALTER TABLE audit.{table} ENABLE TRIGGER USER"))
     with pytest.raises(WrongService, match="in cluster 1, tables"):
         observe_service(database, clock)
-    assert main(["db", "adopt"], used) == 0
-    assert main(["-q", "audit"], used) == 3
-    capsys.readouterr()
-    assert main(["status"], used) == 0
-    assert "2, since " in capsys.readouterr().out
-    assert main(["verify", "--live"], used) == 0
-    assert "epoch       2, since " in capsys.readouterr().out
+    run("db", "adopt", within=used)
+    run("-q", "audit", ends=3, within=used)
+    assert "2, since " in run("status", within=used).out
+    assert "epoch       2, since " in run("verify", "--live", within=used).out
 
 
 def test_another_database_is_no_replica(database: Database, restored: dict[str, str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -16,11 +15,11 @@ from unittest.mock import Mock
 import pytest
 import sqlalchemy as sa
 
+from tests.conftest import Run
 from tests.integration.uploaded_sales import MP3, PDF, add_record, add_sale, rows
 from tests.memory_bucket import MemoryBucket
 from tests.waiting import wait_until
 from toolkit.domain.evidence import EvidenceType
-from toolkit.entrypoints.cli import main
 from toolkit.errors import BucketUnavailable, MassDisappearance, WrongBucket
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.observe.belonging import adopt_bucket
@@ -356,12 +355,9 @@ def test_readings_killed_while_they_write_or_examine_lose_nothing_and_keep_nothi
     ]
 
 
-def test_the_command_tells_what_it_found(
-    put: Any, embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_tells_what_it_found(run: Run, put: Any) -> None:
     put(KEY, PDF)
-    assert main(["bucket", "sync", "--json"], embedded_environment) == 0
-    assert json.loads(capsys.readouterr().out) == {
+    assert run("bucket", "sync", "--json").told == {
         "full": True,
         "listed": 1,
         "appeared": 1,
@@ -371,8 +367,7 @@ def test_the_command_tells_what_it_found(
         "archived": 0,
         "unreadable": 0,
     }
-    assert main(["bucket", "sync", "--full"], embedded_environment) == 0
-    assert capsys.readouterr().out == "1 object: 0 new, 0 overwritten, 0 vanished; 0 examined\n"
+    assert run("bucket", "sync", "--full").out == "1 object: 0 new, 0 overwritten, 0 vanished; 0 examined\n"
 
 
 def test_a_key_that_no_database_can_hold_is_counted_and_named(database: Database, clock: Any) -> None:

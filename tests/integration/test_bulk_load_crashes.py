@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import resource
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -33,16 +32,6 @@ def environ(home: Path, database: Database) -> Mapping[str, str]:
 @pytest.fixture
 def victim(environ: Mapping[str, str], tmp_path: Path) -> Victim:
     return Victim.prepare(tmp_path, environ, 20_000)
-
-
-@pytest.mark.parametrize("moment", [0.5, 0.9])
-def test_a_kill(victim: Victim, database: Database, moment: float):
-    """Killed somewhere between reading, checking, copying and moving the files into their places."""
-    after = 3 * moment * random.Random(str(moment)).uniform(0.9, 1.1)
-    victim.disturb(after, subprocess.Popen.kill)
-    check_nothing_or_all_in(victim, database)
-    victim.run_to_the_end()
-    check_all_in_once(victim, database)
 
 
 def test_a_kill_while_rows_are_being_copied(victim: Victim, database: Database):

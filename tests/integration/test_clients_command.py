@@ -1,35 +1,27 @@
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.client_rows import FIELDS, client, write_csv
-from toolkit.entrypoints.cli import main
+from tests.conftest import Ran, Run
 
-Run = Callable[..., tuple[int, str, str]]
+Load = Callable[..., Ran]
 
 
 @pytest.fixture
-def run(embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*args: Any) -> tuple[int, str, str]:
-        status = main(["-q", "clients", "load", *map(str, args)], embedded_environment)
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+def load(run: Run) -> Load:
+    return lambda *words, ends=0: run("-q", "clients", "load", *words, ends=ends)
 
 
-def test_the_result_for_machines(run: Run, tmp_path: Path):
+def test_the_result_for_machines(load: Load, tmp_path: Path):
     source = write_csv(tmp_path / "a.csv", [client(1), client(2, cpf="0"), client(1)])
-    status, out, err = run(source, "--json", "--out", tmp_path / "out")
-    document = json.loads(out)
+    ran = load(source, "--json", "--out", tmp_path / "out", ends=3)
+    document = ran.told
 
-    assert status == 3
     assert {name: document[name] for name in ("rows", "accepted", "rejected", "skipped", "dryRun")} == {
         "rows": 3,
         "accepted": 1,
@@ -43,14 +35,13 @@ def test_the_result_for_machines(run: Run, tmp_path: Path):
         str(tmp_path / "out" / "a.csv.rejected.xlsx"),
     ]
     assert document["files"][0]["skippedFile"] == str(tmp_path / "out" / "a.csv.skipped.csv")
-    assert err.startswith("a.csv: text, UTF-8, separated by “;”, headings on line 1: externalId, cpf, ")
+    assert ran.err.startswith("a.csv: text, UTF-8, separated by “;”, headings on line 1: externalId, cpf, ")
 
 
-def test_the_result_for_people(run: Run, tmp_path: Path):
+def test_the_result_for_people(load: Load, tmp_path: Path):
     source = write_csv(tmp_path / "a.csv", [client(1, cpf="529.982.247-25"), client(2, cpf="12345678900")])
-    status, out, _ = run(source, "--dry-run")
+    out = load(source, "--dry-run", ends=3).out
 
-    assert status == 3
     assert "a.csv: 2 rows: 1 would be registered, 1 rejected, 0 skipped" in out
     assert f"rejected rows: {tmp_path / 'a.csv.rejected.csv'}" in out  # by default beside the source
     assert "1 × cpf: Must be a valid CPF: the check digits do not fit (line 3 ***.456.789-**)" in out
@@ -58,23 +49,22 @@ def test_the_result_for_people(run: Run, tmp_path: Path):
     assert "12345678900" not in out
 
 
-def test_nothing_rejected_is_status_0_and_again_says_when_it_was_loaded(run: Run, tmp_path: Path):
+def test_nothing_rejected_is_status_0_and_again_says_when_it_was_loaded(load: Load, tmp_path: Path):
     source = write_csv(tmp_path / "a.csv", [client(1)])
-    assert run(source)[0] == 0
-    status, out, _ = run(source)
-    assert status == 0
+    load(source)
+    out = load(source).out
     assert "a.csv: 1 row: 0 registered, 0 rejected, 1 skipped" in out
     assert re.search(r"these contents were loaded at \d+ \w{3} 20\d\d, \d\d:\d\d \(UTC", out)
 
 
-def test_options_reach_the_load(run: Run, tmp_path: Path):
+def test_options_reach_the_load(load: Load, tmp_path: Path):
     headings = ["Nr. contrato" if name == "numberOnDealership" else name for name in FIELDS]
     rows = [client(1, cpf="191", phoneNumber="(20) 98765-4321")]
     source = write_csv(tmp_path / "a.csv", rows, headings=headings, delimiter="~", encoding="cp1252")
     options = ["--map", "Nr. contrato=numberOnDealership", "--delimiter", "~", "--encoding", "cp1252"]
 
     def counted(*more: str) -> tuple[int, int]:
-        document = json.loads(run(source, *options, "--dry-run", "--json", *more)[1])
+        document = load(source, *options, "--dry-run", "--json", *more, ends=None).told
         return document["accepted"], document["rejected"]
 
     assert counted() == (0, 1)
@@ -95,27 +85,25 @@ def test_options_reach_the_load(run: Run, tmp_path: Path):
     ],
 )
 def test_a_mistake_is_told_in_a_sentence(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], status: int, message: str
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], status: int, message: str
 ):
     monkeypatch.chdir(tmp_path)
     write_csv(tmp_path / "a.csv", [client(1)])
-    got, out, err = run(*args)
-    assert (got, out) == (status, "")
-    assert message in err
-    assert "Traceback" not in err
+    ran = load(*args, ends=status)
+    assert ran.out == ""
+    assert message in ran.err
+    assert "Traceback" not in ran.err
 
 
-def test_an_unreachable_database_is_told_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_an_unreachable_database_is_told_in_a_sentence(run: Run, tmp_path: Path):
     source = write_csv(tmp_path / "a.csv", [client(1)])
     environ = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "TOOLKIT_HOME": str(tmp_path / "home")}
-    assert main(["-q", "clients", "load", str(source)], environ) == 1
-    assert "127.0.0.1:1/none does not answer" in capsys.readouterr().err
+    said = run("-q", "clients", "load", source, ends=1, within=environ).err
+    assert "127.0.0.1:1/none does not answer" in said
 
 
-def test_a_mapped_heading_goes_before_a_known_one(run: Run, tmp_path: Path):
+def test_a_mapped_heading_goes_before_a_known_one(load: Load, tmp_path: Path):
     headings = [{"externalId": "Nome", "firstName": "Primeiro nome"}.get(name, name) for name in FIELDS]
     source = write_csv(tmp_path / "a.csv", [client(1)], headings=headings)
-    assert "no heading" not in run(source, "--dry-run", "--map", "Primeiro nome=firstName")[2]
-    status, _, err = run(source, "--dry-run", "--map", "Nome=-")
-    assert status == 1
-    assert "no heading for firstName" in err
+    assert "no heading" not in load(source, "--dry-run", "--map", "Primeiro nome=firstName").err
+    assert "no heading for firstName" in load(source, "--dry-run", "--map", "Nome=-", ends=1).err

@@ -13,12 +13,11 @@ from uuid import UUID
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import SettableClock
+from tests.conftest import Run, SettableClock
 from tests.integration.evidence_bytes import pdf, silence, tone
 from tests.integration.uploaded_sales import MONDAY, add_record, add_sale
 from tests.waiting import someone_waits, wait_until
 from toolkit.domain.evidence import KIND_OF, EvidenceType, FileKind, object_key
-from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.cli.printing import print_json
 from toolkit.errors import DatabaseUnavailable, SaleNotFound
 from toolkit.operations.judge import completion
@@ -271,11 +270,8 @@ def test_an_unknown_sale_is_named(database: Database, bucket: Bucket, clock: Set
         complete_sale(database, bucket, sale_id, clock)
 
 
-def test_the_command_says_what_stands_in_the_way(
-    embedded_environment: dict[str, str], sale: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["sales", "complete", sale], embedded_environment) == 1
-    assert capsys.readouterr().err == (
+def test_the_command_says_what_stands_in_the_way(run: Run, sale: str) -> None:
+    assert run("sales", "complete", sale, ends=1).err == (
         "toolkit: S-1 cannot be completed, its status is incomplete\n"
         "  POV is missing: NEVER_REQUESTED\n"
         "  DOC_CONTRATANTE is missing: NEVER_REQUESTED\n"

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.conftest import Run
 from tests.integration.evidence_bytes import JPEG, pdf, silence, tone
 from tests.integration.uploaded_sales import add_record, add_sale, rows
 from toolkit.domain.contents import ContentProblem
 from toolkit.domain.evidence import EvidenceType
-from toolkit.entrypoints.cli import main
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.verify.contents.verification import Failure, Verified, verify_contents
 from toolkit.storage.bucket import Bucket
@@ -106,17 +105,12 @@ def test_a_file_of_another_kind_than_its_type_demands_is_unusable(
     assert verified.unusable == 2
 
 
-def test_the_commands_verify(
-    put: Any, embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_commands_verify(run: Run, put: Any) -> None:
     put(1, pdf())
-    assert main(["bucket", "sync", "--verify", "--json"], embedded_environment) == 0
-    assert json.loads(capsys.readouterr().out)["verified"] == 1
+    assert run("bucket", "sync", "--verify", "--json").told["verified"] == 1
     put(2, silence())
-    assert main(["bucket", "sync"], embedded_environment) == 0
-    capsys.readouterr()
-    assert main(["evidence", "verify", "--json"], embedded_environment) == 3
-    assert json.loads(capsys.readouterr().out) == {
+    run("bucket", "sync")
+    assert run("evidence", "verify", "--json", ends=3).told == {
         "verified": 1,
         "unusable": 1,
         "problems": {"EMPTY": 0, "DAMAGED": 0, "ENCRYPTED": 0, "TOO_SHORT": 0, "SILENT": 1},
@@ -125,5 +119,4 @@ def test_the_commands_verify(
         "failures": {},
         "unusableFiles": [],
     }
-    assert main(["evidence", "verify"], embedded_environment) == 0
-    assert "0 files verified" in capsys.readouterr().out
+    assert "0 files verified" in run("evidence", "verify").out

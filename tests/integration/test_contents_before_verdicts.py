@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import SettableClock
+from tests.conftest import Run, SettableClock
 from tests.figures import wrong_figures
 from tests.integration.evidence_bytes import JPEG, adts, amr, mp4, overwritten, pdf, silence, telephone_wav, tone
 from tests.integration.uploaded_sales import add_record, add_sale
 from toolkit.domain.evidence import EvidenceType
-from toolkit.entrypoints.cli import main
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.verify.contents.queue import Budget, in_batches, waiting
 from toolkit.operations.verify.contents.verification import verify_contents
@@ -69,42 +68,39 @@ def uploaded(database: Database, put: Any) -> None:
             put(sale_id, evidence_type, body)
 
 
-def reported(environ: dict[str, str], out: Path, *options: str) -> tuple[dict[str, str], dict[str, Any]]:
-    """The reasons of each sale that a report names, and its JSON."""
-    assert main(["--quiet", "report", "--out", str(out), "--format", "csv,json", *options], environ) == 0
+def reported(run: Run, out: Path, *options: str) -> tuple[dict[str, str], Any, str]:
+    """What is missing and why, of each sale that the report names; its JSON; what the command said."""
+    said = run("--quiet", "report", "--out", out, "--format", "csv,json", *options).err
     with (out / "missing-evidence.csv").open(encoding="utf-8") as file:
         rows = {row["saleId"]: f"{row['missing']} {row['reasons']}" for row in csv.DictReader(file)}
-    return rows, json.loads((out / "missing-evidence.json").read_text(encoding="utf-8"))
+    return rows, json.loads((out / "missing-evidence.json").read_text(encoding="utf-8")), said
 
 
 def test_files_that_are_unusable_change_the_verdict_of_the_report_itself(
-    embedded_environment: dict[str, str], uploaded: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: Run, uploaded: None, tmp_path: Path
 ) -> None:
-    looked_at_once, document = reported(embedded_environment, tmp_path, "--no-verify")
+    looked_at_once, document, said = reported(run, tmp_path, "--no-verify")
     assert set(looked_at_once) == {"picture-as-document", "document-as-recording"}
-    assert "were not verified before this report" in capsys.readouterr().err
+    assert "were not verified before this report" in said
     assert document["compliantVerified"] == 0
     assert document["coverage"] == {"verified": 0, "firstBytes": FILES - 2, "never": 0, "unreadable": 0}
 
-    rows, document = reported(embedded_environment, tmp_path)
+    rows, document, said = reported(run, tmp_path)
     assert rows == {sale_id: f"{evidence_type} UNUSABLE" for sale_id, (evidence_type, _) in UNUSABLE.items()}
     assert (document["compliant"], document["compliantVerified"]) == (len(RECORDINGS), len(RECORDINGS))
     assert document["coverage"] == ALL_VERIFIED
-    assert "verified before" not in capsys.readouterr().err
+    assert "verified before" not in said
 
 
 def test_what_the_budget_leaves_is_counted_and_verified_by_the_next_audit(
-    embedded_environment: dict[str, str], uploaded: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: Run, uploaded: None, tmp_path: Path
 ) -> None:
-    def audit(**limits: str) -> dict[str, Any]:
-        main(["--quiet", "audit", "--json"], embedded_environment | limits)
-        found: dict[str, Any] = json.loads(capsys.readouterr().out)
-        return found
+    def audit(**limits: str) -> Any:
+        return run("--quiet", "audit", "--json", ends=None, **limits).told
 
     nothing = audit(TOOLKIT_VERIFY_SECONDS="0")
     assert (nothing["coverage"]["verified"], nothing["compliantVerified"]) == (0, 0)
-    assert main(["--quiet", "report", "--no-verify", "--out", str(tmp_path)], embedded_environment) == 0
-    capsys.readouterr()
+    run("--quiet", "report", "--no-verify", "--out", tmp_path)
     document = json.loads((tmp_path / "missing-evidence.json").read_text(encoding="utf-8"))
     assert document["compliant"] == len(document["unverified"]) > 0
     assert wrong_figures(tmp_path) == []

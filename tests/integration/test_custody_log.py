@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from tests.conftest import Run
 from tests.contract.bodies import UPLOAD
 from tests.integration.evidence_bytes import pdf
 from tests.integration.uploaded_sales import add_sale, rows
 from toolkit.domain.custody_chain import Seal
-from toolkit.entrypoints.cli import main
 from toolkit.operations.judge.withdrawal import withdraw
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.prove.custody_log import sealing
@@ -249,22 +249,13 @@ def test_a_change_in_the_database_shows_in_the_next_export(exported: Path, datab
     assert str(verify_log(exported).misfit).startswith("line 6: event 5 (OTHER) was changed")
 
 
-def test_the_commands_export_and_verify(
-    embedded_environment: dict[str, str],
-    tell: Any,
-    seal: Any,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_commands_export_and_verify(run: Run, tell: Any, seal: Any, tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     tell(2)
     seal()
-    assert main(["evidence", "log", "--out", str(path), "--json"], embedded_environment) == 0
-    newest = json.loads(capsys.readouterr().out)["newestSeal"]["hash"]
-    assert main(["verify", str(path), "--seal", newest], {}) == 0
-    assert "2 events under 1 seal" in capsys.readouterr().out
+    newest = run("evidence", "log", "--out", path, "--json").told["newestSeal"]["hash"]
+    assert "2 events under 1 seal" in run("verify", path, "--seal", newest, within={}).out
     edited(path, lambda lines: lines[0]["event"].update(kind="x"))
-    assert main(["verify", str(path)], {}) == 3
-    assert "line 1: event 1 (x) was changed" in capsys.readouterr().out
+    assert "line 1: event 1 (x) was changed" in run("verify", path, ends=3, within={}).out
     (tmp_path / "noise").write_bytes(b"\xff\xfe")
-    assert main(["verify", str(tmp_path / "noise")], {}) == 1
+    run("verify", tmp_path / "noise", ends=1, within={})

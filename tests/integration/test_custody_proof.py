@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from tests.conftest import Run
 from tests.integration.evidence_bytes import pdf
 from tests.integration.uploaded_sales import add_sale, rows
 from toolkit.domain.custody_events import CustodyEvent
@@ -191,22 +192,20 @@ def test_an_event_or_a_seal_that_was_changed_is_found(database: Database, eviden
 
 
 def test_the_command_ends_with_3_where_the_tables_differ(
-    database: Database,
-    evidence: Any,
-    bucket_environment: dict[str, str],
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
+    run: Run, database: Database, evidence: Any, bucket_environment: dict[str, str], tmp_path: Path
 ) -> None:
     url = database.engine.url.render_as_string(hide_password=False)
     environ = bucket_environment | {"DATABASE_URL": url, "TOOLKIT_LOG_KEY": KEYS.keys[0]}
-    assert main(["verify", "--live"], environ) == 3
-    assert "not known   whether the log was cut off at a seal" in capsys.readouterr().out
-    assert main(["evidence", "log", "--out", str(tmp_path / "log.jsonl")], environ) == 0
-    assert main(["verify", "--live"], environ) == 0
+    assert (
+        "not known   whether the log was cut off at a seal" in run("verify", "--live", ends=3, within=environ).out
+    )
+    run("evidence", "log", "--out", tmp_path / "log.jsonl", within=environ)
+    run("verify", "--live", within=environ)
     execute(database, "UPDATE evidences SET sale_id = 'sale-2'")
-    assert main(["verify", "--live"], environ) == 3
-    assert f"record      {evidence}: is not as it was issued" in capsys.readouterr().out
-    assert main(["verify"], environ) == 2
+    assert (
+        f"record      {evidence}: is not as it was issued" in run("verify", "--live", ends=3, within=environ).out
+    )
+    run("verify", ends=2, within=environ)
 
 
 def test_a_report_is_in_the_log_under_the_seal_that_it_carries(
@@ -302,13 +301,13 @@ def test_a_log_that_was_sealed_anew_after_a_report_is_told(
 
 
 def test_a_log_that_was_cut_off_at_a_seal_is_told_by_a_kept_one_and_never_taken_for_whole_without(
+    run: Run,
     database: Database,
     bucket: Bucket,
     clock: Any,
     evidence: Any,
     tmp_path: Path,
     bucket_environment: dict[str, str],
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
     path = tmp_path / "log.jsonl"
     withdraw(database, evidence, reason="twice", withdrawn_by="ana", approved_by="rui", clock=clock)
@@ -318,26 +317,22 @@ def test_a_log_that_was_cut_off_at_a_seal_is_told_by_a_kept_one_and_never_taken_
     url = database.engine.url.render_as_string(hide_password=False)
     environ = bucket_environment | {"DATABASE_URL": url, "TOOLKIT_LOG_KEY": KEYS.keys[0]}
     for whole, command in ((0, [str(path)]), (0, ["--live"])):
-        assert main(["verify", *command, "--seal", newest.hash], environ) == whole
-    assert main(["verify", str(path)], environ) == 3
-    assert "not known" in capsys.readouterr().out
+        run("verify", *command, "--seal", newest.hash, ends=whole, within=environ)
+    assert "not known" in run("verify", path, ends=3, within=environ).out
     # Cut off: the file at its first seal, the tables behind it.
     lines = path.read_text().splitlines(keepends=True)
     first = next(number for number, line in enumerate(lines) if "seal" in json.loads(line))
     path.write_text("".join(lines[: first + 1]))
-    assert main(["verify", str(path), "--seal", newest.hash], environ) == 3
-    assert main(["verify", str(path)], environ) == 3
+    run("verify", path, "--seal", newest.hash, ends=3, within=environ)
+    run("verify", path, ends=3, within=environ)
     unguarded(database, "custody_seals", "DELETE FROM audit.custody_seals WHERE number > 1")
-    assert main(["verify", "--live", "--seal", newest.hash], environ) == 3
+    run("verify", "--live", "--seal", newest.hash, ends=3, within=environ)
     unguarded(database, "custody_seals", "DELETE FROM audit.custody_seals")
-    assert main(["verify", "--live"], environ) == 3
-    assert "the log holds no seal yet" in capsys.readouterr().out
+    assert "the log holds no seal yet" in run("verify", "--live", ends=3, within=environ).out
     # The next export seals anew, and the seal that was kept here shows it all the same.
-    assert main(["evidence", "log", "--out", str(path)], environ) == 0
-    capsys.readouterr()
-    assert main(["verify", "--live"], environ) == 3
-    assert f"{newest.hash}: is not here" in capsys.readouterr().out
-    assert main(["verify", "--live", "--seal", path.read_text()[-68:-4]], environ) == 0
-    assert main(["verify", "--live"], environ) == 0
+    run("evidence", "log", "--out", path, within=environ)
+    assert f"{newest.hash}: is not here" in run("verify", "--live", ends=3, within=environ).out
+    run("verify", "--live", "--seal", path.read_text()[-68:-4], within=environ)
+    run("verify", "--live", within=environ)
     path.write_text("")
-    assert main(["verify", str(path)], environ) == 3
+    run("verify", path, ends=3, within=environ)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tests.conftest import SettableClock
+from tests.conftest import Run, SettableClock
 from tests.deliveries import row_of, write_inventory, write_journal
 from tests.integration.uploaded_sales import PDF, add_sale, rows
-from toolkit.entrypoints.cli import main
 from toolkit.errors import BucketUnavailable, InvalidInput, MassDisappearance, UnreadableFile, WrongBucket
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.observe.bucket_sync import picture_since, sync_bucket
@@ -333,16 +331,15 @@ def test_a_journal_that_begins_too_late_does_not_make_the_picture_younger(
 
 @pytest.mark.parametrize("beside", [False, True])
 def test_the_command_takes_a_manifest_over(
-    put: Any, deliver: Any, embedded_environment: dict[str, str], capsys: Any, monkeypatch: Any, beside: bool
+    run: Run, put: Any, deliver: Any, monkeypatch: Any, beside: bool
 ) -> None:
     put(KEY)
     manifest = deliver(datetime.fromisoformat("2026-03-01T00:00:00+00:00"))
     monkeypatch.chdir(manifest.parent)
     named = manifest.name if beside else str(manifest)
-    assert main(["bucket", "sync", "--inventory", named, "--json"], embedded_environment) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = run("bucket", "sync", "--inventory", named, "--json").told
     assert (told["appeared"], told["asOf"], told["pictureSince"]) == (1, *["2026-03-01T00:00:00+00:00"] * 2)
-    assert main(["bucket", "sync", "--inventory", "x", "--full"], embedded_environment) == 2
+    run("bucket", "sync", "--inventory", "x", "--full", ends=2)
 
 
 @pytest.mark.parametrize("what", ["inventory", "journal"])

@@ -1,16 +1,14 @@
 """The records of a sale can be listed with their ids, which a withdrawal needs."""
 
-import json
 import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from tests.conftest import SettableClock
+from tests.conftest import Run, SettableClock
 from tests.integration.audited import Story, day
 from toolkit.domain.evidence import FileKind
-from toolkit.entrypoints.cli import main
 from toolkit.errors import SaleNotFound
 from toolkit.operations.judge.evidence_records import records_of
 from toolkit.storage.database import Database
@@ -49,13 +47,9 @@ def test_an_unknown_sale_is_named(database: Database, clock: SettableClock, sale
         records_of(database, sale_id, clock)
 
 
-def test_the_command_lists_ids(
-    embedded_environment: dict[str, str], story: Story, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_lists_ids(run: Run, story: Story) -> None:
     story.sale(seen_at=day(2))
     pov, _ = story.record("S-1", "POV", requested_at=day(3))
-    assert main(["evidence", "list", "S-1"], embedded_environment) == 0
-    assert str(pov) in capsys.readouterr().out
-    assert main(["evidence", "list", "S-1", "--json"], embedded_environment) == 0
-    (record,) = json.loads(capsys.readouterr().out)["records"]
+    assert str(pov) in run("evidence", "list", "S-1").out
+    (record,) = run("evidence", "list", "S-1", "--json").told["records"]
     assert (record["id"], record["state"], record["withdrawnAt"]) == (str(pov), "EXPIRED", None)

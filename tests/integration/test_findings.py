@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,11 @@ from zoneinfo import ZoneInfo
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import SettableClock
+from tests.conftest import Run, SettableClock
 from tests.integration.audited import Story, day
 from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.finding_life import finding_id
-from toolkit.entrypoints.cli import main
 from toolkit.errors import InvalidInput, WaiverRefused
 from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.operations.judge.audit.run import DEFAULT_DEADLINES
@@ -205,19 +203,11 @@ def test_a_sale_of_another_partner_takes_its_findings_and_their_trend_along(
     assert set(after.partners["partner"]) == {"Norte", "Sul", "Oeste"}
 
 
-def run(environ: dict[str, str], capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, dict[str, Any]]:
-    status = main(["--quiet", *args, "--json"], environ)
-    return status, json.loads(capsys.readouterr().out)
+def test_the_commands_tell_findings_changes_and_waivers(run: Run, story: Story, tmp_path: Path) -> None:
+    def ask(*words: str, ends: int = 0) -> Any:
+        return run("--quiet", *words, "--json", ends=ends).told
 
-
-def test_the_commands_tell_findings_changes_and_waivers(
-    embedded_environment: dict[str, str], story: Story, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def ask(*args: str) -> tuple[int, dict[str, Any]]:
-        return run(embedded_environment, capsys, *args)
-
-    status, first = ask("findings", "--no-sync")
-    assert status == 3
+    first = ask("findings", "--no-sync", ends=3)
     assert {"id", "saleId", "code", "status", "firstSeen", "lastSeen", "dueAt", "owner"} <= set(
         first["findings"][0]
     )
@@ -230,33 +220,29 @@ def test_the_commands_tell_findings_changes_and_waivers(
     until = (datetime.now(zone) + timedelta(days=10)).date().isoformat()
     waivers = tmp_path / "waivers.toml"
     waivers.write_text(f'[[waiver]]\npartner = "Sul"\nowner = "ana"\napprovedBy = "bruno"\nend = {until}\n')
-    status, linted = ask("waiver", "lint", str(waivers))
-    assert (status, linted["wrong"]) == (3, [{"place": 1, "errors": ["reason is required"]}])
-    assert main(["waiver", "add", "--file", str(waivers)], embedded_environment) == 1
-    capsys.readouterr()
+    linted = ask("waiver", "lint", str(waivers), ends=3)
+    assert linted["wrong"] == [{"place": 1, "errors": ["reason is required"]}]
+    run("waiver", "add", "--file", waivers, ends=1)
     waivers.write_text(waivers.read_text() + 'reason = "clients follow"\n')
-    status, added = ask("waiver", "add", "--file", str(waivers))
-    assert (status, added["waivers"][0]["holds"]) == (0, True)
-    assert ask("waiver", "add", "--file", str(waivers))[1] == added  # the same again adds nothing
+    added = ask("waiver", "add", "--file", str(waivers))
+    assert added["waivers"][0]["holds"]
+    assert ask("waiver", "add", "--file", str(waivers)) == added  # the same again adds nothing
 
     aimless = ["--reason", "r", "--owner", "ana", "--approved-by", "bruno", "--end", until]
-    assert main(["waiver", "add", "--sale", "S-2", "--partner", "sul", *aimless], embedded_environment) == 0
-    assert "fits no sale that was seen" in capsys.readouterr().err
+    assert "fits no sale that was seen" in run("waiver", "add", "--sale", "S-2", "--partner", "sul", *aimless).err
 
-    status, second = ask("findings", "--no-sync")
+    second = ask("findings", "--no-sync")
     assert [(each["code"], each["status"]) for each in second["findings"]] == [
         ("WITHOUT_CLIENT", "waived"),
         ("MISSING_POV", "resolved"),
     ]
-    assert status == 0
-    _, changed = ask("changes", "--from", first["asOf"], "--to", second["asOf"])
+    changed = ask("changes", "--from", first["asOf"], "--to", second["asOf"])
     assert (changed["new"], changed["resolved"], changed["reopened"]) == ([], [POV], [])
     assert changed["open"] == [finding_id("WITHOUT_CLIENT", "S-2")]
     assert changed["trend"][-1]["present"] == 1
-    assert main(["changes", "--from", first["asOf"], "--to", second["asOf"]], embedded_environment) == 0
-    (line,) = [each for each in capsys.readouterr().out.splitlines() if each.startswith("resolved  S")]
+    listed = run("changes", "--from", first["asOf"], "--to", second["asOf"]).out.splitlines()
+    (line,) = [each for each in listed if each.startswith("resolved  S")]
     assert line.split()[:4] == ["resolved", "S-1", "MISSING_POV", "Norte"]
-    assert main(["changes", "--from", "2026-01-01", "--to", second["asOf"]], embedded_environment) == 0
-    assert "no audit had been made by 1 Jan 2026" in capsys.readouterr().err
-    assert main(["waiver", "list"], embedded_environment) == 0
-    assert "ends in 10 days" in capsys.readouterr().err
+    said = run("changes", "--from", "2026-01-01", "--to", second["asOf"]).err
+    assert "no audit had been made by 1 Jan 2026" in said
+    assert "ends in 10 days" in run("waiver", "list").err

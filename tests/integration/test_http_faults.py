@@ -18,13 +18,13 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+from tests.conftest import Run
 from tests.contract.bodies import CLIENT, UPLOAD
 from tests.contract.conftest import issue, partner_of
 from tests.contract.server import SECRET, serving
 from tests.contract.sockets import in_process
 from tests.waiting import PATIENCE, someone_waits, wait_until
 from toolkit.entrypoints.application_context import ApplicationContext
-from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.http_api import app, endpoints, logs
 from toolkit.errors import AlreadyThere
 from toolkit.partner import PartnerClient
@@ -286,20 +286,18 @@ def test_a_fault_is_a_500_that_tells_nothing(environ: dict[str, str], monkeypatc
 
 
 def test_a_database_without_our_schema_is_refused_at_once(
-    environ: dict[str, str], empty_database: Database, capsys: pytest.CaptureFixture[str]
+    run: Run, environ: dict[str, str], empty_database: Database
 ) -> None:
     url = empty_database.engine.url.render_as_string(hide_password=False)
 
-    assert main(["serve", "--port", "0"], {**environ, "DATABASE_URL": url}) == 1
-    assert "toolkit db upgrade" in capsys.readouterr().err
+    assert "toolkit db upgrade" in run("serve", "--port", "0", ends=1, within={**environ, "DATABASE_URL": url}).err
 
 
-def test_a_port_that_is_taken_is_named(environ: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_port_that_is_taken_is_named(run: Run, environ: dict[str, str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
 
-        assert main(["serve", "--port", str(port)], environ) == 1
-    assert f"port {port}" in capsys.readouterr().err
+        assert f"port {port}" in run("serve", "--port", port, ends=1, within=environ).err
 
 
 def stored(database: Database, table: sa.Table) -> list[dict[str, Any]]:

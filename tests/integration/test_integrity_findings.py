@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -17,6 +16,7 @@ from pypdf import PdfWriter
 from pypdf.annotations import Link
 from pypdf.generic import DictionaryObject, NameObject, TextStringObject
 
+from tests.conftest import Run
 from tests.contract.bodies import UPLOAD
 from tests.integration.evidence_bytes import amr, pdf, tone
 from tests.integration.uploaded_sales import add_record, add_sale, rows
@@ -24,7 +24,6 @@ from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.finding_life import file_finding_ids
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem, same_type
 from toolkit.domain.partners import PartnerAccess, UnassignedSales
-from toolkit.entrypoints.cli import main
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.judge.withdrawal import withdraw
 from toolkit.operations.observe.bucket_sync import sync_bucket
@@ -82,7 +81,7 @@ BODY = {**UPLOAD, "fileName": "a.pdf"}
 
 
 def test_a_record_that_another_partner_requested_is_named_until_it_is_withdrawn(
-    database: Database, bucket: Bucket, embedded_environment: dict[str, str], clock: Any, look: Any, capsys: Any
+    run: Run, database: Database, bucket: Bucket, clock: Any, look: Any
 ) -> None:
     def request(sale_id: str, partner: str | None) -> UUID:
         access = None if partner is None else PartnerAccess(partner, UnassignedSales.ANY, 20)
@@ -107,10 +106,8 @@ def test_a_record_that_another_partner_requested_is_named_until_it_is_withdrawn(
     assert (finding.problem, finding.evidence_ids) == (IntegrityProblem.REQUESTED_BY_OTHER, (stranger,))
     assert (finding.sale_ids, finding.detail) == (("sale-1",), "requested for Vento")
 
-    assert main(["evidence", "findings"], embedded_environment) == 3
-    assert "of 1 record it is not known for which partner" in capsys.readouterr().err
-    assert main(["evidence", "list", "sale-1"], embedded_environment) == 0
-    told = capsys.readouterr().out
+    assert "of 1 record it is not known for which partner" in run("evidence", "findings", ends=3).err
+    told = run("evidence", "list", "sale-1").out
     assert "crm-7 (for Vento)" in told
     assert "crm-7 (an operator)" in told
     assert "test (not known for which partner)" in told
@@ -392,15 +389,11 @@ def test_a_recording_that_may_be_silent_is_found_and_counts(database: Database, 
     assert rows(database, "SELECT problem FROM audit.content_checks WHERE sha256 IS NOT NULL") == [(None,)]
 
 
-def test_the_command_lists_findings(
-    put: Any, look: Any, embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["evidence", "findings"], embedded_environment) == 0
-    assert capsys.readouterr().out == "no findings about files\n"
+def test_the_command_lists_findings(run: Run, put: Any, look: Any) -> None:
+    assert run("evidence", "findings").out == "no findings about files\n"
     put("elsewhere.pdf", pdf())
     look()
-    assert main(["evidence", "findings", "--json"], embedded_environment) == 3
-    assert json.loads(capsys.readouterr().out) == {
+    assert run("evidence", "findings", "--json", ends=3).told == {
         "findings": [
             {
                 "problem": "KEY_OUTSIDE_LAYOUT",
@@ -413,5 +406,4 @@ def test_the_command_lists_findings(
         ],
         "recordsOfUnknownPartners": 0,
     }
-    assert main(["evidence", "findings"], embedded_environment) == 3
-    assert "KEY_OUTSIDE_LAYOUT" in capsys.readouterr().out
+    assert "KEY_OUTSIDE_LAYOUT" in run("evidence", "findings", ends=3).out

@@ -121,13 +121,7 @@ def test_rejected_clients(environ: dict[str, str], tmp_path: Path) -> None:
 
 
 def test_snapshot_export(
-    environ: dict[str, str],
-    database: Database,
-    bucket: Bucket,
-    s3: Any,
-    clock: Any,
-    home: Path,
-    tmp_path: Path,
+    environ: dict[str, str], database: Database, bucket: Bucket, s3: Any, clock: Any, home: Path, tmp_path: Path
 ) -> None:
     s3.put_object(Bucket=bucket.name, Key=f"{KEY_PREFIX}a.pdf", Body=pdf())
     sync_bucket(database, bucket, clock=clock)

@@ -17,9 +17,9 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+from tests.conftest import Run
 from tests.integration.uploaded_sales import MP3, PDF, add_record, add_sale, rows
 from toolkit.domain.evidence import EvidenceType
-from toolkit.entrypoints.cli import main
 from toolkit.errors import BucketUnavailable, InvalidField, InvalidInput, UnreadableFile
 from toolkit.operations.atomic_file import atomic_file
 from toolkit.operations.observe.bucket_sync import sync_bucket
@@ -307,20 +307,16 @@ def manifest(database: Database, tmp_path: Path) -> Path:
     return path
 
 
-def test_the_command_says_what_it_did_and_shows_no_credentials(
-    embedded_environment: dict[str, str], manifest: Path, out: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_says_what_it_did_and_shows_no_credentials(run: Run, manifest: Path, out: Path) -> None:
     command = ["credentials", "request", str(manifest), "--out", str(out)]
-    assert main(command, embedded_environment) == 0
-    shown = capfd.readouterr()
+    shown = run(*command)
     assert "1 row: 1 issued, 0 issued again, 0 already uploaded" in shown.out
     (line,) = credentials(out)
     for secret in ("X-Amz-Security-Token", "X-Amz-Signature", "Policy"):
         assert line["fields"][secret] not in shown.out + shown.err
 
     upload(line, PDF)
-    assert main([*command, "--json"], embedded_environment) == 0
-    summary = json.loads(capfd.readouterr().out)
+    summary = run(*command, "--json").told
     assert {name: summary[name] for name in ("rows", "issued", "reissued", "skipped", "rejected")} == {
         "rows": 1,
         "issued": 0,
@@ -331,48 +327,37 @@ def test_the_command_says_what_it_did_and_shows_no_credentials(
     assert summary["skippedRows"][0]["id"] == line["id"]
 
 
-def test_the_command_ends_with_1_where_a_row_is_wrong(
-    embedded_environment: dict[str, str], manifest: Path, out: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_ends_with_1_where_a_row_is_wrong(run: Run, manifest: Path, out: Path) -> None:
     manifest.write_text(f"{HEADINGS}\nnobody{CONTRACT}\n")
-    assert main(["credentials", "request", str(manifest), "--out", str(out)], embedded_environment) == 1
-    shown = capfd.readouterr()
+    shown = run("credentials", "request", manifest, "--out", out, ends=1)
     assert "1 rejected: nothing was issued" in shown.out
     assert "manifest.csv, line 2: saleId: No sale has this id" in shown.err
     assert not out.exists()
 
 
-def test_the_manifest_itself_is_never_replaced(
-    embedded_environment: dict[str, str], manifest: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_manifest_itself_is_never_replaced(run: Run, manifest: Path) -> None:
     before = manifest.read_text()
     out = manifest.parent / "." / manifest.name
-    assert main(["credentials", "request", str(manifest), "--out", str(out)], embedded_environment) == 1
-    assert "name another file for the credentials" in capfd.readouterr().err
+    said = run("credentials", "request", manifest, "--out", out, ends=1).err
+    assert "name another file for the credentials" in said
     assert manifest.read_text() == before
 
 
-def test_the_command_keeps_who_asked(
-    embedded_environment: dict[str, str], manifest: Path, out: Path, database: Database
-) -> None:
+def test_the_command_keeps_who_asked(run: Run, manifest: Path, out: Path, database: Database) -> None:
     command = ["credentials", "request", str(manifest), "--out", str(out), "--requested-by"]
-    assert main([*command, "  "], embedded_environment) == 2
-    assert main([*command, "ana@example.com"], embedded_environment) == 0
+    run(*command, "  ", ends=2)
+    run(*command, "ana@example.com")
     assert rows(database, "SELECT requested_by FROM evidences") == [("ana@example.com",)]
     signed_in = pwd.getpwuid(os.getuid()).pw_name
     assert rows(database, "SELECT account, partner FROM audit.evidence_requests") == [(signed_in, None)]
 
 
 def test_an_account_without_a_name_asks_by_number(
-    embedded_environment: dict[str, str],
-    manifest: Path,
-    out: Path,
-    database: Database,
-    monkeypatch: pytest.MonkeyPatch,
+    run: Run, manifest: Path, out: Path, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.getuid", lambda: 4_000_000)
     monkeypatch.setenv("USER", "somebody-else")
-    assert main(["credentials", "request", str(manifest), "--out", str(out)], embedded_environment) == 0
+    run("credentials", "request", manifest, "--out", out)
     assert rows(database, "SELECT requested_by FROM evidences") == [("uid 4000000",)]
     assert rows(database, "SELECT account, partner FROM audit.evidence_requests") == [("uid 4000000", None)]
 
@@ -400,12 +385,9 @@ def report(database: Database, tmp_path: Path, clock: Any) -> Path:
     return tmp_path
 
 
-def test_what_a_report_says_is_missing_becomes_what_is_requested(
-    embedded_environment: dict[str, str], report: Path, out: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_report_says_is_missing_becomes_what_is_requested(run: Run, report: Path, out: Path) -> None:
     command = ["credentials", "request", "--from-report", str(report), "--out", str(out), "--json"]
-    assert main(command, embedded_environment) == 0
-    summary = json.loads(capfd.readouterr().out)
+    summary = run(*command).told
     assert (summary["issued"], summary["rejected"]) == (4, 0)
     assert summary["leftOut"] == [
         {"line": 4, "saleId": "kyc-pending", "reason": "KYC_PENDING"},
@@ -418,31 +400,24 @@ def test_what_a_report_says_is_missing_becomes_what_is_requested(
         ("-2", "-2-DOC_RESPONSAVEL_FINANCEIRO.pdf", "DOC_RESPONSAVEL_FINANCEIRO"),
         ("kyc-expired", "kyc-expired-AUT.mp3", "AUT"),
     ]
-    assert main(command[:-1], embedded_environment) == 0
-    shown = capfd.readouterr()
+    shown = run(*command[:-1])
     assert "4 rows: 0 issued, 4 issued again" in shown.out
     assert "line 4: kyc-pending left out. A KYC was requested" in shown.err
 
 
-def test_a_file_that_is_no_report(
-    embedded_environment: dict[str, str], tmp_path: Path, out: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_is_no_report(run: Run, tmp_path: Path, out: Path) -> None:
     path = tmp_path / "sales.csv"
     path.write_text("saleId,utilityGroup\nx,A\n")
-    assert (
-        main(["credentials", "request", "--from-report", str(path), "--out", str(out)], embedded_environment) == 1
-    )
-    assert "the columns status, missing are missing" in capfd.readouterr().err
+    said = run("credentials", "request", "--from-report", path, "--out", out, ends=1).err
+    assert "the columns status, missing are missing" in said
     path.write_text(REPORT + "x,A,incomplete,TEETH,\n")
-    assert (
-        main(["credentials", "request", "--from-report", str(path), "--out", str(out)], embedded_environment) == 1
-    )
-    assert "line 2: evidenceType: Must be one of" in capfd.readouterr().err
+    said = run("credentials", "request", "--from-report", path, "--out", out, ends=1).err
+    assert "line 2: evidenceType: Must be one of" in said
 
 
 @pytest.mark.parametrize("sources", [[], ["manifest.csv", "--from-report", "report"]])
-def test_one_source_is_named(embedded_environment: dict[str, str], out: Path, sources: list[str]) -> None:
-    assert main(["credentials", "request", *sources, "--out", str(out)], embedded_environment) == 2
+def test_one_source_is_named(run: Run, out: Path, sources: list[str]) -> None:
+    run("credentials", "request", *sources, "--out", out, ends=2)
 
 
 def test_a_kyc_that_lies_in_the_bucket_unseen_is_pending_and_an_unusable_one_is_not(

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import zlib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
 import sqlalchemy as sa
 
+from tests.conftest import Run
 from tests.deliveries import write_journal
 from tests.integration.evidence_bytes import pdf, silence
 from tests.integration.uploaded_sales import add_record, add_sale
+from tests.unpacked import everything_in
 from tests.waiting import wait_until
 from toolkit.domain.evidence import EvidenceType
-from toolkit.entrypoints.cli import main
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.tables import custody_events, evidence_openings, evidences, sales
 
 
 @pytest.fixture
-def told(
-    embedded_environment: dict[str, str], database: Database, bucket: Bucket, s3: Any, capsys: Any
-) -> dict[str, Any]:
+def told(run: Run, database: Database, bucket: Bucket, s3: Any) -> dict[EvidenceType, UUID]:
     """A sale with a silent recording, a document, and a KYC that was withdrawn; audited once."""
     add_sale(database)
     ids = {}
@@ -39,22 +37,13 @@ def told(
         ids[evidence_type], key = add_record(database, "sale-1", evidence_type, file_name="Ana Souza.pdf")
         s3.put_object(Bucket=bucket.name, Key=key, Body=body)
     people = ["--reason", "sent twice", "--by", "ana", "--approved-by", "bruno"]
-    assert main(["evidence", "withdraw", str(ids[EvidenceType.KYC]), *people], embedded_environment) == 0
-    assert main(["--quiet", "findings"], embedded_environment) == 3
-    capsys.readouterr()
-    return {"environ": embedded_environment, **ids}
+    run("evidence", "withdraw", ids[EvidenceType.KYC], *people)
+    run("--quiet", "findings", ends=3)
+    return ids
 
 
-def run(told: dict[str, Any], capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, Any]:
-    main(["--quiet", *args, "--json"], told["environ"])
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
-
-
-def test_a_sale_shows_its_rule_files_faults_and_next_steps(
-    told: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
-    case = run(told, capsys, "sale", "show", "sale-1")
+def test_a_sale_shows_its_rule_files_faults_and_next_steps(run: Run, told: dict[EvidenceType, UUID]) -> None:
+    case = run("sale", "show", "sale-1", "--json").told
     assert (case["status"], [each["evidenceType"] for each in case["rule"]]) == (
         "incomplete",
         ["POV", "DOC_CONTRATANTE"],
@@ -79,8 +68,7 @@ def test_a_sale_shows_its_rule_files_faults_and_next_steps(
     kinds = [event["kind"] for event in case["timeline"]]
     assert {"UPLOADED", "VERIFIED", "WITHDRAWN"} <= set(kinds)
 
-    assert main(["sale", "show", "sale-1"], told["environ"]) == 0
-    page = capsys.readouterr().out
+    page = run("sale", "show", "sale-1").out
     assert "SILENT: The recording is silent" in page
     assert "toolkit evidence list sale-1" in page
     assert "SALE_ID" not in page
@@ -89,11 +77,7 @@ def test_a_sale_shows_its_rule_files_faults_and_next_steps(
 
 
 def test_a_sale_shows_who_wrote_and_deleted_its_files_from_where(
-    told: dict[str, Any],
-    database: Database,
-    bucket: Bucket,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
+    run: Run, told: dict[EvidenceType, UUID], database: Database, bucket: Bucket, tmp_path: Path
 ) -> None:
     record = sa.select(evidences.c.object_key).where(evidences.c.id == told[EvidenceType.DOC_CONTRATANTE])
     with database.transaction() as connection:
@@ -102,46 +86,39 @@ def test_a_sale_shows_who_wrote_and_deleted_its_files_from_where(
     event |= {"record_timestamp": datetime.now(UTC), "requester": "111122223333", "source_ip_address": "192.0.2.7"}
     other = event | {"key": "evidences/2026/01/01/of/another.pdf", "sequence_number": "02"}
     write_journal(tmp_path / "journal", bucket.name, [event, other])
-    assert main(["-q", "bucket", "sync", "--journal", str(tmp_path / "journal")], told["environ"]) in {0, 3}
-    capsys.readouterr()
-    (found,) = run(told, capsys, "sale", "show", "sale-1")["objectEvents"]
+    run("-q", "bucket", "sync", "--journal", tmp_path / "journal", ends=None)
+    (found,) = run("sale", "show", "sale-1", "--json").told["objectEvents"]
     shown = (found["evidenceId"], found["kind"], found["requester"], found["sourceAddress"])
     assert shown == (str(told[EvidenceType.DOC_CONTRATANTE]), "DELETE", "111122223333", "192.0.2.7")
-    assert main(["sale", "show", "sale-1"], told["environ"]) == 0
-    assert "by 111122223333 from 192.0.2.7" in capsys.readouterr().out
+    assert "by 111122223333 from 192.0.2.7" in run("sale", "show", "sale-1").out
 
 
 def test_the_list_of_records_has_headings_faults_withdrawals_and_names_on_request(
-    told: dict[str, Any], capsys: pytest.CaptureFixture[str]
+    run: Run, told: dict[EvidenceType, UUID]
 ) -> None:
-    assert main(["evidence", "list", "sale-1"], told["environ"]) == 0
-    listed = capsys.readouterr().out
+    listed = run("evidence", "list", "sale-1").out
     assert listed.splitlines()[0].split()[:2] == ["id", "evidenceType"]
     assert "SILENT: " in listed
     assert "by ana, approved by bruno: sent twice" in listed
     assert "Ana Souza" not in listed
-    assert main(["evidence", "list", "sale-1", "--show-names"], told["environ"]) == 2
-    assert "--reason" in capsys.readouterr().err
-    assert main(["evidence", "list", "sale-1", "--show-names", "--reason", "complaint"], told["environ"]) == 0
-    assert "file name: Ana Souza.pdf" in capsys.readouterr().out
-    records = run(told, capsys, "evidence", "list", "sale-1")["records"]
+    assert "--reason" in run("evidence", "list", "sale-1", "--show-names", ends=2).err
+    said = run("evidence", "list", "sale-1", "--show-names", "--reason", "complaint").out
+    assert "file name: Ana Souza.pdf" in said
+    records = run("evidence", "list", "sale-1", "--json").told["records"]
     assert [each["state"] for each in records] == ["UNUSABLE", "COUNTED", "WITHDRAWN"]
 
 
-def test_verify_names_the_sale_of_each_standing_fault(
-    told: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["--quiet", "evidence", "verify"], told["environ"]) == 3
-    assert "sale-1  POV  SILENT  since" in capsys.readouterr().out
-    again = run(told, capsys, "evidence", "verify")
+def test_verify_names_the_sale_of_each_standing_fault(run: Run, told: dict[EvidenceType, UUID]) -> None:
+    assert "sale-1  POV  SILENT  since" in run("--quiet", "evidence", "verify", ends=3).out
+    again = run("evidence", "verify", "--json").told
     assert (again["verified"], [each["code"] for each in again["unusableFiles"]]) == (0, ["SILENT"])
 
 
 def test_a_link_opens_a_file_for_a_while_and_is_kept_with_who_and_why(
-    told: dict[str, Any], database: Database, capsys: pytest.CaptureFixture[str]
+    run: Run, told: dict[EvidenceType, UUID], database: Database
 ) -> None:
     asked = ["evidence", "link", str(told[EvidenceType.DOC_CONTRATANTE]), "--by", "ana", "--reason", "complaint"]
-    made = run(told, capsys, *asked)
+    made = run(*asked, "--json").told
     assert httpx.get(made["url"]).content.startswith(b"%PDF-")
     with database.transaction() as connection:
         opening = connection.execute(sa.select(evidence_openings)).one()
@@ -149,22 +126,14 @@ def test_a_link_opens_a_file_for_a_while_and_is_kept_with_who_and_why(
             sa.select(custody_events.c.kind).where(custody_events.c.kind == "OPENED")
         ).all()
     assert (opening.opened_by, opening.reason, len(events)) == ("ana", "complaint", 1)
-    short = run(told, capsys, *asked, "--seconds", "1")["url"]
+    short = run(*asked, "--seconds", "1", "--json").told["url"]
     wait_until(lambda: httpx.get(short).status_code == 403)
     assert httpx.get(made["url"].replace("X-Amz-Expires=300", "X-Amz-Expires=900")).status_code == 403
-    assert main([*asked[:-1], " "], told["environ"]) == 1
-    assert "say who opens it and why" in capsys.readouterr().err
-
-
-def unpacked(page: str) -> str:
-    """The page with its packed sales as text: in base64 any few letters may stand by chance."""
-    head, mark, packed = page.partition('<script id="data" type="text/plain">')
-    data, _, rest = packed.partition("<")
-    return head + (zlib.decompress(base64.b64decode(data), wbits=-zlib.MAX_WBITS).decode() if mark else "") + rest
+    assert "say who opens it and why" in run(*asked[:-1], " ", ends=1).err
 
 
 def test_a_report_holds_the_rows_behind_its_numbers_and_one_of_a_partner_nothing_of_another(
-    told: dict[str, Any], database: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: Run, told: dict[EvidenceType, UUID], database: Database, tmp_path: Path
 ) -> None:
     with database.transaction() as connection:
         connection.execute(sa.update(sales).values(partner="Norte Energia"))
@@ -179,7 +148,7 @@ def test_a_report_holds_the_rows_behind_its_numbers_and_one_of_a_partner_nothing
             },
         )
     command = ["--quiet", "report", "--out", str(tmp_path), "--per-partner", "--format", "html,csv,json,xlsx"]
-    assert main(command, told["environ"]) == 0
+    run(*command)
     document = json.loads((tmp_path / "missing-evidence.json").read_text())
     assert [(each["code"], each["saleId"]) for each in document["unusableFiles"]] == [("SILENT", "sale-1")]
     assert [each["approvedBy"] for each in document["withdrawals"]] == ["bruno"]
@@ -191,18 +160,15 @@ def test_a_report_holds_the_rows_behind_its_numbers_and_one_of_a_partner_nothing
     norte, sul = sorted((tmp_path / "partners").iterdir())
     for folder, foreign in ((norte, ("other-1", "Sul")), (sul, ("sale-1", "Norte"))):
         for name in ("missing-evidence.html", "missing-evidence.csv", "missing-evidence.json"):
-            text = unpacked((folder / name).read_text(encoding="utf-8"))
+            text = everything_in(folder / name)
             assert not any(word in text for word in foreign), name
     only = ["--quiet", "report", "--out", str(tmp_path / "one"), "--partner", "Nobody"]
-    assert main(only, told["environ"]) == 1
-    assert "No sale names the partner 'Nobody'" in capsys.readouterr().err
+    assert "No sale names the partner 'Nobody'" in run(*only, ends=1).err
 
 
-def test_an_audit_of_nothing_is_an_error(
-    embedded_environment: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_audit_of_nothing_is_an_error(run: Run, embedded_environment: dict[str, str], tmp_path: Path) -> None:
     snapshot, out = str(tmp_path / "snapshot"), ["--out", str(tmp_path / "out")]
-    assert main(["--quiet", "snapshot", "export", snapshot], embedded_environment) == 0
+    run("--quiet", "snapshot", "export", snapshot)
     notebook = str(tmp_path / "03.ipynb")
     said = {
         "there is no sale in the service's table": (
@@ -221,23 +187,18 @@ def test_an_audit_of_nothing_is_an_error(
         "no audit had been made by": (["changes", "--from", "2026-03-01"],),
     }
     environ = embedded_environment | {"TOOLKIT_JOBS_OUT": str(tmp_path / "jobs")}
-    capsys.readouterr()
     for text, commands in said.items():
         for command in commands:
-            assert main(["--quiet", *command], environ) == 1, command
-            assert text in capsys.readouterr().err, command
+            assert text in run("--quiet", *command, ends=1, within=environ).err, command
     assert not (tmp_path / "out").exists()
     assert not list(tmp_path.rglob("missing-evidence.*"))
 
 
-def test_a_load_of_sales_says_which_groups_no_rule_covers(
-    embedded_environment: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_load_of_sales_says_which_groups_no_rule_covers(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "sales.csv"
     heading = "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt\n"
     groups = ("b", "b", "GRUPO Z", "A")
     path.write_text(heading + "".join(f"S-{n},,{group},true,2026-03-01\n" for n, group in enumerate(groups)))
-    assert main(["--quiet", "sales", "load", str(path), "--overwrite"], embedded_environment) == 0
-    said = capsys.readouterr().err
+    said = run("--quiet", "sales", "load", path, "--overwrite").err
     assert "2 sales of the utility group 'b'" in said
     assert "1 sale of the utility group 'GRUPO Z'" in said

@@ -1,6 +1,5 @@
 """Taking sales over: new, updated, unchanged, rejected; and what is kept of each state that was seen."""
 
-import json
 import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,10 +11,9 @@ import openpyxl
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import SettableClock
+from tests.conftest import Run, SettableClock
 from tests.contract.bodies import CLIENT
 from tests.waiting import someone_waits, wait_until
-from toolkit.entrypoints.cli import main
 from toolkit.errors import UnreadableFile
 from toolkit.operations.observe.service_history import observe_sales, observe_service
 from toolkit.operations.register.registration import register_client
@@ -233,13 +231,10 @@ def test_observations_cannot_be_rewritten(load: Load, database: Database) -> Non
             it.execute(sa.text(statement))
 
 
-def test_the_command_prints_what_became_of_the_rows(
-    embedded_environment: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_what_became_of_the_rows(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "sales.csv"
     path.write_text(f"{HEADINGS}\nS-1,,A,true,2026-02-28,\nS-2,,A,maybe,2026-02-28,\n")
-    assert main(["sales", "load", str(path), "--overwrite", "--json"], embedded_environment) == 3
-    printed = json.loads(capsys.readouterr().out)
+    printed = run("sales", "load", path, "--overwrite", "--json", ends=3).told
     assert printed == {
         "rows": 2,
         "inserted": 1,
@@ -256,17 +251,13 @@ def test_the_command_prints_what_became_of_the_rows(
     }
 
 
-def test_a_shared_database_is_compared_and_not_written(
-    embedded_environment: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_shared_database_is_compared_and_not_written(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "sales.csv"
     path.write_text(f"{HEADINGS}\nS-1,,A,true,2026-02-28,\nS-2,,B,true,2026-02-28,\n")
-    assert main(["sales", "load", str(path), "--overwrite"], embedded_environment) == 0
+    run("sales", "load", path, "--overwrite")
     path.write_text(f"{HEADINGS}\nS-1,,A,false,2026-02-28,x\nS-2,,B,true,2026-02-28,\nS-3,,C,true,2026-02-28,\n")
-    capsys.readouterr()
     for _ in range(2):
-        assert main(["sales", "load", str(path), "--json"], embedded_environment) == 3
-        printed = json.loads(capsys.readouterr().out)
+        printed = run("sales", "load", path, "--json", ends=3).told
         assert (printed["inserted"], printed["updated"], printed["unchanged"]) == (0, 0, 1)
         assert printed["differingRows"] == [
             {"line": 2, "saleId": "S-1", "fields": ["isClientFinancialResponsible", "partner"]},
@@ -274,6 +265,5 @@ def test_a_shared_database_is_compared_and_not_written(
         ]
 
 
-def test_a_missing_file_is_named(embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sales", "load", "nowhere.csv"], embedded_environment) == 1
-    assert "nowhere.csv" in capsys.readouterr().err
+def test_a_missing_file_is_named(run: Run) -> None:
+    assert "nowhere.csv" in run("sales", "load", "nowhere.csv", ends=1).err

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.client_rows import client, write_csv
+from tests.conftest import Run
 from tests.contract.bodies import CLIENT, UPLOAD, changed
 from tests.integration.evidence_bytes import pdf, tone
 from toolkit.entrypoints.cli import main
@@ -301,21 +301,17 @@ def test_a_value_that_cannot_be_read_is_found_without_being_shown(empty_database
 
 
 def test_another_mapping_than_the_views_are_made_from_is_named(
-    empty_database: Database,
-    bucket_environment: Mapping[str, str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    run: Run, empty_database: Database, bucket_environment: Mapping[str, str], tmp_path: Path
 ) -> None:
     load(empty_database, "rails")
     environ = environment(empty_database, bucket_environment, "rails")
-    assert main(["db", "upgrade"], environ) == 0
+    run("db", "upgrade", within=environ)
     changed = tmp_path / "map.toml"
     changed.write_text((MAPS / "rails.toml").read_text().replace("1 = false, 0 = true", "1 = true, 0 = false"))
-    assert main(["audit"], environ | {"TOOLKIT_SERVICE_MAP": str(changed)}) == 1
-    assert "were made from another mapping" in capsys.readouterr().err
+    said = run("audit", ends=1, within=environ, TOOLKIT_SERVICE_MAP=str(changed)).err
+    assert "were made from another mapping" in said
     del environ["TOOLKIT_SERVICE_MAP"]
-    assert main(["audit"], environ) == 1
-    assert "set TOOLKIT_SERVICE_MAP to its file" in capsys.readouterr().err
+    assert "set TOOLKIT_SERVICE_MAP to its file" in run("audit", ends=1, within=environ).err
 
 
 def test_the_printed_rights_are_enough_and_the_operator_needs_none_on_the_tables(
@@ -361,15 +357,11 @@ S-5,,C,true,{created},Luz Certa,{completed}
 
 @pytest.mark.parametrize("kind", ["cadastro", "typescript"])
 def test_a_file_of_sales_is_compared_with_codes_casts_and_lookups(
-    empty_database: Database,
-    bucket_environment: Mapping[str, str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    kind: str,
+    run: Run, empty_database: Database, bucket_environment: Mapping[str, str], tmp_path: Path, kind: str
 ) -> None:
     load(empty_database, kind)
     environ = environment(empty_database, bucket_environment, kind)
-    assert main(["db", "upgrade"], environ) == 0
+    run("db", "upgrade", within=environ)
     with mapped(empty_database) as database:
         client, partner, created, completed = one_row(
             database,
@@ -378,20 +370,17 @@ def test_a_file_of_sales_is_compared_with_codes_casts_and_lookups(
     text = SALES_FILE.format(created=created.isoformat(), completed=completed.isoformat())
     path = tmp_path / "sales.csv"
     path.write_text(text.replace(",,", f",{client},", 3).replace("Luz Certa", partner))
-    capsys.readouterr()
-    assert main(["sales", "load", str(path), "--json"], environ) == 3
-    told = json.loads(capsys.readouterr().out)
+    told = run("sales", "load", path, "--json", ends=3, within=environ).told
     differing = [
         {"line": 3, "saleId": "S-2", "fields": ["isClientFinancialResponsible"]},
         {"line": 4, "saleId": "S-5", "fields": ["utilityGroup"]},
     ]
     assert (told["unchanged"], told["differingRows"]) == (1, differing)
     if kind == "cadastro":
-        assert main(["sales", "load", str(path), "--overwrite"], environ) == 1
-        assert "ST_VENDA must have a value" in capsys.readouterr().err
+        said = run("sales", "load", path, "--overwrite", ends=1, within=environ).err
+        assert "ST_VENDA must have a value" in said
     else:
-        assert main(["sales", "load", str(path), "--overwrite", "--json"], environ) == 0
-        told = json.loads(capsys.readouterr().out)
+        told = run("sales", "load", path, "--overwrite", "--json", within=environ).told
         assert (told["inserted"], told["updated"], told["unchanged"]) == (0, 2, 1)
         with mapped(empty_database) as database:
             query = "SELECT utility_group, is_client_financial_responsible FROM audit_service.sales WHERE id IN "

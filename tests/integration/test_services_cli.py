@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -8,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import Run
 from tests.integration.homes import processes_of
 from tests.waiting import PATIENCE
-from toolkit.entrypoints.cli import main
 from toolkit.storage import schema
 from toolkit.storage.database import Database
 
@@ -23,19 +22,16 @@ NOBODY_THERE = {
 }
 
 
-def test_up_status_and_down(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_up_status_and_down(run: Run, own_home: Path) -> None:
     environ = {"TOOLKIT_HOME": str(own_home)}
-    assert main(["status"], environ) == 0
-    assert capsys.readouterr().out.count("does not run; it starts at its first use") == 2
+    assert run("status", within=environ).out.count("does not run; it starts at its first use") == 2
     assert not own_home.exists()
 
-    assert main(["up"], environ) == 0
-    text = capsys.readouterr().out
+    text = run("up", within=environ).out
     assert text.count("answers") == 2
     assert f"schema  {schema.newest_revision()} (the newest)" in text
 
-    assert main(["status", "--json"], environ) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = run("status", "--json", within=environ).told
     assert document["home"] == str(own_home)
     database, bucket = document["database"], document["bucket"]
     assert database["answers"]
@@ -47,11 +43,9 @@ def test_up_status_and_down(own_home: Path, capsys: pytest.CaptureFixture[str]) 
     assert bucket["address"].startswith("http://127.0.0.1:")
     assert {database["pid"], bucket["pid"]}.isdisjoint({None})
 
-    assert main(["down"], environ) == 0
-    assert capsys.readouterr().out == "stopped: PostgreSQL and S3 server\n"
+    assert run("down", within=environ).out == "stopped: PostgreSQL and S3 server\n"
     assert processes_of(own_home) == []
-    assert main(["down"], environ) == 0
-    assert capsys.readouterr().out == f"nothing runs in {own_home}\n"
+    assert run("down", within=environ).out == f"nothing runs in {own_home}\n"
 
 
 def test_up_ends_though_its_output_is_a_pipe(own_home: Path) -> None:
@@ -67,69 +61,56 @@ def test_up_ends_though_its_output_is_a_pipe(own_home: Path) -> None:
 
 
 def test_shared_services_are_shown_and_left_alone(
-    own_home: Path, embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]
+    run: Run, own_home: Path, embedded_environment: dict[str, str]
 ) -> None:
     environ = {**embedded_environment, "TOOLKIT_HOME": str(own_home)}
     for command in ("up", "status"):
-        assert main([command], environ) == 0
-        text = capsys.readouterr().out
+        text = run(command, within=environ).out
         assert "database  shared PostgreSQL 18." in text
         assert "bucket    shared S3 server, answers" in text
         assert embedded_environment["EVIDENCE_BUCKET"] in text
-    assert main(["down"], environ) == 0
+    run("down", within=environ)
     assert not own_home.exists()
 
 
 def test_status_needs_attention_where_shared_services_do_not_answer(
-    own_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in NOBODY_THERE.items():
         monkeypatch.setenv(name, value)
-    assert main(["status"], {**NOBODY_THERE, "TOOLKIT_HOME": str(own_home)}) == 3
-    text = capsys.readouterr().out
+    text = run("status", ends=3, within={**NOBODY_THERE, "TOOLKIT_HOME": str(own_home)}).out
     assert text.count("does not answer\n") == 2
     assert "Check DATABASE_URL" in text
     assert "hidden" not in text
 
 
-def test_status_needs_attention_where_nothing_could_start(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_status_needs_attention_where_nothing_could_start(run: Run, tmp_path: Path) -> None:
     taken = tmp_path / "taken"
     taken.write_text("no folder")
     for home in (taken, taken / "below"):
-        assert main(["status"], {"TOOLKIT_HOME": str(home)}) == 3
-        shown = capsys.readouterr().out
+        shown = run("status", ends=3, within={"TOOLKIT_HOME": str(home)}).out
         assert shown.count(f"need a folder, and {taken} is none. Please set TOOLKIT_HOME") == 2
         assert "it starts at its first use" not in shown
 
 
-def test_status_tells_of_a_schema_that_does_not_fit(
-    database: Database, embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_status_tells_of_a_schema_that_does_not_fit(run: Run, database: Database) -> None:
     with database.transaction() as connection:
         connection.exec_driver_sql("UPDATE audit.alembic_version SET version_num = '0001'")
-    assert main(["status"], embedded_environment) == 3
-    text = capsys.readouterr().out
+    text = run("status", ends=3).out
     assert f"schema  0001 (needed: {schema.newest_revision()})" in text
     assert "Run: toolkit db upgrade" in text
 
 
-def test_db_upgrade_makes_an_empty_shared_database_fit(
-    empty_database: Database, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_db_upgrade_makes_an_empty_shared_database_fit(run: Run, empty_database: Database) -> None:
     environ = {"DATABASE_URL": empty_database.engine.url.render_as_string(hide_password=False)}
-    assert main(["db", "upgrade"], environ) == 1
-    assert "toolkit db upgrade --service-tables" in capsys.readouterr().err
-    assert main(["db", "upgrade", "--service-tables"], environ) == 0
-    assert f"schema {schema.newest_revision()}" in capsys.readouterr().out
+    assert "toolkit db upgrade --service-tables" in run("db", "upgrade", ends=1, within=environ).err
+    assert f"schema {schema.newest_revision()}" in run("db", "upgrade", "--service-tables", within=environ).out
     schema.check(empty_database)
 
 
-def test_a_home_that_cannot_be_is_one_clear_message(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_home_that_cannot_be_is_one_clear_message(run: Run, own_home: Path) -> None:
     own_home.write_text("")
-    assert main(["up"], {"TOOLKIT_HOME": str(own_home)}) == 1
-    captured = capsys.readouterr()
+    captured = run("up", ends=1, within={"TOOLKIT_HOME": str(own_home)})
     assert captured.out == ""
     assert captured.err.startswith("toolkit: The embedded services need a folder")
     assert captured.err.count("\n") == 1

@@ -14,9 +14,10 @@ import pytest
 import sqlalchemy as sa
 
 from tests.client_rows import client, write_csv
+from tests.conftest import Run
 from tests.integration.test_service_maps import GIVE_AWAY, MAPS
 from tests.shared_cluster import PGBOUNCER, Cluster, pooler_of, replica_of, running_cluster
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, wait_until
 from toolkit.entrypoints.cli import main
 from toolkit.errors import DatabaseError
 from toolkit.operations.observe.service_history import observe_service
@@ -75,18 +76,17 @@ def granted(cluster: Cluster, company: str) -> str:
     return company
 
 
-def environment(cluster: Cluster, database: str, role: str, bucket: dict[str, str], home: Path) -> dict[str, str]:
-    return {**bucket, "TOOLKIT_HOME": str(home), "DATABASE_URL": cluster.url(database, role)}
+@pytest.fixture
+def night(cluster: Cluster, granted: str, bucket_environment: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    """The environment of the operator."""
+    return {**bucket_environment, "TOOLKIT_HOME": str(tmp_path), "DATABASE_URL": cluster.url(granted, "night")}
 
 
-def test_the_printed_rights_are_enough_for_a_night(
-    cluster: Cluster, granted: str, bucket_environment: dict[str, str], tmp_path: Path
-) -> None:
-    environ = environment(cluster, granted, "night", bucket_environment, tmp_path)
-    assert main(["bucket", "sync"], environ) == 0
-    assert main(["audit"], environ) == 3  # the sales lack evidence
-    assert main(["report", "--out", str(tmp_path / "report")], environ) == 0
-    assert main(["evidence", "verify"], environ) == 0
+def test_the_printed_rights_are_enough_for_a_night(run: Run, night: dict[str, str], tmp_path: Path) -> None:
+    run("bucket", "sync", within=night)
+    run("audit", ends=3, within=night)  # the sales lack evidence
+    run("report", "--out", tmp_path / "report", within=night)
+    run("evidence", "verify", within=night)
 
 
 def test_the_operator_cannot_rewrite_history(cluster: Cluster, granted: str) -> None:
@@ -115,17 +115,15 @@ def test_the_operator_may_write_every_table_of_the_toolkit(cluster: Cluster, gra
 
 
 def test_a_reader_without_temporary_tables_asks_about_the_past(
-    cluster: Cluster, granted: str, bucket_environment: dict[str, str], tmp_path: Path
+    run: Run, cluster: Cluster, granted: str, night: dict[str, str], tmp_path: Path
 ) -> None:
-    night = environment(cluster, granted, "night", bucket_environment, tmp_path)
-    assert main(["-q", "audit"], night) == 3
-    moment = datetime.now(UTC).isoformat()
+    run("-q", "audit", ends=3, within=night)
+    past = ("--as-of", datetime.now(UTC).isoformat(), "--format", "csv")
     cluster.execute(granted, f"REVOKE TEMPORARY ON DATABASE {granted} FROM PUBLIC")
-    reader = environment(cluster, granted, "reader", bucket_environment, tmp_path)
-    for environ, folder in ((night, "night"), (reader, "reader")):
-        out = str(tmp_path / folder)
-        assert main(["-q", "report", "--as-of", moment, "--out", out, "--format", "csv"], environ) == 0
-    reports = {(tmp_path / folder / "missing-evidence.csv").read_bytes() for folder in ("night", "reader")}
+    for role in ("night", "reader"):
+        asked = night | {"DATABASE_URL": cluster.url(granted, role)}
+        run("-q", "report", *past, "--out", tmp_path / role, within=asked)
+    reports = {(tmp_path / role / "missing-evidence.csv").read_bytes() for role in ("night", "reader")}
     assert len(reports) == 1
 
 
@@ -137,47 +135,36 @@ def test_the_owner_needs_no_more_once_the_schema_is_there(cluster: Cluster, gran
 
 
 def test_a_missing_right_is_named_with_its_object(
-    cluster: Cluster,
-    granted: str,
-    bucket_environment: dict[str, str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    run: Run, cluster: Cluster, granted: str, night: dict[str, str]
 ) -> None:
     cluster.execute(granted, "REVOKE SELECT ON public.sales FROM night")
-    assert main(["audit"], environment(cluster, granted, "night", bucket_environment, tmp_path)) == 1
-    said = capsys.readouterr().err
+    said = run("audit", ends=1, within=night).err
     assert "permission denied for table sales" in said
     assert "toolkit db grants --help" in said
     cluster.execute(granted, "GRANT SELECT ON public.sales TO night", "REVOKE UPDATE ON public.sales FROM night")
-    night = Database(cluster.url(granted, "night"))
+    database = Database(night["DATABASE_URL"])
     needed = r"denied for table sales \(the statement needs SELECT and UPDATE\)"
-    with pytest.raises(DatabaseError, match=needed), night.transaction() as connection:
+    with pytest.raises(DatabaseError, match=needed), database.transaction() as connection:
         connection.execute(sa.select(tables.sales.c.id).with_for_update())
-    night.dispose()
+    database.dispose()
 
 
 def test_a_time_out_of_the_role_is_named_and_may_be_longer_for_the_toolkit(
-    cluster: Cluster,
-    granted: str,
-    bucket_environment: dict[str, str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    run: Run, cluster: Cluster, granted: str, night: dict[str, str]
 ) -> None:
-    environ = environment(cluster, granted, "night", bucket_environment, tmp_path)
-    assert main(["-q", "audit"], environ) == 3
+    run("-q", "audit", ends=3, within=night)
     cluster.execute(granted, f"ALTER ROLE reader IN DATABASE {granted} SET statement_timeout = '100ms'")
     past = ["-q", "audit", "--as-of", datetime.now(UTC).isoformat()]
     reading = cluster.url(granted, "reader")
     owner = Database(cluster.url(granted, "toolkit_owner"))
     with owner.transaction() as connection:
         connection.exec_driver_sql("LOCK audit.sale_observations")  # whoever reads has to wait
-        assert main(past, environ | {"DATABASE_READ_URL": reading}) == 1
+        said = run(*past, ends=1, within=night, DATABASE_READ_URL=reading).err
     owner.dispose()
-    said = capsys.readouterr().err
     assert "canceling statement due to statement timeout" in said
     longer = "?options=-cstatement_timeout%3D10min"
     assert f"add {longer} to DATABASE_READ_URL" in said
-    assert main(past, environ | {"DATABASE_READ_URL": reading + longer}) == 3
+    run(*past, ends=3, within=night, DATABASE_READ_URL=reading + longer)
 
 
 @pytest.mark.skipif(PGBOUNCER is None, reason="PgBouncer is not installed")
@@ -201,20 +188,6 @@ def test_transactions_through_a_pooler_work_side_by_side(cluster: Cluster, grant
         with ThreadPoolExecutor(8) as threads:
             assert set(threads.map(work, range(8))) == {SALES * 30}
         pooled.dispose()
-
-
-@pytest.mark.skipif(PGBOUNCER is None, reason="PgBouncer is not installed")
-def test_syncs_and_verifications_run_side_by_side_through_a_pooler(
-    cluster: Cluster, granted: str, bucket_environment: dict[str, str], bucket: Bucket, s3: object, tmp_path: Path
-) -> None:
-    for number in range(20):
-        s3.put_object(Bucket=bucket.name, Key=f"evidences/2026/11/20/{uuid4()}/{number}.pdf", Body=b"%PDF-1.4\n")  # type: ignore[attr-defined]
-    with pooler_of(cluster) as port:
-        environ = environment(cluster, granted, "night", bucket_environment, tmp_path)
-        environ["DATABASE_URL"] = cluster.url(granted, port=port)
-        commands = [["bucket", "sync"], ["evidence", "verify"], ["audit"]] * 3
-        with ThreadPoolExecutor(len(commands)) as threads:
-            assert set(threads.map(lambda command: main(command, environ), commands)) <= {0, 3}
 
 
 MAP = MAPS / "typescript.toml"
@@ -246,57 +219,92 @@ def mapped_company(cluster: Cluster) -> str:
     return name
 
 
-def mapped_environment(*args: Any) -> dict[str, str]:
-    return environment(*args) | {"TOOLKIT_SERVICE_MAP": str(MAP)}
+@pytest.fixture
+def mapped_night(
+    cluster: Cluster, mapped_company: str, bucket_environment: dict[str, str], tmp_path: Path
+) -> dict[str, str]:
+    """The environment of its operator."""
+    own = {"TOOLKIT_HOME": str(tmp_path), "TOOLKIT_SERVICE_MAP": str(MAP)}
+    return {**bucket_environment, **own, "DATABASE_URL": cluster.url(mapped_company, "night")}
 
 
 def test_a_mapped_service_is_read_and_written_with_the_printed_rights(
-    cluster: Cluster, mapped_company: str, bucket_environment: dict[str, str], tmp_path: Path
+    run: Run, cluster: Cluster, mapped_company: str, mapped_night: dict[str, str], tmp_path: Path
 ) -> None:
-    environ = mapped_environment(cluster, mapped_company, "night", bucket_environment, tmp_path)
-    assert main(["audit"], environ) == 3
-    file = write_csv(tmp_path / "clients.csv", [client(number) for number in range(3)])
-    assert main(["clients", "load", str(file)], environ) == 0
+    run("audit", ends=3, within=mapped_night)
+    run("clients", "load", write_csv(tmp_path / "clients.csv", map(client, range(3))), within=mapped_night)
     assert cluster.value(mapped_company, 'SELECT count(*) FROM "InstallationAddress"') == 4
 
 
+@pytest.fixture(params=["night", "mapped_night"])
+def operator(request: pytest.FixtureRequest) -> dict[str, str]:
+    """The environment of the operator, over the contract's own tables and over those of another team."""
+    environ: dict[str, str] = request.getfixturevalue(request.param)
+    return environ
+
+
+def at_port(environ: dict[str, str], port: int, role: str = "night") -> str:
+    """The address of the same database behind a pooler or on a replica."""
+    url = sa.make_url(environ["DATABASE_URL"]).set(port=port, username=role)
+    return url.render_as_string(hide_password=False)
+
+
 @pytest.mark.skipif(PGBOUNCER is None, reason="PgBouncer is not installed")
-def test_a_mapped_service_works_through_a_pooler(
-    cluster: Cluster, mapped_company: str, bucket_environment: dict[str, str], tmp_path: Path
+def test_commands_run_side_by_side_through_a_pooler(
+    cluster: Cluster, operator: dict[str, str], bucket: Bucket, s3: Any, tmp_path: Path
 ) -> None:
-    file = write_csv(tmp_path / "clients.csv", [client(number) for number in range(5)])
+    for number in range(20):
+        s3.put_object(Bucket=bucket.name, Key=f"evidences/2026/11/20/{uuid4()}/{number}.pdf", Body=b"%PDF-1.4\n")
+    file = write_csv(tmp_path / "clients.csv", map(client, range(5)))
+    known = "SELECT count(*) FROM audit_service.clients" if "TOOLKIT_SERVICE_MAP" in operator else CLIENTS
+    name = sa.make_url(operator["DATABASE_URL"]).database or ""
+    before = cluster.value(name, known)
     with pooler_of(cluster) as port:
-        environ = mapped_environment(cluster, mapped_company, "night", bucket_environment, tmp_path)
-        environ["DATABASE_URL"] = cluster.url(mapped_company, port=port)
-        commands = [["clients", "load", str(file)], ["bucket", "sync"], ["audit"], ["db", "check"]]
+        pooled = operator | {"DATABASE_URL": at_port(operator, port)}
+        commands = [["bucket", "sync"], ["evidence", "verify"], ["audit"]] * 2
+        commands += [["clients", "load", str(file)], ["db", "check"]]
         with ThreadPoolExecutor(len(commands)) as threads:
-            assert set(threads.map(lambda command: main(command, environ), commands)) <= {0, 3}
-    assert cluster.value(mapped_company, 'SELECT count(*) FROM "Customer"') == 6
+            assert set(threads.map(lambda command: main(command, pooled), commands)) <= {0, 3}
+    assert cluster.value(name, known) == before + 5
 
 
-@pytest.mark.parametrize(
-    ("service", "judged"), [("granted", b"\nS-40,A,incomplete"), ("mapped_company", b"\nS-2,B,incomplete")]
-)
+CLIENTS = "SELECT count(*) FROM public.clients"
+
+
 def test_a_replica_judges_as_its_primary_does(
-    cluster: Cluster,
-    service: str,
-    judged: bytes,
-    bucket_environment: dict[str, str],
-    tmp_path: Path,
-    request: pytest.FixtureRequest,
+    run: Run, cluster: Cluster, operator: dict[str, str], tmp_path: Path
 ) -> None:
-    database: str = request.getfixturevalue(service)
-    described = environment if service == "granted" else mapped_environment
-    environ = described(cluster, database, "night", bucket_environment, tmp_path)
+    run("audit", ends=3, within=operator)
     with replica_of(cluster) as port:
-        through = environ | {"DATABASE_READ_URL": cluster.url(database, "reader", port=port)}
-        assert main(["report", "--out", str(tmp_path / "now"), "--format", "csv,html"], through) == 0
-        moment = datetime.now(UTC).isoformat()
-        for folder, variables in (("primary", environ), ("replica", through)):
-            command = ["report", "--as-of", moment, "--out", str(tmp_path / folder), "--format", "csv,json"]
-            assert main(command, variables) == 0
+        through = operator | {"DATABASE_READ_URL": at_port(operator, port, "reader")}
+        run("report", "--out", tmp_path / "now", "--format", "csv,html", within=through)
+        past = ("--as-of", datetime.now(UTC).isoformat(), "--format", "csv,json")
+        for folder, environ in (("primary", operator), ("replica", through)):
+            run("report", *past, "--out", tmp_path / folder, within=environ)
     for name in ("missing-evidence.csv", "missing-evidence.json"):
         assert (tmp_path / "primary" / name).read_bytes() == (tmp_path / "replica" / name).read_bytes()
-    for folder in ("now", "primary"):
-        assert judged in (tmp_path / folder / "missing-evidence.csv").read_bytes()
+    assert "\nS-2," in (tmp_path / "now" / "missing-evidence.csv").read_text()
     assert " s behind" in (tmp_path / "now" / "missing-evidence.html").read_text()
+
+
+def test_a_query_that_a_replica_breaks_off_for_its_primary_says_what_to_do(cluster: Cluster, granted: str) -> None:
+    """The primary removes rows that the query on the replica may still want to see."""
+    asked = "SELECT count(*), pg_sleep(600) FROM public.sales"
+    with replica_of(cluster, "max_standby_streaming_delay=0") as port, ThreadPoolExecutor(1) as thread:
+        replica = Database(cluster.url(granted, "reader", port=port))
+
+        def ask() -> None:
+            with replica.snapshot() as connection:
+                connection.execute(sa.text(asked))
+
+        broken_off = thread.submit(ask)
+        wait_until(
+            lambda: cluster.value(granted, f"SELECT count(*) FROM pg_stat_activity WHERE query = '{asked}'", port)
+        )
+        cluster.execute(granted, "DELETE FROM public.sales WHERE id = 'S-1'", "VACUUM public.sales")
+        with pytest.raises(
+            DatabaseError, match="broke off: canceling statement due to conflict with recovery"
+        ) as told:
+            broken_off.result(PATIENCE)
+        replica.dispose()
+    assert "DATABASE_READ_URL" in str(told.value)

@@ -21,10 +21,9 @@ import pyarrow as pa
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import SettableClock
+from tests.conftest import Run, SettableClock
 from tests.integration.audited import Story, day
 from toolkit.domain.evidence import EvidenceType, FileKind
-from toolkit.entrypoints.cli import main
 from toolkit.errors import EngineUnavailable, InvalidInput, UnreadableFile
 from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.operations.judge.audit.engines import Engine, duckdb_engine, spark_engine
@@ -276,16 +275,14 @@ def test_pruning_keeps_the_newest_full_export_and_what_continues_it(
 
 
 def test_the_commands_export_to_a_bucket_and_judge_from_it(
-    story: Story, embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]
+    run: Run, story: Story, embedded_environment: dict[str, str]
 ) -> None:
     first_week(story)
     target = f"s3://{embedded_environment['EVIDENCE_BUCKET']}/snapshots"
-    assert main(["snapshot", "export", target], embedded_environment) == 0
-    assert main(["snapshot", "verify", target], embedded_environment) == 0
-    assert main(["snapshot", "list", target], embedded_environment) == 0
-    capsys.readouterr()
-    assert main(["audit", "--snapshot", target, "--json"], embedded_environment) == 3
-    found = json.loads(capsys.readouterr().out)
+    run("snapshot", "export", target)
+    run("snapshot", "verify", target)
+    run("snapshot", "list", target)
+    found = run("audit", "--snapshot", target, "--json", ends=3).told
     assert (found["sales"], found["compliant"], found["incomplete"], found["conflict"]) == (4, 1, 2, 1)
     assert found["source"]["snapshot"].startswith(target)
 
@@ -297,40 +294,32 @@ def test_the_commands_export_to_a_bucket_and_judge_from_it(
         (["--snapshot", "nowhere", "--engine", "spark"], "There is no snapshot in nowhere"),
     ],
 )
-def test_options_that_cannot_work_say_what_to_do(
-    embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str], options: list[str], words: str
-) -> None:
-    assert main(["audit", *options], embedded_environment) in {1, 2}
-    assert words in capsys.readouterr().err
+def test_options_that_cannot_work_say_what_to_do(run: Run, options: list[str], words: str) -> None:
+    refused = run("audit", *options, ends=None)
+    assert refused.status in {1, 2}
+    assert words in refused.err
 
 
 @pytest.mark.parametrize("fault", ["missing", "changed"])
 def test_a_snapshot_with_a_missing_or_changed_file_is_not_judged(
-    story: Story,
-    embedded_environment: dict[str, str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    fault: str,
+    run: Run, story: Story, tmp_path: Path, fault: str
 ) -> None:
     first_week(story)
-    assert main(["snapshot", "export", str(tmp_path / "s")], embedded_environment) == 0
+    run("snapshot", "export", tmp_path / "s")
     (file,) = (tmp_path / "s" / "sale_observations").rglob("*.parquet")
     if fault == "missing":
         file.unlink()
     else:
         pd.read_parquet(file).assign(partner="other").to_parquet(file)
-    assert main(["audit", "--snapshot", str(tmp_path / "s")], embedded_environment) == 1
-    said = capsys.readouterr().err
+    said = run("audit", "--snapshot", tmp_path / "s", ends=1).err
     assert ("cannot be read" if fault == "missing" else "is not the file that was exported") in said
     assert "Traceback" not in said
 
 
-def test_an_engine_that_is_not_installed_is_named(
-    embedded_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_engine_that_is_not_installed_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolkit.extras.find_spec", lambda name: None)
-    assert main(["audit", "--snapshot", "s", "--engine", "spark"], embedded_environment) == 1
-    assert "pip install 'evidence-toolkit[spark]'" in capsys.readouterr().err
+    said = run("audit", "--snapshot", "s", "--engine", "spark", ends=1).err
+    assert "pip install 'evidence-toolkit[spark]'" in said
 
 
 def test_a_query_without_enough_memory_is_asked_once_more_within_half_of_it(
@@ -381,10 +370,10 @@ def test_a_cluster_that_dies_in_the_middle_is_said_within_seconds(tmp_path: Path
 
 
 def test_a_spark_server_that_is_away_is_named_within_seconds(
-    story: Story, embedded_environment: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: Run, story: Story, embedded_environment: dict[str, str], tmp_path: Path
 ) -> None:
     first_week(story)
     environ = embedded_environment | {"TOOLKIT_SPARK_URL": "sc://127.0.0.1:1"}
-    assert main(["snapshot", "export", str(tmp_path / "s")], environ) == 0
-    assert main(["audit", "--snapshot", str(tmp_path / "s"), "--engine", "spark"], environ) == 1
-    assert "Spark at sc://127.0.0.1:1 does not answer" in capsys.readouterr().err
+    run("snapshot", "export", tmp_path / "s", within=environ)
+    said = run("audit", "--snapshot", tmp_path / "s", "--engine", "spark", ends=1, within=environ).err
+    assert "Spark at sc://127.0.0.1:1 does not answer" in said

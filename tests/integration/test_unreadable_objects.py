@@ -11,12 +11,11 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from tests.conftest import SettableClock
+from tests.conftest import Run, SettableClock
 from tests.gateway import Gateway
 from tests.integration.evidence_bytes import pdf
 from tests.integration.test_upload_forms import make_bucket
 from tests.integration.uploaded_sales import add_record, add_sale, rows
-from toolkit.entrypoints.cli import main
 from toolkit.errors import BucketError, ObjectDenied
 from toolkit.operations.judge.completion import complete_sale
 from toolkit.operations.observe.bucket_sync import sync_bucket
@@ -65,26 +64,19 @@ def no_reading(s3: Any, bucket: Bucket, database: Database, monkeypatch: pytest.
     return key
 
 
-def test_commands_count_and_name_what_may_not_be_read_and_end_with_3(
-    no_reading: str, embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["--quiet", "bucket", "sync"], embedded_environment) == 3
-    shown = capsys.readouterr()
+def test_commands_count_and_name_what_may_not_be_read_and_end_with_3(run: Run, no_reading: str) -> None:
+    shown = run("--quiet", "bucket", "sync", ends=3)
     folder = no_reading.rpartition("/")[0]
     assert shown.err == (
         "1 object: not readable with these credentials (s3:GetObject), or perhaps not there, "
         f"for example below {folder}/\n"
     )
-    assert main(["--quiet", "evidence", "verify", "--json"], embedded_environment) == 3
-    assert json.loads(capsys.readouterr().out)["failures"] == {"DENIED": 1}
+    assert run("--quiet", "evidence", "verify", "--json", ends=3).told["failures"] == {"DENIED": 1}
 
 
 @pytest.mark.usefixtures("no_reading")
-def test_status_tries_a_read_and_names_the_right_that_is_missing(
-    embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["status", "--json"], embedded_environment) == 3
-    problem = json.loads(capsys.readouterr().out)["bucket"]["problem"]
+def test_status_tries_a_read_and_names_the_right_that_is_missing(run: Run) -> None:
+    problem = run("status", "--json", ends=3).told["bucket"]["problem"]
     assert problem.endswith("lack s3:GetObject.")
 
 
@@ -105,7 +97,7 @@ def test_policies_that_deny_reading_or_listing_are_told_and_take_nothing_for_gon
     database: Database,
     embedded_environment: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run: Run,
 ) -> None:
     bucket = make_bucket(object_gateway)
     environ = embedded_environment | {
@@ -118,9 +110,8 @@ def test_policies_that_deny_reading_or_listing_are_told_and_take_nothing_for_gon
         monkeypatch.setenv(name, environ[name])
 
     def told(*command: str) -> tuple[int, str]:
-        status = main(["-q", *command], environ)
-        shown = capsys.readouterr()
-        return status, shown.out + shown.err
+        ran = run("-q", *command, ends=None, within=environ)
+        return ran.status, ran.out + ran.err
 
     if versioned:
         settings = {"Status": "Enabled"}
@@ -174,15 +165,10 @@ def test_what_is_denied_though_it_is_not_there_is_never_taken_for_gone(
     assert sync_bucket(database, bucket, clock=clock).vanished == 1
 
 
-def test_a_bucket_is_adopted_by_a_command(
-    embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str], s3: Any
-) -> None:
-    assert main(["bucket", "sync", "--json"], embedded_environment) == 0
-    capsys.readouterr()
+def test_a_bucket_is_adopted_by_a_command(run: Run, embedded_environment: dict[str, str], s3: Any) -> None:
+    run("bucket", "sync", "--json")
     s3.create_bucket(Bucket=f"{embedded_environment['EVIDENCE_BUCKET']}-new")
     moved = embedded_environment | {"EVIDENCE_BUCKET": f"{embedded_environment['EVIDENCE_BUCKET']}-new"}
-    assert main(["bucket", "sync"], moved) == 1
-    assert "This database belongs to the bucket" in capsys.readouterr().err
-    assert main(["bucket", "adopt"], moved) == 0
-    assert "; before, to " in capsys.readouterr().out
-    assert main(["bucket", "sync"], moved) == 0
+    assert "This database belongs to the bucket" in run("bucket", "sync", ends=1, within=moved).err
+    assert "; before, to " in run("bucket", "adopt", within=moved).out
+    run("bucket", "sync", within=moved)

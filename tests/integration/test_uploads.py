@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import Run
 from tests.integration.scripted_server import Answer, scripted
 from tests.integration.uploaded_sales import (
     MP3,
@@ -24,7 +25,6 @@ from tests.integration.uploaded_sales import (
     write_credentials,
 )
 from tests.waiting import wait_until
-from toolkit.entrypoints.cli import main
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.operations.request.bulk import journal_of
 from toolkit.operations.upload.credentials_file import remove_expired
@@ -228,20 +228,18 @@ def test_an_address_that_is_none_is_refused_before_anything_is_sent(
 
 
 def test_the_command_says_where_the_files_go_and_obeys_no_escape_of_the_file(
-    bucket: Bucket, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: Run, bucket: Bucket, folder: Path, tmp_path: Path
 ) -> None:
     line = credentials_line(bucket, "s\x1b]0;owned\x07\x9b2J\u202e", "a.pdf")
     host = line["url"].partition("://")[2].partition("/")[0]
     line["url"] = f"http://user:pass-word@{host}/"
     credentials = write_credentials(tmp_path / "c.jsonl", [line])
     arguments = ["evidence", "upload", str(credentials), "--from", str(folder)]
-    assert main(arguments, {}) == 3
-    told = capsys.readouterr().err
+    told = run(*arguments, ends=3, within={}).err
     assert f"sending to http://{host}\n" in told
     assert "pass-word" not in told
     assert "no file s\\u001b]0;owned\\u0007\\u009b2J\\u202e/a.pdf" in told
-    assert main([*arguments, "--json"], {}) == 3
-    out = capsys.readouterr().out
+    out = run(*arguments, "--json", ends=3, within={}).out
     assert not set(out) & set("\x1b\x07\x9b\u202e")
     assert json.loads(out)["failures"][0]["saleId"] == line["saleId"]
 
@@ -281,7 +279,7 @@ def test_a_killed_upload_goes_on_where_it_was(bucket: Bucket, folder: Path, tmp_
 
 
 def test_credentials_that_ran_out_are_renewed_once_where_that_is_allowed(
-    database: Database, bucket: Bucket, folder: Path, tmp_path: Path, embedded_environment: dict[str, str]
+    run: Run, database: Database, bucket: Bucket, folder: Path, tmp_path: Path
 ) -> None:
     add_sale(database)
     ran_out = -timedelta(seconds=1)
@@ -293,10 +291,10 @@ def test_credentials_that_ran_out_are_renewed_once_where_that_is_allowed(
     put(folder, "c.pdf", PDF + b"c")
     credentials = write_credentials(tmp_path / "c.jsonl", lines)
     arguments = ["evidence", "upload", str(credentials), "--from", str(folder)]
-    assert main(arguments, embedded_environment) == 3
+    run(*arguments, ends=3)
     assert keys(bucket) == set()
-    assert main([*arguments, "--renew"], embedded_environment) == 3  # the third is no record of ours
-    assert main([*arguments, "--renew"], embedded_environment) == 3
+    run(*arguments, "--renew", ends=3)  # the third is no record of ours
+    run(*arguments, "--renew", ends=3)
     assert len(keys(bucket)) == 2
     assert rows(database, "SELECT file_name, count(*) FROM evidences GROUP BY 1 ORDER BY 1") == [
         ("a.pdf", 2),
@@ -305,7 +303,7 @@ def test_credentials_that_ran_out_are_renewed_once_where_that_is_allowed(
 
 
 def test_what_a_killed_call_renewed_is_neither_asked_for_nor_sent_again(
-    database: Database, bucket: Bucket, folder: Path, tmp_path: Path, embedded_environment: dict[str, str]
+    run: Run, database: Database, bucket: Bucket, folder: Path, tmp_path: Path
 ) -> None:
     add_sale(database)
     line = credentials_line(bucket, "sale-1", "a.pdf", lives=-timedelta(seconds=1))
@@ -317,25 +315,19 @@ def test_what_a_killed_call_renewed_is_neither_asked_for_nor_sent_again(
     )  # asked for before the kill
     credentials = write_credentials(tmp_path / "c.jsonl", [line])
     for _ in range(2):
-        assert (
-            main(["evidence", "upload", str(credentials), "--from", str(folder), "--renew"], embedded_environment)
-            == 0
-        )
+        run("evidence", "upload", credentials, "--from", folder, "--renew")
         assert keys(bucket) == {renewed}
         assert rows(database, "SELECT count(*) FROM evidences") == [(2,)]
         assert rows(database, "SELECT kind FROM audit.custody_events") == [("REISSUED",)]
         journal_of(credentials).unlink()  # killed after the bucket's answer, before it was noted
 
 
-def test_the_command_tells_what_failed(
-    bucket: Bucket, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_tells_what_failed(run: Run, bucket: Bucket, folder: Path, tmp_path: Path) -> None:
     lines = [credentials_line(bucket, "s", "a.pdf"), credentials_line(bucket, "s", "b.pdf")]
     credentials = write_credentials(tmp_path / "c.jsonl", lines)
     put(folder, "a.pdf")
     arguments = ["evidence", "upload", str(credentials), "--from", str(folder)]
-    assert main([*arguments, "--json"], {}) == 3
-    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    document: dict[str, Any] = run(*arguments, "--json", ends=3, within={}).told
     assert (document["files"], document["sent"], document["failed"]) == (2, 1, 1)
     assert document["failures"][0] | {"message": ""} == {
         "line": 2,
@@ -345,18 +337,13 @@ def test_the_command_tells_what_failed(
         "message": "",
     }
     put(folder, "b.pdf")
-    assert main(arguments, {}) == 0
-    assert "1 sent, 1 sent before, 0 failed" in capsys.readouterr().out
-    assert main(["evidence", "upload", str(tmp_path / "none"), "--from", str(folder)], {}) == 1
-    assert main(["evidence", "upload", str(credentials), "--from", str(tmp_path / "none")], {}) == 1
+    assert "1 sent, 1 sent before, 0 failed" in run(*arguments, within={}).out
+    run("evidence", "upload", tmp_path / "none", "--from", folder, ends=1, within={})
+    run("evidence", "upload", credentials, "--from", tmp_path / "none", ends=1, within={})
 
 
 def test_files_go_to_the_host_of_the_bucket_or_to_one_that_somebody_allows(
-    bucket: Bucket,
-    folder: Path,
-    tmp_path: Path,
-    bucket_environment: dict[str, str],
-    capsys: pytest.CaptureFixture[str],
+    run: Run, bucket: Bucket, folder: Path, tmp_path: Path, bucket_environment: dict[str, str]
 ) -> None:
     line = credentials_line(bucket, "s", "a.pdf")
     strange = write_credentials(
@@ -364,10 +351,10 @@ def test_files_go_to_the_host_of_the_bucket_or_to_one_that_somebody_allows(
     )
     put(folder, "a.pdf")
     command = ["evidence", "upload", str(strange), "--from", str(folder)]
-    assert main(command, bucket_environment) == 1
-    assert "sends files to localhost, not to the bucket that is set; nothing was sent" in capsys.readouterr().err
+    said = run(*command, ends=1, within=bucket_environment).err
+    assert "sends files to localhost, not to the bucket that is set; nothing was sent" in said
     assert keys(bucket) == set()
-    assert main([*command, "--allow-host", "localhost"], bucket_environment) == 0
+    run(*command, "--allow-host", "localhost", within=bucket_environment)
     assert keys(bucket) == {line["fields"]["key"]}
 
 

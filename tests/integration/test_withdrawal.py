@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pwd
 from concurrent.futures import ThreadPoolExecutor
@@ -13,9 +12,9 @@ from uuid import UUID, uuid4
 import pytest
 import sqlalchemy as sa
 
+from tests.conftest import Run
 from tests.integration.uploaded_sales import add_record, add_sale, rows
 from tests.waiting import PATIENCE, someone_waits, wait_until
-from toolkit.entrypoints.cli import main
 from toolkit.errors import EvidenceNotFound, WithdrawalRefused
 from toolkit.operations.judge.withdrawal import withdraw
 from toolkit.storage.database import Database
@@ -110,12 +109,8 @@ def test_it_waits_for_whoever_holds_the_sale(database: Database, clock: Any, evi
         assert waiting.result(PATIENCE).withdrawn_at == clock.now
 
 
-def test_the_command_withdraws_and_says_what_it_refuses(
-    embedded_environment: dict[str, str], database: Database, evidence_id: UUID, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_withdraws_and_says_what_it_refuses(run: Run, database: Database, evidence_id: UUID) -> None:
     arguments = ["evidence", "withdraw", str(evidence_id), "--reason", "twice", "--by", "Ana", "--json"]
-    assert main([*arguments, "--approved-by", "ana"], embedded_environment) == 1
-    assert "somebody else" in capsys.readouterr().err
-    assert main([*arguments, "--approved-by", "Rui"], embedded_environment) == 0
-    assert json.loads(capsys.readouterr().out)["saleId"] == "sale-1"
+    assert "somebody else" in run(*arguments, "--approved-by", "ana", ends=1).err
+    assert run(*arguments, "--approved-by", "Rui").told["saleId"] == "sale-1"
     assert rows(database, "SELECT account FROM audit.withdrawals") == [(pwd.getpwuid(os.getuid()).pw_name,)]

@@ -22,10 +22,10 @@ from zoneinfo import ZoneInfo
 import nbformat
 import pytest
 
+from tests.conftest import Run
 from tests.integration.audited import Story
 from tests.waiting import PATIENCE
 from toolkit.domain.jobs.schedules import Schedule
-from toolkit.entrypoints.cli import main
 from toolkit.operations.jobs.history import recent_runs
 from toolkit.storage.database import Database
 
@@ -71,15 +71,15 @@ def airflow(embedded_environment: dict[str, str], tmp_path: Path) -> Airflow:
 
 
 def test_airflow_runs_a_slot_once_and_a_notebook_by_papermill(
-    airflow: Airflow, embedded_environment: dict[str, str], database: Database, tmp_path: Path
+    run: Run, airflow: Airflow, database: Database, tmp_path: Path
 ) -> None:
     Story(database).sale("S-1")
     jobs, dags = tmp_path / "jobs.toml", tmp_path / "dags" / "toolkit_jobs.py"
     jobs.write_text(JOBS)
     ours = {"TOOLKIT_JOBS": str(jobs), "TOOLKIT_JOBS_OUT": str(tmp_path / "out")}
     made = ["job", "install", "--airflow", "--out", str(dags.parent)]
-    assert main(made, embedded_environment | ours) == 0
-    assert main(["notebooks", "copy", str(tmp_path / "notebooks")], embedded_environment) == 0
+    run(*made, **ours)
+    run("notebooks", "copy", tmp_path / "notebooks")
     text = dags.read_text().replace("/opt/toolkit", str(tmp_path))
     dags.write_text(text)
     slot = Schedule("0 2 * * *", ZoneInfo("America/Sao_Paulo")).latest(datetime.now(UTC))

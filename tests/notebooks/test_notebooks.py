@@ -16,6 +16,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
+from tests.conftest import Run
 from tests.figures import wrong_figures
 from tests.integration.audited import FIRST, Story
 from tests.unit.test_samples import UNTOLD_PROBLEMS
@@ -145,14 +146,14 @@ def test_each_notebook_runs_on_a_service_with_one_sale(office, shell):
 
 @pytest.mark.parametrize("given", [{}, {"engine": "duckdb"}])
 def test_the_report_of_a_snapshot_is_that_of_the_database(
-    given, embedded_environment, database, monkeypatch, tmp_path
+    run: Run, given, embedded_environment, database, monkeypatch, tmp_path
 ):
     Story(database).sale("S-1", client_id=Story(database).client(), seen_at=FIRST)
     for variable, value in embedded_environment.items():
         monkeypatch.setenv(variable, value)
     monkeypatch.chdir(tmp_path)
-    assert main(["--quiet", "audit"], embedded_environment) == 3
-    assert main(["snapshot", "export", "exported"], embedded_environment) == 0
+    run("--quiet", "audit", ends=3)
+    run("snapshot", "export", "exported")
     asked = {"as_of": "2026-03-05T12:00:00Z", "formats": "csv,json"}
     missing_evidence_report(**asked, out="here")
     missing_evidence_report(**asked, out="there", snapshot="exported", **given)
@@ -164,12 +165,11 @@ def test_the_report_of_a_snapshot_is_that_of_the_database(
     assert tables_of[0] == tables_of[1]
 
 
-def test_a_mistake_is_told_in_one_line(embedded_environment, tmp_path, capsys):
+def test_a_mistake_is_told_in_one_line(run: Run, tmp_path):
     out = tmp_path / "out.ipynb"
     missing = tmp_path / "nowhere.csv"
     path = NOTEBOOKS / f"{NAMES[0]}.ipynb"
-    assert main(["run", str(path), "-p", "files", str(missing), "--out", str(out)], embedded_environment) == 1
-    printed = capsys.readouterr().err
+    printed = run("run", path, "-p", "files", missing, "--out", out, ends=1).err
     assert "UnreadableFile" in printed
     assert str(missing) in printed
     assert not out.exists()
@@ -246,11 +246,10 @@ def test_notebook_and_command_write_the_same_files():
 
 
 def test_the_main_job_finds_what_the_sample_tells_and_a_second_time_changes_nothing(
-    embedded_environment, database, bucket, tmp_path, capsys
+    run: Run, embedded_environment, database, bucket, tmp_path
 ):
     out = tmp_path / "reports"
-    assert main(["demo", "--out", str(out), "--shared"], embedded_environment) == 0
-    first = capsys.readouterr().out
+    first = run("demo", "--out", out, "--shared").out
     assert "180 registered, 11 rejected, 1 skipped" in first
     assert "20 requested, 0 requested again, 14 uploaded, 139 uploaded before" in first
     assert f"Report: {out}" in first
@@ -261,8 +260,7 @@ def test_the_main_job_finds_what_the_sample_tells_and_a_second_time_changes_noth
     assert_each_partner_is_told_of_its_own(out, embedded_environment)
     assert_its_moment_gives_the_same_bytes_again(out, embedded_environment)
     before = state(database, bucket)
-    assert main(["demo", "--out", str(out), "--shared"], embedded_environment) == 0
-    assert "0 registered, 11 rejected, 181 skipped" in capsys.readouterr().out
+    assert "0 registered, 11 rejected, 181 skipped" in run("demo", "--out", out, "--shared").out
     assert state(database, bucket) == before
     assert judged(out / "missing-evidence.csv") == deserved()
 
@@ -387,6 +385,5 @@ def assert_nothing_leaked(out: Path, environ: dict[str, str]) -> None:
         assert not [secret for secret in secrets if secret in text]
 
 
-def test_the_demo_keeps_out_of_shared_services(embedded_environment, capsys):
-    assert main(["demo"], embedded_environment) == 2
-    assert "--shared" in capsys.readouterr().err
+def test_the_demo_keeps_out_of_shared_services(run: Run):
+    assert "--shared" in run("demo", ends=2).err

@@ -1,10 +1,8 @@
 """Notebooks by name: a file of that name first, then the toolkit's own; copies keep what somebody changed."""
 
-import json
-
 import pytest
 
-from toolkit.entrypoints.cli import main
+from tests.conftest import Run
 from toolkit.entrypoints.packaged_notebooks import copy_notebooks, find_notebook, packaged_notebooks
 from toolkit.errors import InvalidInput, SettingsError
 
@@ -39,14 +37,12 @@ def test_a_path_elsewhere_never_means_the_toolkits_own():
         ("", "comes with 01_"),
     ],
 )
-def test_an_unknown_name_is_wrong_usage_and_gets_a_suggestion(named, told, capsys):
-    assert main(["run", named], {}) == 2
-    assert told in capsys.readouterr().err
+def test_an_unknown_name_is_wrong_usage_and_gets_a_suggestion(run: Run, named, told):
+    assert told in run("run", named, ends=2, within={}).err
 
 
-def test_the_list_tells_the_question_of_each(capsys):
-    assert main(["notebooks", "list", "--json"], {}) == 0
-    listed = json.loads(capsys.readouterr().out)["notebooks"]
+def test_the_list_tells_the_question_of_each(run: Run):
+    listed = run("notebooks", "list", "--json", within={}).told["notebooks"]
     assert [each["name"] for each in listed] == sorted(packaged_notebooks())
     assert all(each["question"].endswith("?") for each in listed)
 

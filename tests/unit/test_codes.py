@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
-import pytest
-
+from tests.conftest import Run
 from toolkit.domain.codes import CODES, KindFault, SaleWarning, Severity, Subject, missing_code
 from toolkit.domain.contents import ContentProblem
 from toolkit.domain.findings import Problem, Reason
 from toolkit.domain.integrity import IntegrityProblem
 from toolkit.domain.rules import GROUP_RULES
-from toolkit.entrypoints.cli import main
 
 MISSING = [missing_code(requirement.named) for rules in GROUP_RULES.values() for requirement in rules]
 
@@ -31,27 +27,23 @@ def test_every_finding_has_a_weight_an_owner_and_a_deadline() -> None:
         assert weights == sorted(weights)
 
 
-def test_every_code_is_explained_by_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_code_is_explained_by_the_command(run: Run) -> None:
     for code in CODES:
-        assert main(["explain", code.lower(), "--json"], {}) == 0
-        told = json.loads(capsys.readouterr().out)
+        told = run("explain", code.lower(), "--json", within={}).told
         assert told["code"] == code
         assert told["meaning"]
         assert told["remedy"]
         assert told["section"]
 
 
-def test_a_mistyped_code_gets_suggestions(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "kyc_alone"], {}) == 2
-    assert "KYC_NOT_ALONE" in capsys.readouterr().err
+def test_a_mistyped_code_gets_suggestions(run: Run) -> None:
+    assert "KYC_NOT_ALONE" in run("explain", "kyc_alone", ends=2, within={}).err
 
-    assert main(["explain", "POV"], {}) == 2
-    assert "MISSING_POV" in capsys.readouterr().err
+    assert "MISSING_POV" in run("explain", "POV", ends=2, within={}).err
 
 
-def test_without_a_code_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain"], {}) == 0
-    told = capsys.readouterr().out
+def test_without_a_code_all_are_listed(run: Run) -> None:
+    told = run("explain", within={}).out
     assert all(code in told for code in CODES)
 
 

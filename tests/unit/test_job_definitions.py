@@ -59,7 +59,7 @@ def test_a_job_has_its_steps_in_their_order_and_defaults_for_the_rest() -> None:
         ('"0 2 * * *"', '"0 2 * *"', "is not a schedule"),
         ('name = "report"', 'name = "sync"', "there is a step 'sync' already"),
         ('name = "report"', 'name = "../x"', "a name has up to 40"),
-        ("[jobs.nightly]", '[jobs."../x"]', "a name has up to 40"),
+        ("jobs.nightly", 'jobs."../x"', "a name has up to 40"),
         ('command = "bucket sync"', "", "write either notebook or command"),
         ('as_of = "{yesterday}"', 'api_key = "x"', "'api_key' looks like a secret"),
         ('as_of = "{yesterday}"', 'out = ["postgresql://ana:geheim@db/x"]', "'out' looks like a secret"),
@@ -68,8 +68,8 @@ def test_a_job_has_its_steps_in_their_order_and_defaults_for_the_rest() -> None:
 def test_a_mistake_is_named_with_its_place(old: str, new: str, told: str) -> None:
     assert old in GOOD
     with pytest.raises(SettingsError) as raised:
-        read(GOOD.replace(old, new).replace("[[jobs.nightly.steps]]", "[[jobs.nightly.steps]]"))
-    assert told in str(raised.value) or "no steps" in str(raised.value)
+        read(GOOD.replace(old, new))
+    assert told in str(raised.value)
     assert "geheim" not in str(raised.value)
 
 

@@ -13,9 +13,9 @@ from zoneinfo import ZoneInfo
 import pytest
 import yaml
 
+from tests.conftest import Run
 from toolkit.domain.jobs.definitions import Job, read_jobs
 from toolkit.domain.jobs.schedules import Schedule
-from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.jobs.scheduler_files import SCHEDULERS, Installation, on_calendar
 from toolkit.errors import SettingsError
 
@@ -121,14 +121,13 @@ def test_airflow_gets_a_dag_for_each_job() -> None:
     assert 'report-{{ ts_nodash }}.ipynb"' in text
 
 
-def test_the_command_prints_or_writes_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_or_writes_them(run: Run, tmp_path: Path) -> None:
     environ = {"TOOLKIT_HOME": str(tmp_path)}
-    assert main(["job", "install", "--cron"], environ) == 0
-    assert "job run monthly" in capsys.readouterr().out
-    assert main(["job", "install", "--systemd", "--out", str(tmp_path / "units")], environ) == 0
+    assert "job run monthly" in run("job", "install", "--cron", within=environ).out
+    run("job", "install", "--systemd", "--out", tmp_path / "units", within=environ)
     assert len(list((tmp_path / "units").glob("toolkit-*.timer"))) == 3
-    assert main(["job", "install"], environ) == 2
+    run("job", "install", ends=2, within=environ)
     jobs = tmp_path / "jobs.toml"
     jobs.write_text('[jobs.missed]\nschedule = "0 2 * * *"\nsteps = [{ name = "audit", command = "audit" }]\n')
-    assert main(["job", "install", "--cron"], {**environ, "TOOLKIT_JOBS": str(jobs)}) == 2
-    assert "give the job another one" in capsys.readouterr().err
+    said = run("job", "install", "--cron", ends=2, within={**environ, "TOOLKIT_JOBS": str(jobs)}).err
+    assert "give the job another one" in said

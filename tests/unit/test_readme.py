@@ -78,16 +78,3 @@ def test_every_variable_of_the_settings_is_described_and_no_other() -> None:
     }
     assert described == read
     assert dataclasses.is_dataclass(Settings)
-
-
-def test_links_and_pictures_are_there() -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        if "://" not in target:
-            assert (ROOT / target).exists(), target
-
-
-def test_every_column_of_a_report_is_explained() -> None:
-    explained = (ROOT / "reports" / "README.md").read_text(encoding="utf-8")
-    sample = (ROOT / "reports" / "sample" / "missing-evidence.csv").read_text(encoding="utf-8")
-    columns = sample.splitlines()[0].split(",")
-    assert [name for name in columns if f"`{name}`" not in explained] == []

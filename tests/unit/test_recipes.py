@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import Run
 from toolkit.domain.evidence import KIND_OF, EvidenceType
 from toolkit.domain.rules import GROUP_RULES, REPLACES_ALL
-from toolkit.entrypoints.cli import main
 from toolkit.operations.judge.audit.result import ROW_COLUMNS
 from toolkit.reports import FORMATS
 from toolkit.reports.wording import COLUMN_NAMES, TYPE_NAMES
@@ -34,9 +34,8 @@ def test_a_report_column_has_a_heading_and_an_explanation():
     assert [name for name in ROW_COLUMNS if name not in COLUMN_NAMES or f"`{name}`" not in explained] == []
 
 
-def test_a_report_format_is_offered_and_explained(capsys):
-    assert main(["report", "--help"], {}) == 0
-    offered = capsys.readouterr().out
+def test_a_report_format_is_offered_and_explained(run: Run):
+    offered = run("report", "--help", within={}).out
     explained = text("reports/README.md")
     assert [name for name in FORMATS if name not in offered or f".{name}`" not in explained] == []
 
@@ -48,11 +47,6 @@ def test_the_version_of_the_project_heads_the_changelog():
     assert re.fullmatch(
         rf"Unreleased \({re.escape(version)}\)|{re.escape(version)} - \d{{4}}-\d\d-\d\d", newest[1]
     )
-
-
-def test_a_notebook_is_listed_with_its_question():
-    listed = text("notebooks/README.md")
-    assert [path.stem for path in (ROOT / "notebooks").glob("*.ipynb") if f"`{path.stem}`" not in listed] == []
 
 
 @pytest.mark.parametrize("guide", GUIDES)
