@@ -20,7 +20,7 @@ from datetime import timedelta
 from itertools import count
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Lock
 
 import nbformat
 import psutil
@@ -28,6 +28,7 @@ import sqlalchemy as sa
 from nbclient import NotebookClient
 
 from tests.benchmarks.timing import timed
+from tests.integration.scripted_server import Answer, scripted
 from tests.integration.test_job_retention import nights
 from tests.job_runner import (
     SLOT,
@@ -42,7 +43,6 @@ from tests.job_runner import (
     victim_job,
 )
 from tests.own_services import own_database
-from tests.unit.test_job_notices import Receiver
 from tests.waiting import wait_until
 from toolkit.domain.jobs.outcomes import RunStatus
 from toolkit.entrypoints.jobs.job_log import JobLog
@@ -149,13 +149,11 @@ def _kills(kind: str, number: int, servers: Sequence[tuple[Database, Path]]) -> 
             return left[0] >= 0
 
     def lane(seed: int) -> Counter[str]:
-        with Receiver(200) as receiver:
-            Thread(target=receiver.serve_forever, daemon=True).start()
-            nights = _Nights(kind, *servers[seed], receiver, random.Random(f"{kind} {seed}"))
+        with scripted(Answer(200)) as receiver:
+            nights = _Nights(kind, *servers[seed], receiver.url, random.Random(f"{kind} {seed}"))
             while more():
                 nights.kill_once()
             nights.end()
-            receiver.shutdown()
             return nights.ended
 
     with ThreadPoolExecutor(_LANES) as pool:
@@ -169,15 +167,13 @@ def _kills(kind: str, number: int, servers: Sequence[tuple[Database, Path]]) -> 
 class _Nights:
     """One night after another on one server, with a webhook for the notices."""
 
-    def __init__(
-        self, kind: str, database: Database, home: Path, receiver: Receiver, chance: random.Random
-    ) -> None:
+    def __init__(self, kind: str, database: Database, home: Path, webhook: str, chance: random.Random) -> None:
         self.kind, self.home, self.database, self.chance = kind, home, database, chance
         self.folder = _fresh(home, database)
         self.notebook = _notebook(home) if kind == "kernel" else None
         self.environ = {
             "TOOLKIT_HOME": str(home),
-            "TOOLKIT_WEBHOOK_URL": f"http://127.0.0.1:{receiver.server_port}/",
+            "TOOLKIT_WEBHOOK_URL": webhook,
             "TOOLKIT_WEBHOOK_SECRET": "shared",
         }
         self.slot = SLOT

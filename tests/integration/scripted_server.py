@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from email.message import Message
 from email.parser import BytesParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,14 @@ class Request:
     def parts(self) -> list[tuple[str, str | None, bytes]]:
         """The parts of a multipart body: name, file name, content."""
         head = f"Content-Type: {self.headers['Content-Type']}\r\n\r\n".encode()
+        document: Any = BytesParser().parsebytes(head + self.body)
         return [
             (
                 str(part.get_param("name", header="content-disposition")),
                 part.get_filename(),
                 part.get_payload(decode=True),
             )
-            for part in BytesParser().parsebytes(head + self.body).get_payload()
+            for part in document.get_payload()
         ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -12,14 +12,21 @@ import sqlalchemy as sa
 
 from tests.conftest import Run, SettableClock
 from tests.integration.audited import Story, day
+from toolkit.domain.clock import wall_clock
 from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.finding_life import finding_id
+from toolkit.domain.log_keys import LogKeys
+from toolkit.domain.waivers import Waiver
 from toolkit.errors import InvalidInput, WaiverRefused
 from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.operations.judge.audit.run import DEFAULT_DEADLINES
-from toolkit.operations.judge.findings.waivers import add_waiver, revoke_waiver
+from toolkit.operations.judge.findings.waivers import add_waiver, all_waivers, revoke_waiver
 from toolkit.operations.observe.service_history import observe_service
+from toolkit.operations.verify.contents.inspector import Inspector
+from toolkit.samples import make_samples
+from toolkit.samples.story import Telling
+from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.tables import custody_events
 
@@ -122,6 +129,21 @@ def test_a_revoked_waiver_waives_nothing_from_that_moment_on(
     with database.transaction() as connection:
         kinds = connection.scalars(sa.select(custody_events.c.kind)).all()
     assert {"WAIVED", "WAIVER_REVOKED"} <= set(kinds)
+
+
+def test_a_story_that_is_told_on_leaves_a_waiver_that_somebody_revoked_meanwhile(
+    database: Database, bucket: Bucket, tmp_path: Path
+) -> None:
+    samples = make_samples()
+    telling = Telling(database, bucket, samples, tmp_path, UTC, LogKeys(()), cast("Inspector", None))
+
+    def tell(day: int) -> list[Waiver]:
+        telling._waive(day, SettableClock(samples.moment(day)))
+        return all_waivers(database, wall_clock())
+
+    [waiver] = tell(21)
+    revoke_waiver(database, waiver.id, reason="sent", revoked_by="ana", clock=wall_clock)
+    assert [(each.id, each.revoked_by) for each in (*tell(21), *tell(7))] == [(waiver.id, "ana")] * 2
 
 
 @pytest.mark.parametrize(

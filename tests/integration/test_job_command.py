@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 
 from tests.integration.homes import small_disk
-from tests.unit.test_job_notices import Receiver
+from tests.integration.scripted_server import Answer, scripted
 from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.cli.job_commands import CommandLine
 from toolkit.entrypoints.jobs.folders import JobFolder
@@ -177,20 +176,15 @@ def test_wrong_parameters_stop_everything_before_it_starts(office: Office) -> No
 
 
 def test_a_database_that_is_away_at_the_start_is_told_at_once(office: Office) -> None:
-    with Receiver(200) as receiver:
-        Thread(target=receiver.serve_forever, daemon=True).start()
-        away = {
-            "DATABASE_URL": "postgresql://127.0.0.1:9/x",
-            "TOOLKIT_WEBHOOK_URL": f"http://127.0.0.1:{receiver.server_port}/",
-            "TOOLKIT_WEBHOOK_SECRET": "geheim",
-        }
+    with scripted(Answer(200)) as server:
+        hook = {"TOOLKIT_WEBHOOK_URL": server.url, "TOOLKIT_WEBHOOK_SECRET": "geheim"}
+        away = {"DATABASE_URL": "postgresql://127.0.0.1:9/x", **hook}
         status, told, log = office.run("run", "nightly", "--json", **away)
-        receiver.shutdown()
     assert (status, told["code"]) == (1, "DATABASE_UNAVAILABLE")
     assert "Trying again in 1 s" in log
     assert office.failed()["code"] == "DATABASE_UNAVAILABLE"
-    [(_, body)] = receiver.got
-    assert (json.loads(body)["kind"], json.loads(body)["code"]) == ("failed", "DATABASE_UNAVAILABLE")
+    [notice] = [json.loads(sent.body) for sent in server.requests]
+    assert (notice["kind"], notice["code"]) == ("failed", "DATABASE_UNAVAILABLE")
     assert office.run("run", "nightly")[0] == 0
 
 
@@ -262,25 +256,16 @@ def test_missed_slots_are_announced_and_the_last_one_caught_up_with(office: Offi
     office.run("missed")
     with database.transaction() as connection:
         connection.exec_driver_sql("UPDATE audit.job_schedules SET watched_until = now() - interval '5 days'")
-    with Receiver(500) as receiver:
-        Thread(target=receiver.serve_forever, daemon=True).start()
-        hook = {
-            "TOOLKIT_WEBHOOK_URL": f"http://127.0.0.1:{receiver.server_port}/",
-            "TOOLKIT_WEBHOOK_SECRET": "geheim",
-            "TOOLKIT_LANGUAGE": "pt-BR",
-        }
-        status, told, log = office.run("missed", "--json", **hook)
-        assert status == 3
-        assert len(told["missed"]) == 3
-        assert "could not be delivered, and is tried again" in log
-        receiver.answers = [200]
-        receiver.got.clear()
-        assert office.run("run", "nightly", **hook)[0] == 0
-        kinds = [json.loads(body)["kind"] for _, body in receiver.got]
-        assert kinds == ["missed", "attention"]
-        assert "não foi iniciada" in json.loads(receiver.got[0][1])["subject"]
-        assert json.loads(receiver.got[1][1])["open"] == 2
-        receiver.shutdown()
+    settings = {"TOOLKIT_WEBHOOK_SECRET": "geheim", "TOOLKIT_LANGUAGE": "pt-BR"}
+    with scripted(Answer(500)) as server:
+        status, told, log = office.run("missed", "--json", TOOLKIT_WEBHOOK_URL=server.url, **settings)
+    assert (status, len(told["missed"])) == (3, 3)
+    assert "could not be delivered, and is tried again" in log
+    with scripted(Answer(200)) as server:
+        assert office.run("run", "nightly", TOOLKIT_WEBHOOK_URL=server.url, **settings)[0] == 0
+    missed, attention = (json.loads(sent.body) for sent in server.requests)
+    assert (missed["kind"], attention["kind"], attention["open"]) == ("missed", "attention", 2)
+    assert "não foi iniciada" in missed["subject"]
     assert office.run("missed")[0] == 0
 
 

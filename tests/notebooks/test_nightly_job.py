@@ -10,13 +10,13 @@ import re
 from email import message_from_bytes, policy
 from html import escape, unescape
 from pathlib import Path
-from threading import Thread
 
 import nbformat
 import pytest
 import sqlalchemy as sa
 
-from tests.unit.test_job_notices import SMTP, Mailbox, Receiver, certificate, served  # noqa: F401  # a fixture
+from tests.integration.scripted_server import Answer, scripted
+from tests.unit.test_job_notices import SMTP, Mailbox, certificate, served  # noqa: F401  # a fixture
 from toolkit.domain.secret_texts import secret_values
 from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.jobs import job_settings
@@ -80,15 +80,14 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
     server = served(mailbox, certificate, security="tls")
     server.start()
     told = ""
-    with Receiver(200) as receiver:
-        Thread(target=receiver.serve_forever, daemon=True).start()
+    with scripted(Answer(200)) as receiver:
         environ = {
             **embedded_environment,
             **SMTP,
             "TOOLKIT_SMTP_PORT": str(server.port),
             "TOOLKIT_SMTP_SECURITY": "tls",
             "TOOLKIT_SMTP_CA_FILE": str(certificate),
-            "TOOLKIT_WEBHOOK_URL": f"http://127.0.0.1:{receiver.server_port}/geheim-hook",
+            "TOOLKIT_WEBHOOK_URL": f"{receiver.url}/geheim-hook",
             "TOOLKIT_WEBHOOK_SECRET": "geheim-signature",
             "TOOLKIT_JOBS": str(jobs_file(tmp_path, samples)),
             "TOOLKIT_JOBS_OUT": str(out),
@@ -109,14 +108,13 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
             assert main(["job", "show", f"{name}@{slot}"], environ) == 0
         printed = capsys.readouterr()
         told += printed.out + printed.err
-        receiver.shutdown()
     server.stop()
 
-    assert [json.loads(body)["kind"] for _, body in receiver.got] == ["attention", "failed"]
+    assert [json.loads(sent.body)["kind"] for sent in receiver.requests] == ["attention", "failed"]
     assert len(mailbox.mails) == 2
     assert (
         f"Vendas em aberto: {counts['audit']['incomplete'] + counts['audit']['conflict']}"
-        in receiver.got[0][1].decode()
+        in receiver.requests[0].body.decode()
     )
     [final] = [path for path in (out / "nightly").glob("20*") if path.is_dir()]
     assert (final / "report" / "missing-evidence.html").exists()
@@ -136,7 +134,7 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
 
     mails = [message_from_bytes(mail.content, policy=policy.default) for mail in mailbox.mails]
     told += "".join(f"{mail['Subject']} {mail.get_content()}" for mail in mails)
-    told += "".join(f"{signature} {body.decode()}" for signature, body in receiver.got)
+    told += "".join(f"{sent.headers} {sent.body.decode()}" for sent in receiver.requests)
     told += metrics.read_text()
     with database.transaction() as connection:
         for table in (tables.job_runs, tables.job_steps, tables.job_notices):

@@ -9,9 +9,7 @@ import json
 import ssl
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -23,6 +21,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from tests.integration.scripted_server import Answer, Request, scripted
 from tests.shared_cluster import free_port
 from toolkit.domain.jobs.outcomes import FailureCode
 from toolkit.entrypoints.jobs.notices.email import send_email
@@ -158,58 +157,31 @@ def test_what_a_mail_meets_is_a_problem_and_no_address_is_quoted(
     assert send_email(nobody, NOTICE, TEXT) == "ConnectionRefusedError"
 
 
-class Receiver(ThreadingHTTPServer):
-    """An HTTP server that answers as it is told, and keeps what it got."""
-
-    def __init__(self, *answers: int) -> None:
-        self.answers = list(answers)
-        self.got: list[tuple[str, bytes]] = []
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:  # http.server's name
-        server: Receiver = self.server  # type: ignore[assignment]
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        server.got.append((self.headers["X-Toolkit-Signature"], body))
-        self.send_response(server.answers.pop(0) if len(server.answers) > 1 else server.answers[0])
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-def post(*answers: int, secret: str = "shared") -> tuple[str | None, Receiver]:
-    with Receiver(*answers) as receiver:
-        Thread(target=receiver.serve_forever, daemon=True).start()
-        environ = {
-            "TOOLKIT_WEBHOOK_URL": f"http://127.0.0.1:{receiver.server_port}/hook?key=geheim",
-            "TOOLKIT_WEBHOOK_SECRET": secret,
-        }
+def post(*answers: int) -> tuple[str | None, list[Request]]:
+    """Send a notice to an address that answers so; the problem, and what came there."""
+    with scripted(*map(Answer, answers)) as server:
+        environ = {"TOOLKIT_WEBHOOK_URL": f"{server.url}/hook?key=geheim", "TOOLKIT_WEBHOOK_SECRET": "shared"}
         webhook = NoticeSettings.from_environment(environ).webhook
         assert webhook is not None
-        problem = post_webhook(webhook, {"id": str(NOTICE), "text": "não"})
-        receiver.shutdown()
-    return problem, receiver
+        return post_webhook(webhook, {"id": str(NOTICE), "text": "não"}), server.requests
 
 
 def test_a_webhook_is_signed() -> None:
-    problem, receiver = post(204)
-    [(signature, body)] = receiver.got
-    seconds, digest = (part.partition("=")[2] for part in signature.split(","))
-    expected = hmac.new(b"shared", f"{seconds}.".encode() + body, hashlib.sha256).hexdigest()
+    problem, [sent] = post(204)
+    seconds, digest = (part.partition("=")[2] for part in sent.headers["X-Toolkit-Signature"].split(","))
+    expected = hmac.new(b"shared", f"{seconds}.".encode() + sent.body, hashlib.sha256).hexdigest()
     assert (problem, digest) == (None, expected)
-    assert json.loads(body) == {"id": str(NOTICE), "text": "não"}
+    assert json.loads(sent.body) == {"id": str(NOTICE), "text": "não"}
 
 
 def test_a_webhook_is_tried_again_and_then_a_problem_without_its_address() -> None:
-    problem, receiver = post(503, 429, 200)
-    assert (problem, len(receiver.got)) == (None, 3)
-    problem, receiver = post(500)
-    assert (problem, len(receiver.got)) == ("the address answered 500", 3)
-    problem, receiver = post(302)
-    assert (problem, len(receiver.got)) == ("the address answered 302", 1)
+    for answers, told, attempts in (
+        ((503, 429, 200), None, 3),
+        ((500,), "the address answered 500", 3),
+        ((302,), "the address answered 302", 1),
+    ):
+        problem, sent = post(*answers)
+        assert (problem, len(sent)) == (told, attempts)
     environ = {"TOOLKIT_WEBHOOK_URL": "http://127.0.0.1:9/geheim", "TOOLKIT_WEBHOOK_SECRET": "x"}
     webhook = NoticeSettings.from_environment(environ).webhook
     assert webhook is not None
