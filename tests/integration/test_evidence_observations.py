@@ -13,6 +13,7 @@ from alembic.config import Config
 
 from tests.conftest import SettableClock
 from tests.integration.uploaded_sales import MONDAY, add_record, add_sale, rows
+from tests.waiting import someone_waits, wait_until
 from toolkit.errors import DatabaseError
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.observe.service_history import Observed, observe_service
@@ -99,13 +100,12 @@ def test_an_audit_waits_for_what_was_stamped_before_it_and_not_committed(
     database: Database, clock: SettableClock
 ) -> None:
     add_sale(database)
-    waits = sa.text("SELECT count(*) FROM pg_locks WHERE NOT granted")
     with ThreadPoolExecutor() as pool:
         with database.transaction() as connection:
             stamp(connection, clock)
             audited = pool.submit(run_audit, database, clock=clock)
-            while not connection.scalar(waits):
-                assert not audited.done(), "the audit did not wait for what may still change its answer"
+            wait_until(lambda: audited.done() or someone_waits(database))
+            assert not audited.done(), "the audit did not wait for what may still change its answer"
             connection.execute(
                 sa.text(
                     "INSERT INTO audit.sale_observations (sale_id, utility_group, is_client_financial_responsible,"

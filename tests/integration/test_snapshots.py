@@ -316,6 +316,7 @@ def test_a_snapshot_with_a_missing_or_changed_file_is_not_judged(
     assert "Traceback" not in said
 
 
+@pytest.mark.usefixtures("embedded_environment")  # whose services are looked for, too
 def test_an_engine_that_is_not_installed_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolkit.extras.find_spec", lambda name: None)
     said = run("audit", "--snapshot", "s", "--engine", "spark", ends=1).err
