@@ -196,15 +196,13 @@ def test_the_command_ends_with_3_where_the_tables_differ(
 ) -> None:
     url = database.engine.url.render_as_string(hide_password=False)
     environ = bucket_environment | {"DATABASE_URL": url, "TOOLKIT_LOG_KEY": KEYS.keys[0]}
-    assert (
-        "not known   whether the log was cut off at a seal" in run("verify", "--live", ends=3, within=environ).out
-    )
+    said = run("verify", "--live", ends=3, within=environ).out
+    assert "not known   whether the log was cut off at a seal" in said
     run("evidence", "log", "--out", tmp_path / "log.jsonl", within=environ)
     run("verify", "--live", within=environ)
     execute(database, "UPDATE evidences SET sale_id = 'sale-2'")
-    assert (
-        f"record      {evidence}: is not as it was issued" in run("verify", "--live", ends=3, within=environ).out
-    )
+    said = run("verify", "--live", ends=3, within=environ).out
+    assert f"record      {evidence}: is not as it was issued" in said
     run("verify", ends=2, within=environ)
 
 
