@@ -53,7 +53,7 @@ _RAISING = (
     "operations/observe/disappearance.py",
     "operations/atomic_file.py",
     "operations/prove/custody_log",
-    "entrypoints/demo.py",
+    "entrypoints/cli/samples.py",
     "entrypoints/notebooks",
     "entrypoints/timestamps.py",
     "entrypoints/packaged_notebooks.py",
