@@ -17,7 +17,8 @@ from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.cli.job_commands import CommandLine
 from toolkit.entrypoints.jobs.folders import JobFolder
 from toolkit.errors import DatabaseUnavailable
-from toolkit.samples import make_samples, write_sales
+from toolkit.samples.dataset import make_samples
+from toolkit.samples.folder import write_sales
 from toolkit.settings import Settings
 from toolkit.storage import embedded
 from toolkit.storage.database import Database

@@ -21,7 +21,9 @@ from toolkit.domain.secret_texts import secret_values
 from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.jobs import job_settings
 from toolkit.entrypoints.notebooks import job_history
-from toolkit.samples import Samples, make_samples, story, write_sales, write_samples
+from toolkit.samples import story
+from toolkit.samples.dataset import Samples, make_samples
+from toolkit.samples.folder import write_sales, write_samples
 from toolkit.storage import tables
 from toolkit.storage.database import Database
 

@@ -28,7 +28,7 @@ from toolkit.entrypoints.notebooks import load_clients, missing_evidence_report,
 from toolkit.entrypoints.notebooks.injected_parameters import _unknown_names
 from toolkit.errors import SettingsError
 from toolkit.reports import DEFAULT_FORMATS
-from toolkit.samples import make_samples
+from toolkit.samples.dataset import make_samples
 from toolkit.storage import tables
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"

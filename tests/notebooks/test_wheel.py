@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from toolkit.extras import MODULES
-from toolkit.samples import make_samples
+from toolkit.samples.dataset import make_samples
 
 ROOT = Path(__file__).parents[2]
 BUILD = "import sys; from setuptools.build_meta import build_wheel; print(build_wheel(sys.argv[1]))"

@@ -18,8 +18,10 @@ from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.cli.samples import _toolkit as typed
 from toolkit.errors import InvalidInput
 from toolkit.operations.verify.contents.inspection import inspect_file
-from toolkit.samples import evidence_files, make_samples, write_sales, write_samples
+from toolkit.samples import evidence_files
 from toolkit.samples.client_files import DEFECTS
+from toolkit.samples.dataset import make_samples
+from toolkit.samples.folder import write_sales, write_samples
 from toolkit.samples.scenarios import SCENARIOS, Content
 
 UNTOLD = ("VANISHED", "EXPIRY_UNKNOWN")

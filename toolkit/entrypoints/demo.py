@@ -13,7 +13,9 @@ from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.entrypoints.notebook_runs import run_notebook
 from toolkit.entrypoints.packaged_notebooks import packaged_notebooks
 from toolkit.operations.verify.contents.inspector import Inspector
-from toolkit.samples import Samples, make_samples, story, write_samples
+from toolkit.samples import story
+from toolkit.samples.dataset import Samples, make_samples
+from toolkit.samples.folder import write_samples
 
 TIMEOUT: Final = 300.0
 """Seconds that each notebook may take."""

@@ -13,7 +13,8 @@ from toolkit.entrypoints.cli.context import Context, Place, pass_context
 from toolkit.entrypoints.cli.printing import note, show
 from toolkit.entrypoints.demo import Demo
 from toolkit.errors import SettingsError
-from toolkit.samples import DEFAULT_CLIENTS, DEFAULT_SALES, DEFAULT_SEED, make_samples, write_samples
+from toolkit.samples.dataset import DEFAULT_CLIENTS, DEFAULT_SALES, DEFAULT_SEED, make_samples
+from toolkit.samples.folder import write_samples
 from toolkit.samples.scenarios import SCENARIOS
 from toolkit.storage import embedded
 

@@ -27,7 +27,8 @@ from toolkit.operations.register.bulk_load import (
     Repair,
     Understood,
 )
-from toolkit.samples import make_samples, write_samples
+from toolkit.samples.dataset import make_samples
+from toolkit.samples.folder import write_samples
 
 
 @told_plainly
