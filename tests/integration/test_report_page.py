@@ -194,6 +194,7 @@ def test_a_sale_is_explained_in_a_panel(page: Any) -> None:
     assert "A file is in the bucket, but it cannot be used." in told
     assert "same file for several sales" in told
     assert "Luz & Cia" in told
+    assert "11 Oct 2026, 18:00 (UTC-03:00)" in told
     assert "toolkit sale show S-9" in told
 
 

@@ -7,6 +7,7 @@ hashes: nothing else runs and nothing is fetched, whatever the data hold. Jinja 
 
 import base64
 from collections.abc import Iterator, Sequence
+from datetime import date
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -94,7 +95,7 @@ def _context(report: Report) -> dict[str, Any]:
         "charts": charts(result, language),
         "troubles": [(row.problem, row.sales) for row in tuples(result.problems) if row.sales],
         "lines": tuples(result.rows.head(STATIC_ROWS)),
-        "day": lambda moment: f"{moment.astimezone(report.timezone):%Y-%m-%d}",
+        "day": lambda moment: language.day(moment.astimezone(report.timezone).date()),
         "shown": min(len(result.rows), STATIC_ROWS),
         "filters": filters(report),
         "sections": [_section(each, report) for each in sections(report)],
@@ -180,6 +181,7 @@ def _data(report: Report) -> dict[str, Any]:
         "words": page_words(report.language) | {"page": script_words(report.language)},
         "ages": [[band, last] for band, last in AGE_BANDS.items()],
         "older": OLDER,
+        "months": [report.language.day(date(2000, month, 1)) for month in range(1, 13)],
         "unknownGroup": UNKNOWN_GROUP,
         "open": len(result.rows),
         "compliant": str(Status.COMPLIANT),

@@ -59,9 +59,15 @@ class SaleWriter {
     return found;
   }
 
+  // A day as the language writes it: each month has an example of the year 2000.
+  written(day) {
+    const [year, month, date] = day.split("-");
+    return this.page.months[month - 1].replace("2000", year).replace("1", Number(date));
+  }
+
   day(name, row) {
     const day = this.sales.columns.get(name).text(row, 10);
-    return day ? element("time", { dateTime: day }, day) : element("span", { className: "none" }, this.page.words.page.no);
+    return day ? element("span", { className: "day" }, this.written(day)) : element("span", { className: "none" }, this.page.words.page.no);
   }
 
   // The cells of a row, in the order of the headings.
@@ -163,7 +169,10 @@ class SaleWriter {
   }
 
   fact(name, column, row) {
-    if (column instanceof TimeColumn) return column.text(row, 16).replace("T", " ") && `${column.text(row, 16).replace("T", " ")} (UTC${column.offsets.cell(row)})`;
+    if (column instanceof TimeColumn) {
+      const [day, time] = column.text(row, 16).split("T");
+      return day && `${this.written(day)}, ${time} (UTC${column.offsets.cell(row)})`;
+    }
     const cell = column.cell(row);
     if (typeof cell === "number") return this.number(cell);
     if (name === "isClientFinancialResponsible") return { true: this.page.words.page.yes, false: this.page.words.page.no }[cell] ?? "";
