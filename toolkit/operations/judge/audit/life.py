@@ -17,7 +17,7 @@ from toolkit.domain.waivers import Waiver
 from toolkit.operations.judge.audit.present import COLUMNS as PRESENT
 from toolkit.operations.judge.findings.changes import TREND, Changes, all_partners, changes_between, trends
 from toolkit.operations.judge.findings.history import audits_until, lives_at
-from toolkit.operations.judge.findings.living import COLUMNS, living
+from toolkit.operations.judge.findings.living import COLUMNS, living, places_in
 from toolkit.operations.judge.findings.waivers import waivers_at
 from toolkit.storage.reader import Place
 
@@ -124,12 +124,14 @@ def read_life(
 
 def _noted(lives: pd.DataFrame) -> pd.DataFrame:
     """Return the findings about files that no audit has seen gone."""
-    about_files = lives["code"].map(lambda code: CODES[code].subject is Subject.FILE).astype(bool)
-    return lives[about_files & lives["closed_at"].isna()].reindex(columns=list(PRESENT))
+    about_files = [code.code for code in CODES.values() if code.subject is Subject.FILE]
+    return lives[lives["code"].isin(about_files) & lives["closed_at"].isna()].reindex(columns=list(PRESENT))
 
 
 def _moved(present: pd.DataFrame, lives: pd.DataFrame) -> dict[str, str]:
     """Return the partner of each finding that was noted under another one, which the sale named then."""
-    both = present[["id", "partner"]].merge(lives[["id", "partner"]], on="id", suffixes=("", "_noted"))
-    now, noted = (both[name].astype(object).fillna("") for name in ("partner", "partner_noted"))
-    return dict(zip(both.loc[now != noted, "id"], now[now != noted], strict=True))
+    places = places_in(lives, present)
+    known = present[places >= 0]
+    now = known["partner"].astype("str").fillna("")
+    moved = now != lives["partner"].take(places[places >= 0]).astype("str").fillna("").array
+    return dict(zip(known.loc[moved, "id"], now[moved], strict=True))

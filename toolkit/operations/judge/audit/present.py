@@ -30,8 +30,9 @@ def present_findings(rows: pd.DataFrame) -> pd.DataFrame:
     pairs = [(number, *pair) for number, each in enumerate(combinations) for pair in _codes(*each)]
     named = pd.DataFrame(pairs, columns=["alike", *_FEW]).astype({"alike": alike.dtype, **_FEW})
     found = rows[list(_OF_SALE)].rename(columns=_OF_SALE).assign(alike=alike).merge(named, on="alike")
-    subjects = zip(found["code"], found["sale_id"], strict=True)
-    ids = pa.array((finding_id(*subject) for subject in subjects), pa.string(), size=len(found))
+    ids = pa.array(
+        map(finding_id, found["code"].tolist(), found["sale_id"].tolist()), pa.string(), size=len(found)
+    )
     return found.assign(id=ids.to_pandas()).reindex(columns=list(COLUMNS))
 
 

@@ -8,6 +8,8 @@ from datetime import date, datetime
 from functools import partial
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,6 +46,7 @@ COLUMNS: Final = (
 _SEVERITIES: Final = list(map(str, Severity))
 _MISSING: Final = "MISSING_"
 _MOMENTS: Final = ("first_seen", "opened_at", "closed_at")
+_LIFE: Final = [*_MOMENTS, "stretches"]
 _NAMES: Final = {
     "id": "id",
     "sale_id": "saleId",
@@ -77,7 +80,11 @@ def living(
 
     The gravest come first, then those that are due first.
     """
-    found = pd.concat([_present(present, lives, moment), _resolved(present, lives, audits, moment)])
+    places = places_in(lives, present)
+    gone = lives.drop(index=lives.index[places[places >= 0]])
+    found = pd.concat(
+        [_present(present, lives.reindex(columns=_LIFE), places, moment), _resolved(gone, audits, moment)]
+    )
     found = found.reset_index(drop=True).astype(dict.fromkeys(_FEW, "category"))
     found["waiverId"] = _waived(found, waivers, deadlines.day_of(moment))
     waived = found["waiverId"].notna()
@@ -93,14 +100,22 @@ def living(
     return found.take(order.index.to_numpy()).reset_index(drop=True)
 
 
-def _present(present: pd.DataFrame, lives: pd.DataFrame, moment: datetime) -> pd.DataFrame:
-    known = lives.reindex(columns=["id", "first_seen", "opened_at", "closed_at", "stretches"])
-    joined = present.merge(known, on="id", how="left")
-    back = joined["closed_at"].notna()
-    again = back | (joined["stretches"].fillna(0) > 1)
-    first, opened = (pd.to_datetime(joined[name], utc=True) for name in ("first_seen", "opened_at"))
-    return _named(joined).assign(
-        reason=joined["reason"],
+def places_in(lives: pd.DataFrame, present: pd.DataFrame) -> npt.NDArray[np.int32]:
+    """Return the place of each present finding among the lives, -1 where it has none yet."""
+    wanted, known = (pa.array(table["id"], pa.large_string()) for table in (present, lives))
+    places: npt.NDArray[np.int32] = pc.index_in(wanted, known).fill_null(-1).to_numpy()
+    return places
+
+
+def _present(
+    present: pd.DataFrame, lives: pd.DataFrame, places: npt.NDArray[np.int32], moment: datetime
+) -> pd.DataFrame:
+    known = lives.reset_index(drop=True).reindex(places).set_axis(present.index)
+    back = known["closed_at"].notna()
+    again = back | (known["stretches"].fillna(0) > 1)
+    first, opened = (pd.to_datetime(known[name], utc=True) for name in ("first_seen", "opened_at"))
+    return _named(present).assign(
+        reason=present["reason"],
         status=again.map({False: str(FindingStatus.OPEN), True: str(FindingStatus.REOPENED)}).astype(object),
         firstSeen=first.fillna(pd.Timestamp(moment)),
         openedAt=opened.where(~back).fillna(pd.Timestamp(moment)),
@@ -109,11 +124,7 @@ def _present(present: pd.DataFrame, lives: pd.DataFrame, moment: datetime) -> pd
     )
 
 
-def _resolved(
-    present: pd.DataFrame, lives: pd.DataFrame, audits: Sequence[datetime], moment: datetime
-) -> pd.DataFrame:
-    known, seen = (pa.array(table["id"], pa.large_string()) for table in (lives, present))
-    gone = lives[~pc.is_in(known, seen).to_numpy(zero_copy_only=False)].reset_index(drop=True)
+def _resolved(gone: pd.DataFrame, audits: Sequence[datetime], moment: datetime) -> pd.DataFrame:
     gone = gone.reindex(columns=["id", "code", "sale_id", "partner", "utility_group", *_MOMENTS])
     first, opened, closed = (pd.to_datetime(gone[name], utc=True) for name in _MOMENTS)
     ended = closed.fillna(pd.Timestamp(moment))
