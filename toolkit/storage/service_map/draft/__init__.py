@@ -77,8 +77,8 @@ def _named(relations: list[DraftedRelation], quality: str) -> tuple[str, ...]:
         f"{relation.name}.{column}"
         for relation in relations
         for column, marked in [
-            ("from", relation.is_open if quality == "open" else bool(relation.why and not relation.is_open)),
-            ("where", quality == "review" and bool(relation.undecided or relation.tenants)),
+            ("from", relation.is_open if quality == "open" else bool(relation.reasons and not relation.is_open)),
+            ("where", quality == "review" and bool(relation.notes)),
             *(
                 (column, getattr(choice, quality))
                 for column, choice in [("where", relation.where), *relation.choices.items()]

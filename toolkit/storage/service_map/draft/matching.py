@@ -23,28 +23,19 @@ from toolkit.storage.service_map.draft.samples import (
 )
 from toolkit.storage.service_map.draft.vocabulary import COLUMN_WORDS, TABLE_WORDS, tokens
 
-_TIMES: Final = ("timestamptz", "timestamp", "date", "text", "integer", "number")
+_MOMENTS: Final = ("created_at", "completed_at", "requested_at", "expires_at")
+_NUMBERS: Final = ("number_on_dealership", "enrollment", "installation_number", "address_number")
+_WITH_DIGITS: Final = ("cpf", "rg", "zip_code", "phone_number", "utility_group", "evidence_type")
 _FAMILIES: Final = {
+    **dict.fromkeys(_MOMENTS, ("timestamptz", "timestamp", "date", "text", "integer", "number")),
+    **dict.fromkeys(_NUMBERS, ("text", "integer", "number")),
+    **dict.fromkeys(_WITH_DIGITS, ("text", "enum", "integer", "number")),
     "birthdate": ("date", "timestamp", "timestamptz", "text", "integer"),
-    "created_at": _TIMES,
-    "completed_at": _TIMES,
-    "requested_at": _TIMES,
-    "expires_at": _TIMES,
     "is_client_financial_responsible": ("boolean", "integer", "number", "text", "enum", "bit"),
-    "utility_group": ("text", "enum", "integer", "number"),
-    "evidence_type": ("text", "enum", "integer", "number"),
-    "number_on_dealership": ("text", "integer", "number"),
-    "enrollment": ("text", "integer", "number"),
-    "installation_number": ("text", "integer", "number"),
-    "address_number": ("text", "integer", "number"),
-    "zip_code": ("text", "integer", "number"),
-    "phone_number": ("text", "integer", "number"),
-    "cpf": ("text", "integer", "number"),
-    "rg": ("text", "integer", "number"),
     "external_id": ("text", "integer", "uuid"),
     "requested_by": ("text",),
 }
-_TEXTS: Final = ("text", "enum")
+"""The families of types that hold a column; texts and enums unless something else is said."""
 
 _WEIGHTS: Final = {
     "clients": {"cpf": 3.0, "birthdate": 2.0, "first_name": 1.0, "enrollment": 1.0, "number_on_dealership": 1.0},
@@ -168,7 +159,7 @@ def _fits(relation: str, column: str, said: set[str]) -> float:
 
 def score(relation: str, column: str, field: Field, samples: Samples) -> float:
     """Return how well a field fits a column, by its type, its name and its values."""
-    if field.family not in _FAMILIES.get(column, _TEXTS):
+    if field.family not in _FAMILIES.get(column, ("text", "enum")):
         return 0
     if field.table.reference(field.column.name) is not None and not field.path:
         return 0  # a reference says which row, not what stands in it
@@ -187,10 +178,10 @@ _SURE: Final = 0.8
 
 def _looks(column: str, field: Field, samples: Samples) -> float | None:
     """Return how well the values fit the column, from -1 to 1; ``None`` where they tell nothing."""
-    if column not in _LOOKED_AT:
-        return None
     if column in _MOMENTS:
         return _as_moment(field, samples)
+    if column not in _SEEN:
+        return None
     if field.family == "boolean":
         return 0.3 if column == "is_client_financial_responsible" else -1
     values = samples.values(field)
@@ -232,18 +223,11 @@ _EMPTY: Final = -0.2
 """The judgement of a column without values, which is taken where no other one has any."""
 _CODE: Final = 3
 _FEW: Final = 6
-_MOMENTS: Final = {"created_at", "completed_at", "requested_at", "expires_at"}
-_LOOKED_AT: Final = {
-    *_MOMENTS,
-    "cpf",
-    "utility_group",
-    "evidence_type",
-    "file_format",
-    "type",
-    "object_key",
-    "file_name",
+_SEEN: Final = {
+    *("cpf", "utility_group", "evidence_type", "file_format", "type", "object_key", "file_name"),
     "is_client_financial_responsible",
 }
+"""The columns about which values say something."""
 
 
 def _as_moment(field: Field, samples: Samples) -> float | None:

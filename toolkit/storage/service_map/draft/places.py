@@ -6,7 +6,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from toolkit.domain.evidence import MEDIA_TYPES
-from toolkit.storage.service_map.draft.choices import Choice
+from toolkit.storage.service_map.draft.choices import ABSENT, Choice
 from toolkit.storage.service_map.draft.matching import Match
 from toolkit.storage.service_map.draft.references import KEY_WORDS
 from toolkit.storage.service_map.draft.samples import ENDING, MEDIA, Field, Samples, fields_of, share
@@ -45,7 +45,7 @@ def file_parts(match: Match, samples: Samples, holds: Callable[[str], bool] | No
         found["object_key"] = Choice({"sql": TODO}, "which column holds the key of the object in the bucket?")
         found["file_name"] = _named_by(name)
     else:
-        source = {"column": key.column.name} | ({"json_path": list(key.path)} if key.path else {})
+        source = key.members
         examples = samples.values(key)
         first = {value.lstrip("/").partition("/")[0] for value in examples}
         in_bucket = whole and any(
@@ -143,9 +143,7 @@ def _within_rows(
 
 
 def _named_by(name: Field | None) -> Choice:
-    if name is None:
-        return Choice({"absent": True})
-    return Choice({"column": name.column.name, "json_path": list(name.path)} if name.path else name.column.name)
+    return Choice(ABSENT if name is None else name.source)
 
 
 def _last_part(key: Field) -> Choice:
@@ -155,13 +153,12 @@ def _last_part(key: Field) -> Choice:
 def _media(found: Field | None, named: Field | None, samples: Samples) -> Choice:
     """Return the declared media type, or the one that the ending of the file's name stands for."""
     if found is not None:
-        source = {"column": found.column.name} | ({"json_path": list(found.path)} if found.path else {})
         values = samples.values(found)
         if values and share(values, ENDING) > share(values, MEDIA):
             endings = {value: MEDIA_TYPES.get(value.strip().lstrip(".").lower(), TODO) for value in values}
             usual = {ending: kind for ending, kind in MEDIA_TYPES.items() if ending in {"pdf", "mp3", "wav"}}
-            return Choice({**source, "codes": usual | endings}, "by the usual endings")
-        return Choice(source if found.path else found.column.name)
+            return Choice({**found.members, "codes": usual | endings}, "by the usual endings")
+        return Choice(found.source)
     if named is None or named.path:
-        return Choice({"absent": True})
+        return Choice(ABSENT)
     return Choice({"media_type_of": named.column.name}, "by the ending of the name")

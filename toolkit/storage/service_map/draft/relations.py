@@ -52,26 +52,12 @@ class DraftedRelation:
     insert: dict[str, str] = field(default_factory=dict)
     update: dict[str, str] = field(default_factory=dict)
     unused: list[str] = field(default_factory=list)
-    undecided: str = ""
-    """Columns that nothing was taken from although they may say that a row does not count."""
-    tenants: str = ""
-    """The column of the tenant, where there is more than one."""
-    alike: tuple[str, ...] = ()
-    """Tables built exactly alike, such as another tenant's or an archive; they are not read."""
-
+    notes: list[str] = field(default_factory=list)
+    """Why rows may be read that do not count, to be settled in ``where``."""
+    reasons: list[str] = field(default_factory=list)
+    """Why somebody has to look at its table."""
     doubt: str = ""
     """The question that has to be answered before any table can be named."""
-
-    beside: tuple[str, ...] = ()
-    """Other tables that name sales and hold keys of files."""
-
-    @property
-    def why(self) -> str:
-        """The reasons why somebody has to look at its table."""
-        made = "" if self.table is None else self.table.made
-        alike = f"built alike, and not read: {', '.join(self.alike)}" if self.alike else ""
-        beside = f"hold files of sales too, and are not read: {', '.join(self.beside)}" if self.beside else ""
-        return "; ".join(filter(None, (made, alike, beside)))
 
     @property
     def is_open(self) -> bool:
@@ -84,14 +70,11 @@ class DraftedRelation:
         if self.table is None:
             yield "absent = true  # REVIEW: no table was found for it"
             return
-        review = f"  # REVIEW: {self.why}" if self.why else ""
+        review = f"  # REVIEW: {'; '.join(self.reasons)}" if self.reasons else ""
         yield f'from = "{TODO}"  # {self.doubt}' if self.doubt else f"from = {toml(self.table.name)}{review}"
         if self.where is not None:
             yield f"where = {self.where.line}"
-        if self.undecided:
-            yield f"# REVIEW: rows that do not count may be told by {self.undecided}; add it to where"
-        if self.tenants:
-            yield f"# REVIEW: rows of several tenants are read, by {self.tenants}; for one, add it to where"
+        yield from (f"# REVIEW: {note} add it to where" for note in self.notes)
         for key, values in (("insert", self.insert), ("update", self.update)):
             if values:
                 yield f"{key} = {toml(values)}"
@@ -168,10 +151,14 @@ class Drafting:
         drafted.unused = [column for column in match.table.columns if column not in used]
         unknown = undecided(name, match.table, drafted.unused, self._samples, self._histories_of_others(name))
         drafted.where = unknown.added_to(drafted.where)
-        drafted.undecided = "" if unknown.asked else unknown.told
-        drafted.tenants = tenants(match.table, self._samples)
+        if unknown.told and not unknown.asked:
+            drafted.notes.append(f"rows that do not count may be told by {unknown.told};")
+        if several := tenants(match.table, self._samples):
+            drafted.notes.append(f"rows of several tenants are read, by {several}; for one,")
+        drafted.reasons += [match.table.made] if match.table.made else []
         alike = self._samples.alike(match.table)
-        drafted.alike = tuple(other.name for other in alike)
+        if alike:
+            drafted.reasons.append(f"built alike, and not read: {', '.join(other.name for other in alike)}")
         if others_hold := self._samples.rows_of_their_own(match.table, alike):
             drafted.doubt = _which(match.table, others_hold)
         elif others := ", ".join(self._rivals(name, match.table)):
@@ -183,7 +170,8 @@ class Drafting:
                         {"sql": TODO}, f"{_ASKED[asked]} (of the rows that from names)"
                     )
         if name == "evidences" and (match.table.kind != QUERY or match.table.parts):
-            drafted.beside = tuple(table.name for table in self._tables_of_files("sales", match.table))
+            beside = ", ".join(table.name for table in self._tables_of_files("sales", match.table))
+            drafted.reasons += [f"hold files of sales too, and are not read: {beside}"] if beside else []
         sharing = {relation: other for relation, other in self._matches.items() if other.table is match.table}
         if (len(sharing) == 1 or (name == "clients" and "addresses" in sharing)) and match.table.kind != QUERY:
             taken = {field.column.name for other in sharing.values() for field in other.fields.values()}

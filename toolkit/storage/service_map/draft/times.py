@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from toolkit.storage.service_map.catalog import CatalogTable, Column
 from toolkit.storage.service_map.draft import codes
@@ -92,9 +92,7 @@ class Zones:
                 return _completed(table, samples)
             demanded = column in {"created_at", "requested_at"} and relation != "clients"
             return Choice({"sql": TODO}, "nothing was found") if demanded else Choice(ABSENT)
-        source: dict[str, Any] = {"column": found.column.name}
-        if found.path:
-            source["json_path"] = list(found.path)
+        source = found.members
         hour = _hour_of(table, found.column) if found.family == "date" or not found.path else None
         if hour is not None and found.family in {"date", "text"}:
             source = {"date": found.column.name, "time": hour.name}
