@@ -10,28 +10,31 @@ from sqlalchemy import Connection
 from toolkit.storage.service_map.expressions import quoted
 from toolkit.storage.tables import AUDIT, SERVICE
 
+QUERY: Final = "q"
+"""The kind of a table that is a query."""
+
 
 @dataclass(frozen=True)
 class Column:
     """A column; ``family`` sums its type up, and ``type`` is what PostgreSQL calls it, with its length."""
 
     name: str
-    type: str
-    cast: str
-    family: str
-    length: int | None
+    type: str = "text"
+    cast: str = "text"
+    family: str = "text"
+    length: int | None = None
     """Characters that it takes, where its type limits them."""
-    required: bool
-    filled: bool
+    required: bool = False
+    filled: bool = False
     """True if a row that does not name it gets a value: a default, an identity or a generated column."""
-    generated: bool
-    default: str
-    comment: str
-    labels: tuple[str, ...]
-    key: bool
+    generated: bool = False
+    default: str = ""
+    comment: str = ""
+    labels: tuple[str, ...] = ()
+    key: bool = False
     """True if it is the whole primary key."""
-    unique: bool
-    sequence: str | None
+    unique: bool = False
+    sequence: str | None = None
     rules: tuple[str, ...] = ()
     """The SQL of constraints that look at this column alone, over its own name."""
     spoken: str = ""
@@ -67,10 +70,10 @@ class CatalogTable:
 
     name: str
     plain_name: str
-    schema: str
-    kind: str
-    comment: str
-    readable: bool
+    schema: str = ""
+    kind: str = QUERY
+    comment: str = ""
+    readable: bool = True
     columns: dict[str, Column] = field(default_factory=dict)
     references: list[Reference] = field(default_factory=list)
     wide_references: list[WideReference] = field(default_factory=list)
@@ -110,23 +113,11 @@ def read_catalog(connection: Connection) -> dict[str, CatalogTable]:
             name, row.name, row.schema, row.kind, row.comment, row.readable, whole_key=tuple(row.whole_key)
         )
     for row in connection.execute(sa.text(_COLUMNS), {"tables": list(found)}):
-        found[row.table].columns[row.name] = Column(
-            name=row.name,
-            type=row.type,
-            cast=row.cast,
-            family=_FAMILIES.get(row.base, "enum" if row.labels else "other"),
-            length=row.length,
-            required=row.required,
-            filled=row.filled,
-            generated=row.generated,
-            default=row.default,
-            comment=row.comment,
-            labels=tuple(row.labels),
-            key=row.key,
-            unique=row.unique,
-            sequence=row.sequence,
-            rules=tuple(row.rules),
-        )
+        said = row._asdict()
+        table, base = said.pop("table"), said.pop("base")
+        said |= {"labels": tuple(row.labels), "rules": tuple(row.rules)}
+        family = _FAMILIES.get(base, "enum" if row.labels else "other")
+        found[table].columns[row.name] = Column(family=family, **said)
     for row in connection.execute(sa.text(_REFERENCES), {"tables": list(found)}):
         if row.referenced in found and len(row.columns) == 1:
             found[row.table].references.append(Reference(row.columns[0], found[row.referenced].name, row.keys[0]))

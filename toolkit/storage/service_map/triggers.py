@@ -31,17 +31,17 @@ def make_writable(connection: Connection, mapping: ServiceMap) -> None:
     catalog = read_catalog(connection)
     tables = resolver(connection, catalog)
     if mapping.has_one_row_for_both:
-        _execute(connection, _WAITING)
+        execute(connection, _WAITING)
     for name in mapping.relations:
         found = obstacles(mapping, name, tables)
         for work in (INSERT, UPDATE):
             body = _body(mapping, name, work, tables, found)
-            _execute(
+            execute(
                 connection,
                 f"CREATE OR REPLACE FUNCTION {SERVICE}.{work}_{name}() RETURNS trigger LANGUAGE plpgsql "
                 f"SECURITY DEFINER SET search_path FROM CURRENT AS {literal(body)}",
             )
-            _execute(
+            execute(
                 connection,
                 f"CREATE OR REPLACE TRIGGER {work}_row INSTEAD OF {work.upper()} ON {SERVICE}.{name} "
                 f"FOR EACH ROW EXECUTE FUNCTION {SERVICE}.{work}_{name}()",
@@ -49,14 +49,12 @@ def make_writable(connection: Connection, mapping: ServiceMap) -> None:
         sequence = _sequence(mapping, name, tables)
         if INSERT not in found and sequence is not None:
             found[NUMBERED] = sequence
-            _execute(
-                connection, _NEXT.format(schema=SERVICE, name=name, sequence=literal(literal(sequence))[1:-1])
-            )
+            execute(connection, _NEXT.format(schema=SERVICE, name=name, sequence=literal(literal(sequence))[1:-1]))
         if mapping.has_one_row_for_both and name in IN_ONE_ROW:
             found[ONE_ROW] = IN_ONE_ROW[name]
         if INSERT not in found:
             found[WRITTEN] = json.dumps(_targets(mapping, name, tables))
-        _execute(connection, f"COMMENT ON VIEW {SERVICE}.{name} IS {literal(json.dumps(found))}")
+        execute(connection, f"COMMENT ON VIEW {SERVICE}.{name} IS {literal(json.dumps(found))}")
 
 
 _WAITING: Final = f"""
@@ -160,5 +158,6 @@ def _or_default(value: str, column: Column) -> str:
     return f"coalesce({value}, {column.default})" if column.required and column.default else value
 
 
-def _execute(connection: Connection, statement: str) -> None:
+def execute(connection: Connection, statement: str) -> None:
+    """Execute a statement as it stands, without parameters."""
     connection.exec_driver_sql(statement.replace("%", "%%"))

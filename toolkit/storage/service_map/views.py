@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from toolkit.errors import SchemaMismatch, SettingsError
 from toolkit.storage.service_map.expressions import FUNCTIONS, THIS, literal, nothing_of, select
 from toolkit.storage.service_map.model import NEEDED, ServiceMap
-from toolkit.storage.service_map.triggers import make_writable
+from toolkit.storage.service_map.triggers import execute, make_writable
 from toolkit.storage.tables import SERVICE
 
 _OURS: Final = "evidence toolkit: views made from mapping "
@@ -38,7 +38,7 @@ def make_views(connection: Connection, mapping: ServiceMap) -> None:
             f"The database has a schema {SERVICE} that is not the toolkit's; nothing was changed."
         )
     for name, parameters, result, body in FUNCTIONS:
-        _execute(
+        execute(
             connection,
             f"CREATE OR REPLACE FUNCTION {SERVICE}.{name}({parameters}) RETURNS {result} "
             f"LANGUAGE sql STABLE PARALLEL SAFE AS {literal(f'SELECT {body}')}",
@@ -46,12 +46,12 @@ def make_views(connection: Connection, mapping: ServiceMap) -> None:
     for name in mapping.relations:
         try:
             with connection.begin_nested():
-                _execute(connection, f"CREATE OR REPLACE VIEW {SERVICE}.{name} AS {select(mapping, name)}")
+                execute(connection, f"CREATE OR REPLACE VIEW {SERVICE}.{name} AS {select(mapping, name)}")
         except DBAPIError as error:
             faults = _faults(connection, mapping, name) or [_words(error, mapping.named(name))]
             raise SettingsError("; ".join(faults)) from None
     make_writable(connection, mapping)
-    _execute(connection, f"COMMENT ON SCHEMA {SERVICE} IS {literal(_OURS + mapping.fingerprint)}")
+    execute(connection, f"COMMENT ON SCHEMA {SERVICE} IS {literal(_OURS + mapping.fingerprint)}")
 
 
 def release(connection: Connection) -> None:
@@ -64,15 +64,15 @@ def release(connection: Connection) -> None:
     """
     if made_from(connection) is None:
         raise SchemaMismatch(f"Schema {SERVICE} holds no views of the toolkit; nothing is to be released.")
-    _execute(
+    execute(
         connection,
         f"CREATE OR REPLACE FUNCTION {SERVICE}.released() RETURNS boolean LANGUAGE plpgsql AS "
         + literal(f"BEGIN RAISE EXCEPTION USING MESSAGE = {literal(_RELEASED_TEXT)}; END"),
     )
     for name in NEEDED:
         nothing = nothing_of(name)
-        _execute(connection, f"CREATE OR REPLACE VIEW {SERVICE}.{name} AS {nothing} AND {SERVICE}.released()")
-    _execute(connection, f"COMMENT ON SCHEMA {SERVICE} IS {literal(_OURS + _RELEASED)}")
+        execute(connection, f"CREATE OR REPLACE VIEW {SERVICE}.{name} AS {nothing} AND {SERVICE}.released()")
+    execute(connection, f"COMMENT ON SCHEMA {SERVICE} IS {literal(_OURS + _RELEASED)}")
 
 
 _RELEASED: Final = "released"
@@ -123,10 +123,6 @@ def _lacking(connection: Connection) -> list[str]:
     return [name for name in NEEDED if name not in found]
 
 
-def _execute(connection: Connection, statement: str) -> None:
-    connection.exec_driver_sql(statement.replace("%", "%%"))
-
-
 def _faults(connection: Connection, mapping: ServiceMap, name: str) -> list[str]:
     """Return the parts of a relation that PostgreSQL does not understand, each with its key in the file."""
     relation = mapping.relations[name]
@@ -141,7 +137,7 @@ def _faults(connection: Connection, mapping: ServiceMap, name: str) -> list[str]
     for key, query in tried:
         try:
             with connection.begin_nested():
-                _execute(connection, f"SELECT FROM ({query}) AS tried LIMIT 0")
+                execute(connection, f"SELECT FROM ({query}) AS tried LIMIT 0")
         except DBAPIError as error:
             found.append(_words(error, mapping.named(f"{name}.{key}")))
             if key == "from":

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from toolkit.storage.service_map.catalog import CatalogTable, Column, Reference
+from toolkit.storage.service_map.catalog import QUERY, CatalogTable, Column, Reference
 from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.matching import GOOD, Match, score
 from toolkit.storage.service_map.draft.polymorphic import kinds_and_keys
@@ -15,9 +15,6 @@ from toolkit.storage.service_map.draft.references import references_of
 from toolkit.storage.service_map.draft.samples import PLACE, Field, Samples, json_path, share
 from toolkit.storage.service_map.draft.vocabulary import TABLE_WORDS, tokens
 from toolkit.storage.service_map.expressions import literal, quoted
-
-QUERY: Final = "q"
-"""The kind of a table that is a query."""
 
 
 def derived_tables(matches: Mapping[str, Match], samples: Samples) -> list[CatalogTable]:
@@ -62,7 +59,7 @@ def _of_one_kind(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable
             whole = replace(table, name=rows, plain_name=value, kind=QUERY)
             rest = [column for column in table.columns.values() if column is not kind and column.family != "json"]
             members = [
-                (f"row.{quoted(column.name)} #>> {json_path(path)}", text_column("_".join(path)))
+                (f"row.{quoted(column.name)} #>> {json_path(path)}", Column("_".join(path)))
                 for column in table.columns.values()
                 if column.family == "json"
                 for path in samples.members(whole, column)
@@ -92,27 +89,25 @@ def _elements(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable]:
                 else f"jsonb_each({inside}) AS item(place, value)"
             )
             source = f"{table.name} AS owner, {each}"
-            raw = CatalogTable(f"(SELECT item.* FROM {source})", column.name, "", QUERY, "", True)  # noqa: S608
-            item = replace(text_column("value"), family="json")
+            raw = CatalogTable(f"(SELECT item.* FROM {source})", column.name)  # noqa: S608
+            item = replace(Column("value"), family="json")
             if not is_list:
-                keys = samples.values(Field(raw, text_column("place")))
+                keys = samples.values(Field(raw, Column("place")))
                 if not any(codes.evidence_type(each) for each in keys):
                     continue
             members = samples.members(raw, item)
-            own = f"{table.plain_name}_{key.name}"
-            shown = [(f"owner.{quoted(key.name)}", replace(key, name=own, key=False, unique=False))]
+            owner, shown = _owner(table, key)
             unnamed = not any(len(path) == 1 and tokens(path[0])[-1:] in (("id",), ("uuid",)) for path in members)
             if unnamed or not is_list:
-                whole = f"owner.{quoted(key.name)}::text || '/' || item.place"
-                shown.append((whole, replace(text_column("id"), key=True)))
+                shown.append((f"owner.{quoted(key.name)}::text || '/' || item.place", Column("id", key=True)))
             if not is_list:
-                shown.append(("item.place", text_column("type")))
+                shown.append(("item.place", Column("type")))
                 if not members:
-                    shown.append(("item.value #>> '{}'", text_column("path")))
-            shown += [(f"item.value #>> {json_path(path)}", text_column("_".join(path))) for path in members]
+                    shown.append(("item.value #>> '{}'", Column("path")))
+            shown += [(f"item.value #>> {json_path(path)}", Column("_".join(path))) for path in members]
             shown += _own_times(table, {column.name for _, column in shown})
             made = f"a row for each element of {column.name}"
-            yield _query(column.name, shown, source, [Reference(own, table.name, key.name)], made)
+            yield _query(column.name, shown, source, [owner], made)
 
 
 def _columns_of_files(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable]:
@@ -129,16 +124,15 @@ def _columns_of_files(table: CatalogTable, samples: Samples) -> Iterator[Catalog
         return
     pairs = ", ".join(f"({literal(column.name)}, owner.{quoted(column.name)}::text)" for column in named)
     source = f"{table.name} AS owner CROSS JOIN LATERAL (VALUES {pairs}) AS file(type, path) WHERE file.path <> ''"
-    own = f"{table.plain_name}_{key.name}"
-    shown = [
-        (f"owner.{quoted(key.name)}", replace(key, name=own, key=False, unique=False)),
-        (f"owner.{quoted(key.name)}::text || '/' || file.type", replace(text_column("id"), key=True)),
-        ("file.type", text_column("type")),
-        ("file.path", text_column("path")),
+    owner, shown = _owner(table, key)
+    shown += [
+        (f"owner.{quoted(key.name)}::text || '/' || file.type", Column("id", key=True)),
+        ("file.type", Column("type")),
+        ("file.path", Column("path")),
         *_own_times(table, set()),
     ]
     made = "a row for each column that holds the place of a file"
-    yield _query("evidences", shown, source, [Reference(own, table.name, key.name)], made)
+    yield _query("evidences", shown, source, [owner], made)
 
 
 def _with_their_files(tables: list[CatalogTable], samples: Samples) -> Iterator[CatalogTable]:
@@ -219,10 +213,17 @@ def _query(
         sql if sql.endswith(f".{quoted(name)}") else f"{sql} AS {quoted(name)}"
         for name, (sql, _) in reversed(columns.items())
     )
-    table = CatalogTable(f"(SELECT {listed} FROM {source})", plain_name, "", QUERY, "", True, made=made)  # noqa: S608
+    table = CatalogTable(f"(SELECT {listed} FROM {source})", plain_name, made=made)  # noqa: S608
     table.columns.update({name: column for name, (_, column) in reversed(columns.items())})
     table.references.extend(references)
     return table
+
+
+def _owner(table: CatalogTable, key: Column) -> tuple[Reference, list[tuple[str, Column]]]:
+    """Return the reference to the row that holds what becomes a row of its own, and the column for it."""
+    own = f"{table.plain_name}_{key.name}"
+    shown = (f"owner.{quoted(key.name)}", replace(key, name=own, key=False, unique=False))
+    return Reference(own, table.name, key.name), [shown]
 
 
 def _own_times(table: CatalogTable, taken: set[str]) -> list[tuple[str, Column]]:
@@ -243,11 +244,6 @@ def key_of(table: CatalogTable) -> Column | None:
 
 def _holds_places(values: list[str]) -> bool:
     return not values or share([value for value in values if value.strip()], PLACE) > _MOST
-
-
-def text_column(name: str) -> Column:
-    """Return a column that a query makes."""
-    return Column(name, "text", "text", "text", None, False, False, False, "", "", (), False, False, None)
 
 
 _LONGEST_KIND: Final = 40

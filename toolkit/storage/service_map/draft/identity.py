@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from toolkit.storage.service_map.catalog import CatalogTable, Column
+from toolkit.storage.service_map.catalog import QUERY, CatalogTable, Column
 from toolkit.storage.service_map.draft.choices import ABSENT, Choice
-from toolkit.storage.service_map.draft.derived import QUERY, key_of
+from toolkit.storage.service_map.draft.derived import key_of
 from toolkit.storage.service_map.draft.matching import Match
 from toolkit.storage.service_map.draft.people import people_of
 from toolkit.storage.service_map.draft.polymorphic import Owner, owner_of

@@ -104,27 +104,26 @@ def payer_of(
         if not said & _PAYER:
             continue
         named = next((each for each in references if each.column == column.name), None)
+        own = None if to_client is None else sales.columns[to_client.column]
+        beside = None
         if named is not None:
-            own = _client_beside(sales, column, [each for each in references if each.table == named.table])
-            if own is not None:
-                sql = f"{payer} IS NULL OR {payer} = {THIS}.{quoted(own)}"
-                return Choice({"sql": sql}, "the payer is the client, or none is named", review=True)
-            if said & {"payer", "financial"}:
-                why = f"is the row of {named.table} that {column.name} names the client?"
-                return Choice({"sql": TODO}, why)
-        elif clients is not None and to_client is not None:
-            own_key = sales.columns[to_client.column]
-            same_kind = column.family == own_key.family and said <= _PAYER | KEY_WORDS | {"client"}
-            if same_kind and said & {"payer", "financial"}:
-                sql = f"{payer} IS NULL OR {payer} = {THIS}.{quoted(own_key.name)}"
-                return Choice({"sql": sql}, "the payer is the client, or none is named", review=True)
-            if cpf is not None and said & {"cpf", "document"} and column.family in {"text", "integer", "number"}:
-                client = (
-                    f"(SELECT {_digits('client', cpf)} FROM {clients.name} AS client "  # noqa: S608
-                    f"WHERE client.{quoted(to_client.key)} = {THIS}.{quoted(own_key.name)})"
-                )
-                sql = f"coalesce({payer}::text, '') = '' OR {_digits(THIS, column.name)} = {client}"
-                return Choice({"sql": sql}, "the payer's CPF is the client's, or none is named", review=True)
+            beside = _client_beside(sales, column, [each for each in references if each.table == named.table])
+        elif own is not None and column.family == own.family and said <= _PAYER | KEY_WORDS | {"client"}:
+            beside = own.name if said & {"payer", "financial"} else None
+        if beside is not None:
+            sql = f"{payer} IS NULL OR {payer} = {THIS}.{quoted(beside)}"
+            return Choice({"sql": sql}, "the payer is the client, or none is named", review=True)
+        if named is not None and said & {"payer", "financial"}:
+            why = f"is the row of {named.table} that {column.name} names the client?"
+            return Choice({"sql": TODO}, why)
+        by_cpf = named is None and said & {"cpf", "document"} and column.family in {"text", "integer", "number"}
+        if by_cpf and cpf is not None and clients is not None and to_client is not None:
+            client = (
+                f"(SELECT {_digits('client', cpf)} FROM {clients.name} AS client "  # noqa: S608
+                f"WHERE client.{quoted(to_client.key)} = {THIS}.{quoted(to_client.column)})"
+            )
+            sql = f"coalesce({payer}::text, '') = '' OR {_digits(THIS, column.name)} = {client}"
+            return Choice({"sql": sql}, "the payer's CPF is the client's, or none is named", review=True)
     for table in samples.catalog.values():
         reference = next((each for each in references_of(table, samples) if each.table == sales.name), None)
         if reference is not None and _PAYER & set(tokens(table.says)):

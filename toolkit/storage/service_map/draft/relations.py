@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from toolkit.domain.evidence import EvidenceType
-from toolkit.storage.service_map.catalog import CatalogTable
+from toolkit.storage.service_map.catalog import QUERY, CatalogTable
 from toolkit.storage.service_map.draft.choices import ABSENT, Choice, toml
 from toolkit.storage.service_map.draft.coded import Coded
 from toolkit.storage.service_map.draft.codes import decoded
-from toolkit.storage.service_map.draft.derived import QUERY
 from toolkit.storage.service_map.draft.filters import rows_that_belong, tenants, undecided, values_for_new_rows
 from toolkit.storage.service_map.draft.identity import Identities
 from toolkit.storage.service_map.draft.matching import GOOD, Match, matched, score
@@ -112,7 +111,7 @@ class Drafting:
 
     def relations(self) -> list[DraftedRelation]:
         """Return all of them, in the order of the contract."""
-        self._zones.settle([self._matches[name].table for name in NEEDED if name in self._matches])
+        self._zones.settle([self._matches[name] for name in NEEDED if name in self._matches], self._samples)
         relations = [self._relation(name) for name in NEEDED]
         doubtful = {each.table.name: each.name for each in relations if each.table is not None and each.doubt}
         for relation in relations:
@@ -139,7 +138,7 @@ class Drafting:
             }
             doubt = f"no table looks like the {name} of the contract: name it, or a query, as (SELECT ...)"
             where = Choice(TODO, "which rows count? none that was deleted or cancelled; true for all")
-            return DraftedRelation(name, CatalogTable(TODO, TODO, "", "", "", False), choices, where, doubt=doubt)
+            return DraftedRelation(name, CatalogTable(TODO, TODO), choices, where, doubt=doubt)
         drafted = DraftedRelation(name, match.table, doubt=match.table.doubt)
         for column in NEEDED[name].columns:
             drafted.choices[column.name] = self._choice(name, match, column.name)

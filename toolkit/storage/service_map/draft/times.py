@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from toolkit.storage.service_map.catalog import CatalogTable, Column
+from toolkit.storage.service_map.catalog import QUERY, CatalogTable, Column
 from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.choices import ABSENT, Choice
-from toolkit.storage.service_map.draft.derived import QUERY
 from toolkit.storage.service_map.draft.history import histories_of
+from toolkit.storage.service_map.draft.matching import Match
 from toolkit.storage.service_map.draft.references import meanings_of
 from toolkit.storage.service_map.draft.samples import Field, Samples
 from toolkit.storage.service_map.draft.vocabulary import tokens, words
@@ -20,11 +20,7 @@ _UTC: Final = re.compile(r"\b(?:UTC|GMT|Zulu)\b", re.IGNORECASE)
 _LOCAL: Final = re.compile(r"bras[ií]lia|s[aã]o paulo|hor[aá]rio local|hora local|local time", re.IGNORECASE)
 _SAO_PAULO: Final = "America/Sao_Paulo"
 _SAY_UTC: Final = {
-    "_prisma_migrations",
-    "ar_internal_metadata",
-    "schema_migrations",
-    "knex_migrations",
-    "ir_attachment",
+    *("_prisma_migrations", "ar_internal_metadata", "schema_migrations", "knex_migrations", "ir_attachment"),
 }
 """Tables of libraries that write times without a zone in UTC."""
 
@@ -37,13 +33,14 @@ class Zones:
         self._library = next((each.plain_name for each in catalog.values() if each.plain_name in _SAY_UTC), None)
         self.default = Choice(zone, "the zone of times that carry none; there are none here")
 
-    def settle(self, tables: Iterable[CatalogTable]) -> None:
+    def settle(self, matches: Iterable[Match], samples: Samples) -> None:
         """Choose the zone of the file from the tables that are read."""
         bare = [
-            (table, column)
-            for table in tables
-            for column in table.columns.values()
+            (match.table, column)
+            for match in matches
+            for column in match.table.columns.values()
             if column.family in {"timestamp", "time"}
+            or any(_bare(field, samples) for field in match.fields.values() if field.column is column)
         ]
         said = [known for table, column in bare if (known := self._said(table, column)) is not None]
         if said:
@@ -106,6 +103,16 @@ class Zones:
         if found.family == "date" and hour is None:
             return Choice(found.column.name, "a day without an hour: its first moment", review=True)
         return Choice(source if len(source) > 1 else found.column.name)
+
+
+def _bare(found: Field, samples: Samples) -> bool:
+    """Tell whether a field holds texts with an hour and without a zone."""
+    hours = [value for value in samples.values(found) if _HOUR.search(value)] if found.family == "text" else []
+    return any(not _ZONED.search(value) for value in hours)
+
+
+_HOUR: Final = re.compile(r"\d[ T]+\d\d?:\d\d")
+_ZONED: Final = re.compile(r":[0-9.]+ *(?:z|[+-]\d\d(?::?\d\d)?)$", re.IGNORECASE)
 
 
 def _hour_of(table: CatalogTable, day: Column) -> Column | None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from toolkit.storage.service_map.catalog import CatalogTable, Column, Reference
 from toolkit.storage.service_map.draft import codes
-from toolkit.storage.service_map.draft.derived import QUERY, key_of, text_column
+from toolkit.storage.service_map.draft.derived import key_of
 from toolkit.storage.service_map.draft.filters import rows_that_belong, undecided
 from toolkit.storage.service_map.draft.matching import Match, matched
 from toolkit.storage.service_map.draft.references import references_of
@@ -36,9 +36,9 @@ def union_of_files(matches: Mapping[str, Match], samples: Samples) -> Match | No
     own = replace(parts[0].table.columns[parts[0].sale.column], name="sale_id", key=False, unique=False)
     uuids = all(part.key.family == "uuid" for part in parts)
     columns = [
-        replace(parts[0].key, name="id") if uuids else replace(text_column("id"), key=True),
+        replace(parts[0].key, name="id") if uuids else Column("id", key=True),
         own,
-        replace(text_column("evidence_type"), comment="; ".join(comment for _, comment in kinds if comment)),
+        Column("evidence_type", comment="; ".join(comment for _, comment in kinds if comment)),
     ]
     shown = [
         [
@@ -75,7 +75,7 @@ def union_of_files(matches: Mapping[str, Match], samples: Samples) -> Match | No
         reasons += (
             [f"rows of {table.name} that do not count may be told by {unknown.told}"] if unknown.told else []
         )
-    union = CatalogTable(f"({' UNION ALL '.join(queries)})", "evidences", "", QUERY, "", True)
+    union = CatalogTable(f"({' UNION ALL '.join(queries)})", "evidences")
     union = replace(union, made="; ".join(reasons), parts=tuple(part.table.name for part in parts))
     union.columns.update({column.name: column for column in columns})
     union.references.append(Reference("sale_id", parts[0].sale.table, parts[0].sale.key))
@@ -133,7 +133,7 @@ def _column(name: str, found: list[Field | None]) -> Column:
     """Return the column for the fields of all parts: of their type where it is one, else a text."""
     kinds = {None if field is None else (field.column.cast, field.path) for field in found}
     first = found[0]
-    return replace(first.column, name=name) if len(kinds) == 1 and first and not first.path else text_column(name)
+    return replace(first.column, name=name) if len(kinds) == 1 and first and not first.path else Column(name)
 
 
 _SHOWN: Final = ("object_key", "file_name", "file_format", "requested_by", "requested_at")
