@@ -160,7 +160,7 @@ def load(
 def _print_file(file: FileLoaded, zone: ZoneInfo, *, dry_run: bool) -> None:
     done = _("would be registered") if dry_run else _("registered")
     show(
-        f"{file.source}: {counted(file.rows, 'row')}: {file.tally.accepted:,} {done}, "
+        f"{file.source}: {counted(file.tally.rows, 'row')}: {file.tally.accepted:,} {done}, "
         f"{file.tally.rejected:,} rejected, {file.tally.skipped:,} skipped"
     )
     if file.already_loaded_at is not None:

@@ -138,7 +138,7 @@ def _file_by_file(result: LoadResult, zone: ZoneInfo) -> Grid:
         (
             file.source,
             file.understood.layout,
-            file.rows,
+            file.tally.rows,
             file.tally.accepted,
             file.tally.rejected,
             file.tally.skipped,

@@ -8,7 +8,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.operations.spreadsheets.text_bytes import Mask, values
+from toolkit.operations.spreadsheets.text_bytes import Mask, mask_of, values
 from toolkit.storage.database import Database
 from toolkit.storage.service_map.limits import Limit, broken, can_write, limits
 
@@ -68,18 +68,18 @@ def misfits(database: Database, columns: Mapping[str, pa.StringArray]) -> Iterat
 def _refused(
     database: Database, limit: Limit, encoding: str | None, column: pa.StringArray
 ) -> Iterator[tuple[Mask, str]]:
-    absent = _mask(pc.is_null(column), len(column))
+    absent = mask_of(pc.is_null(column))
     if limit.required:
         yield absent, _text("absent", limit.place)
     if limit.length is not None:
-        long = _mask(pc.greater(pc.utf8_length(column), limit.length), len(column))
+        long = mask_of(pc.greater(pc.utf8_length(column), limit.length))
         yield long, _text("long", limit.length, limit.place)
     if limit.largest is not None:
         texts = [text or "0" for text in column.to_pylist()]
         fits = [text.isdecimal() and int(text) <= limit.largest for text in texts]
         yield ~np.array(fits, dtype=bool), _text("number", limit.place)
     if limit.values is not None:
-        listed = _mask(pc.is_in(column, value_set=pa.array(sorted(limit.values), pa.string())), len(column))
+        listed = mask_of(pc.is_in(column, value_set=pa.array(sorted(limit.values), pa.string())))
         yield ~listed & ~absent, _text("list", limit.place)
     if limit.rules and limit.largest is None:
         texts = [text for text in pc.unique(column).to_pylist() if text is not None]
@@ -87,7 +87,7 @@ def _refused(
         wrong = broken(database, limit, askable) if askable else set()
         if wrong:
             listed = pc.is_in(column, value_set=pa.array(sorted(wrong), pa.string()))
-            yield _mask(listed, len(column)), _text("rule", limit.place)
+            yield mask_of(listed), _text("rule", limit.place)
 
 
 def _unwritable(encoding: str, column: pa.StringArray) -> Mask:
@@ -95,9 +95,3 @@ def _unwritable(encoding: str, column: pa.StringArray) -> Mask:
     if can_write(encoding, values(column).tobytes().decode()):
         return np.zeros(len(column), dtype=bool)
     return np.array([not can_write(encoding, text or "") for text in column.to_pylist()], dtype=bool)
-
-
-def _mask(found: pa.BooleanArray, size: int) -> Mask:
-    return (
-        np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False)) if size else np.zeros(0, dtype=bool)
-    )

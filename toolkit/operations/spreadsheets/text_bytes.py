@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from toolkit.domain.fields import TRIMMED
 
@@ -25,6 +26,11 @@ def values(column: pa.StringArray) -> Bytes:
     """Return the bytes that the offsets of the column point into, up to its last cell."""
     data = column.buffers()[2]
     return np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[: offsets(column)[-1]]
+
+
+def mask_of(found: pa.BooleanArray) -> Mask:
+    """Return the answers of a condition; that about an absent value is no."""
+    return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False))
 
 
 def _flags(*codes: int) -> Mask:

@@ -91,4 +91,4 @@ def load_clients(
         except Overlap:
             return loaded(plan, alone=True)
 
-    return LoadResult(dry_run, tuple(map(loaded, plans)), tuple(map(str, unreadable)))
+    return LoadResult(dry_run=dry_run, files=tuple(map(loaded, plans)), unreadable=tuple(map(str, unreadable)))

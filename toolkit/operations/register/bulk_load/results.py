@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,9 +51,16 @@ class Tally:
     rejected: int = 0
     skipped: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
+    """A row may have several."""
     repairs: Counter[str] = field(default_factory=Counter)
+    """Of accepted rows only, as are the warnings."""
     warnings: Counter[str] = field(default_factory=Counter)
     examples: dict[str, list[Example]] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """Rows without blank ones."""
+        return self.accepted + self.rejected + self.skipped
 
     def all_there(self) -> None:
         """Count all good rows as skipped, because the file was loaded before."""
@@ -94,75 +100,34 @@ class FileLoaded:
         """The file's name."""
         return self.understood.source
 
-    @property
-    def rows(self) -> int:
-        """Rows of the file, without blank ones."""
-        return self.tally.accepted + self.tally.rejected + self.tally.skipped
 
+@dataclass
+class LoadResult(Tally):
+    """The result for all files, counted together; in a dry run, the result that a load would have."""
 
-@dataclass(frozen=True)
-class LoadResult:
-    """The result for all files; in a dry run, the result that a load would have."""
-
-    dry_run: bool
-    files: tuple[FileLoaded, ...]
+    dry_run: bool = False
+    files: tuple[FileLoaded, ...] = ()
     unreadable: tuple[str, ...] = ()
     """A sentence about each file that was not loaded because it cannot be read."""
 
-    @property
-    def rows(self) -> int:
-        """Rows of all files, without blank ones."""
-        return sum(file.rows for file in self.files)
-
-    @property
-    def accepted(self) -> int:
-        """Clients that were registered."""
-        return sum(file.tally.accepted for file in self.files)
-
-    @property
-    def rejected(self) -> int:
-        """Rows that break the contract."""
-        return sum(file.tally.rejected for file in self.files)
-
-    @property
-    def skipped(self) -> int:
-        """Rows of clients who are registered already."""
-        return sum(file.tally.skipped for file in self.files)
-
-    @cached_property
-    def reasons(self) -> dict[str, int]:
-        """The count of each reason, most frequent first; a row may have several."""
-        return self._counted("reasons")
-
-    @cached_property
-    def repairs(self) -> dict[str, int]:
-        """The count of each repair in accepted rows."""
-        return self._counted("repairs")
-
-    @cached_property
-    def warnings(self) -> dict[str, int]:
-        """The count of rows with each data-quality warning."""
-        return self._counted("warnings")
-
-    @cached_property
-    def examples(self) -> dict[str, list[Example]]:
-        """The first occurrences of each reason and warning, masked."""
-        found: dict[str, list[Example]] = {}
-        for file in self.files:
-            for of, examples in file.tally.examples.items():
-                found[of] = [*found.get(of, []), *examples][:EXAMPLES]
-        return found
+    def __post_init__(self) -> None:
+        """Count all files; of reasons, repairs and warnings the most frequent comes first."""
+        for tally in (file.tally for file in self.files):
+            self.accepted += tally.accepted
+            self.rejected += tally.rejected
+            self.skipped += tally.skipped
+            self.reasons += tally.reasons
+            self.repairs += tally.repairs
+            self.warnings += tally.warnings
+            for of, examples in tally.examples.items():
+                self.examples[of] = [*self.examples.get(of, []), *examples][:EXAMPLES]
+        counts = (self.reasons, self.repairs, self.warnings)
+        self.reasons, self.repairs, self.warnings = (Counter(dict(each.most_common())) for each in counts)
 
     @property
     def rejected_files(self) -> list[Path]:
         """The files of rejected rows."""
         return [path for file in self.files for path in file.rejected_files]
-
-    def _counted(self, what: str) -> dict[str, int]:
-        total: Counter[str] = Counter()
-        for file in self.files:
-            total.update(getattr(file.tally, what))
-        return {str(name): count for name, count in total.most_common()}
 
     def document(self) -> dict[str, Any]:
         """Return all of it for machines, under the names of the command line's JSON."""
@@ -175,8 +140,7 @@ class LoadResult:
                     "source": file.source,
                     "sha256": file.understood.layout.sha256,
                     "understood": str(file.understood),
-                    "rows": file.rows,
-                    **named(file.tally, "accepted", "rejected", "skipped"),
+                    **named(file.tally, "rows", "accepted", "rejected", "skipped"),
                     "alreadyLoadedAt": file.already_loaded_at and file.already_loaded_at.isoformat(),
                     "rejectedFiles": [str(path) for path in file.rejected_files],
                     "skippedFile": file.skipped_file and str(file.skipped_file),

@@ -28,7 +28,7 @@ from toolkit.operations.register.bulk_load.options import (
 )
 from toolkit.operations.register.bulk_load.repairs import NUMBERS, repair
 from toolkit.operations.spreadsheets import CellKind, Chunk
-from toolkit.operations.spreadsheets.text_bytes import Mask, values
+from toolkit.operations.spreadsheets.text_bytes import Mask, mask_of, values
 
 ROW: Final = "row"
 """Stands for the field where the whole row is at fault."""
@@ -172,23 +172,19 @@ def _warnings(settled: Mapping[str, pa.StringArray], today: date) -> Iterator[tu
     """Yield each data-quality warning with the rows it applies to (contract-wise they are fine)."""
     area_code = pc.utf8_slice_codeunits(settled["phone_number"], 0, 2)
     known = pc.is_in(area_code, value_set=pa.array(sorted(AREA_CODES)))
-    yield QualityWarning.AREA_CODE_UNKNOWN, _mask(pc.and_(pc.is_valid(area_code), pc.invert(known)))
+    yield QualityWarning.AREA_CODE_UNKNOWN, mask_of(pc.and_(pc.is_valid(area_code), pc.invert(known)))
     cep = settled["zip_code"]
     low, high = UNASSIGNED_CEP
-    yield QualityWarning.CEP_UNASSIGNED, _mask(pc.and_(pc.greater_equal(cep, low), pc.less_equal(cep, high)))
+    yield QualityWarning.CEP_UNASSIGNED, mask_of(pc.and_(pc.greater_equal(cep, low), pc.less_equal(cep, high)))
     birthdate = settled["birthdate"]
-    yield QualityWarning.BIRTHDATE_IN_FUTURE, _mask(pc.greater(birthdate, today.isoformat()))
-    yield QualityWarning.BIRTHDATE_TOO_OLD, _mask(pc.less(birthdate, oldest_birthdate(today).isoformat()))
+    yield QualityWarning.BIRTHDATE_IN_FUTURE, mask_of(pc.greater(birthdate, today.isoformat()))
+    yield QualityWarning.BIRTHDATE_TOO_OLD, mask_of(pc.less(birthdate, oldest_birthdate(today).isoformat()))
     rounded = np.zeros(len(cep), dtype=bool)
     for field in _NUMBERS:
         column = settled[field.column]
         if (values(column) == ord("+")).any():
-            rounded |= _mask(pc.match_substring_regex(column, _ROUNDED))
+            rounded |= mask_of(pc.match_substring_regex(column, _ROUNDED))
     yield NUMBER_ROUNDED, rounded
-
-
-def _mask(found: pa.BooleanArray) -> Mask:
-    return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False))
 
 
 def _as_error(kind: str) -> InvalidField:
