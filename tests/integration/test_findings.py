@@ -24,7 +24,7 @@ from toolkit.operations.judge.audit.run import DEFAULT_DEADLINES
 from toolkit.operations.judge.findings.waivers import add_waiver, all_waivers, revoke_waiver
 from toolkit.operations.observe.service_history import observe_service
 from toolkit.operations.verify.contents.inspector import Inspector
-from toolkit.samples import make_samples
+from toolkit.samples.dataset import make_samples
 from toolkit.samples.story import Telling
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
