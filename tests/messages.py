@@ -18,17 +18,17 @@ from toolkit.domain.codes import CODES, Owner, Severity, Subject
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.domain.findings import Status
 from toolkit.domain.jobs import outcomes
-from toolkit.domain.quality import WARNING_TEXTS
+from toolkit.domain.quality import QualityWarning
 from toolkit.entrypoints import cli
 from toolkit.entrypoints.cli import explain, sale_case
 from toolkit.entrypoints.jobs.notices import texts
 from toolkit.operations.judge.audit import result
-from toolkit.operations.register.bulk_load import REPAIR_TEXTS, WARNINGS, loads
-from toolkit.operations.register.client_quality import LIKENESS_TEXTS, QUALITY_TEXTS
+from toolkit.operations.register.bulk_load import WARNINGS, Repair, loads
+from toolkit.operations.register.client_quality import QUALITY_TEXTS, Likeness
 from toolkit.operations.register.limits import REFUSAL_TEXTS
-from toolkit.operations.request.from_report import LEFT_OUT_TEXTS
+from toolkit.operations.request.from_report import LeftOutReason
 from toolkit.operations.spreadsheets.records import TOO_MANY, UNCLOSED
-from toolkit.operations.verify.contents.verification import FAILURE_TEXTS
+from toolkit.operations.verify.contents.verification import Failure
 from toolkit.reports import wording
 
 PACKAGE = Path(toolkit.__file__).parent
@@ -204,17 +204,14 @@ def _of_tables() -> Iterator[str]:
     yield from wording.GLOSSARY
     yield wording.TITLE
     for table in (
-        FAILURE_TEXTS,
-        REPAIR_TEXTS,
         WARNINGS,
-        LEFT_OUT_TEXTS,
         QUALITY_TEXTS,
-        LIKENESS_TEXTS,
         REFUSAL_TEXTS,
-        outcomes.FAILURE_TEXTS,
         texts.SENTENCES,
     ):
         yield from table.values()
+    for worded in (Failure, outcomes.FailureCode, Repair, Likeness, LeftOutReason):
+        yield from (each.text for each in worded)
 
 
 def _of_codes() -> Iterator[str]:
@@ -278,7 +275,7 @@ def _of_loops() -> Iterator[str]:
     yield from (*_CLICK_TEXTS, *outcomes.RunStatus, *_COMPOSED, result._NO_SALES)
     yield from (fields.REQUIRED, fields._WANTED_INSTALLATION)
     yield from (loads._THERE, f"{loads._THERE}, clientId {{1}}", UNCLOSED, TOO_MANY)
-    yield from (text.partition(" ")[2] for text in WARNING_TEXTS.values())  # behind the name of its field
+    yield from (warning.text.partition(" ")[2] for warning in QualityWarning)  # behind the name of its field
     yield from ("source", "accepted", "rejected", "skipped", "reasons", "repairs", "warnings")
     yield from (*_HELP_TEXTS, "No progress bars.", *(summary for _, summary in cli._COMMANDS.values()))
     yield from _short_helps(cli._toolkit)

@@ -1,8 +1,9 @@
 """Data-quality warnings: values that the contract accepts and that are probably wrong."""
 
 from datetime import date
-from enum import StrEnum
 from typing import Final
+
+from toolkit.domain.worded import Worded
 
 AREA_CODES: Final = frozenset((
     "11", "12", "13", "14", "15", "16", "17", "18", "19", "21", "22", "24", "27", "28",
@@ -19,21 +20,13 @@ UNASSIGNED_CEP: Final = ("78900000", "78999999")
 OLDEST_YEARS: Final = 120
 
 
-class QualityWarning(StrEnum):
+class QualityWarning(Worded):
     """A value that is valid and yet doubtful."""
 
-    AREA_CODE_UNKNOWN = "AREA_CODE_UNKNOWN"
-    CEP_UNASSIGNED = "CEP_UNASSIGNED"
-    BIRTHDATE_IN_FUTURE = "BIRTHDATE_IN_FUTURE"
-    BIRTHDATE_TOO_OLD = "BIRTHDATE_TOO_OLD"
-
-
-WARNING_TEXTS: Final = {
-    QualityWarning.AREA_CODE_UNKNOWN: "phoneNumber starts with an area code that is not in use",
-    QualityWarning.CEP_UNASSIGNED: "zipCode lies in a range that is not assigned",
-    QualityWarning.BIRTHDATE_IN_FUTURE: "birthdate lies in the future",
-    QualityWarning.BIRTHDATE_TOO_OLD: f"birthdate lies more than {OLDEST_YEARS} years ago",
-}
+    AREA_CODE_UNKNOWN = "AREA_CODE_UNKNOWN", "phoneNumber starts with an area code that is not in use"
+    CEP_UNASSIGNED = "CEP_UNASSIGNED", "zipCode lies in a range that is not assigned"
+    BIRTHDATE_IN_FUTURE = "BIRTHDATE_IN_FUTURE", "birthdate lies in the future"
+    BIRTHDATE_TOO_OLD = "BIRTHDATE_TOO_OLD", f"birthdate lies more than {OLDEST_YEARS} years ago"
 
 
 def oldest_birthdate(today: date) -> date:

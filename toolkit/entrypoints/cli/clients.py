@@ -11,7 +11,6 @@ from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Plac
 from toolkit.entrypoints.cli.printing import first_of, json_option, note, print_json, show
 from toolkit.entrypoints.spoken import _, counted, readable, sentence, spoken
 from toolkit.operations.register.bulk_load import (
-    REPAIR_TEXTS,
     WARNINGS,
     FileLoaded,
     LoadOptions,
@@ -20,7 +19,7 @@ from toolkit.operations.register.bulk_load import (
     Repair,
     load_clients,
 )
-from toolkit.operations.register.client_quality import LIKENESS_TEXTS, QUALITY_TEXTS, Likeness, client_quality
+from toolkit.operations.register.client_quality import QUALITY_TEXTS, Likeness, client_quality
 
 
 @click.group()
@@ -68,7 +67,7 @@ def quality(ctx: Context, as_json: bool) -> int:
         for code, count in found.counts.items():
             show(f"{spoken().number(count):>9} × {_(QUALITY_TEXTS[code])}")
         for likeness, count in found.groups.items():
-            show(f"{counted(count, 'group')}: {_(LIKENESS_TEXTS[likeness])}")
+            show(f"{counted(count, 'group')}: {_(likeness.text)}")
         for each in first_of(found.alike):
             ids = ", ".join(each.client_ids)
             show(f"  {each.likeness:<17}  {each.number:>3}  {each.cpf or _('several CPFs'):<14}  {ids}")
@@ -178,7 +177,7 @@ def _print_details(result: LoadResult) -> None:
     for reason, count in result.reasons.items():
         show(f"{count:>9,} × {sentence(reason)}{_where(result, reason)}")
     for repair, count in result.repairs.items():
-        show(f"{count:>9,} × repaired: {_(REPAIR_TEXTS[Repair(repair)])}")
+        show(f"{count:>9,} × repaired: {_(Repair(repair).text)}")
     for warning, count in result.warnings.items():
         show(f"{count:>9,} × warning: {_(WARNINGS[warning])}{_where(result, warning)}")
 

@@ -12,7 +12,7 @@ from toolkit.entrypoints.cli.context import DONE, FAILED, Context, Place, pass_c
 from toolkit.entrypoints.cli.printing import first_of, json_option, note, print_json, rejected_row, show
 from toolkit.entrypoints.spoken import _, counted
 from toolkit.operations.request.bulk import ManifestResult, Order, request_manifest
-from toolkit.operations.request.from_report import LEFT_OUT_TEXTS, LeftOut, request_missing
+from toolkit.operations.request.from_report import LeftOut, request_missing
 from toolkit.operations.request.single import UploadLimits
 
 
@@ -119,7 +119,7 @@ def _show(result: ManifestResult, left_out: Sequence[LeftOut], source: Path, out
             for row in result.rejected
         ),
         *((row.line, f"{_('already uploaded as')} {row.id}") for row in result.skipped),
-        *((sale.line, f"{sale.sale_id} {_('left out')}. {_(LEFT_OUT_TEXTS[sale.reason])}") for sale in left_out),
+        *((sale.line, f"{sale.sale_id} {_('left out')}. {_(sale.reason.text)}") for sale in left_out),
     ]
     for line, told in first_of(lines):
         note(f"{source.name}, line {line}: {told}")

@@ -9,7 +9,7 @@ from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass
 from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
 from toolkit.entrypoints.spoken import _, counted, readable
 from toolkit.operations.judge.audit.details import OF_ANY_RECORD, faults_at
-from toolkit.operations.verify.contents.verification import FAILURE_TEXTS, verify_contents
+from toolkit.operations.verify.contents.verification import verify_contents
 from toolkit.operations.verify.integrity import integrity_findings_at, records_of_unknown_partners
 from toolkit.reports.document_life import fault_records
 from toolkit.reports.report import tuples
@@ -56,7 +56,7 @@ def verify(ctx: Context, as_json: bool) -> int:
         for problem, count in sorted(verified.problems.items()):
             note(f"{count} {problem}: {_(CODES[problem].meaning)}")
         for failure, count in sorted(verified.failures.items()):
-            note(f"{count} {failure}: {_(FAILURE_TEXTS[failure])}")
+            note(f"{count} {failure}: {_(failure.text)}")
         if verified.wrong_kind:
             note(f"{verified.wrong_kind} {KindFault.WRONG_KIND}: {_(CODES[KindFault.WRONG_KIND].meaning)}")
         for fault in tuples(faults.head(_SHOWN)):

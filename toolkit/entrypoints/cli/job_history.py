@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import click
 
 from toolkit.domain.documents import named
-from toolkit.domain.jobs.outcomes import FAILURE_TEXTS, FailureCode
+from toolkit.domain.jobs.outcomes import FailureCode
 from toolkit.entrypoints.cli.context import Context, Place, pass_context
 from toolkit.entrypoints.cli.printing import json_option, note, print_json, show, show_table
 from toolkit.entrypoints.spoken import _, counted, readable, spoken
@@ -116,7 +116,7 @@ def _found(ctx: Context, text: str) -> RunRow:
 def _facts(run: RunRow, zone: ZoneInfo) -> list[tuple[str, str]]:
     facts = [("job", run.job), ("due", readable(run.slot, zone)), ("status", run.status)]
     if run.failure:
-        facts += [("failure", f"{run.failure}: {FAILURE_TEXTS[FailureCode(run.failure)]}")]
+        facts += [("failure", f"{run.failure}: {FailureCode(run.failure).text}")]
     if run.reason:
         facts += [("reason", run.reason)]
     facts += [

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from toolkit import errors
-from toolkit.domain.jobs.outcomes import FAILURE_TEXTS, FailureCode
+from toolkit.domain.jobs.outcomes import FailureCode
 
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
@@ -33,16 +33,16 @@ _CODES: Final[tuple[tuple[type[errors.ToolkitError], FailureCode], ...]] = (
 def failure_of(error: BaseException) -> tuple[FailureCode, str]:
     """Return the code, and a reason for people: our own errors' words, of any other error only its kind."""
     if _disk_is_full(error):
-        return FailureCode.DISK_FULL, FAILURE_TEXTS[FailureCode.DISK_FULL]
+        return FailureCode.DISK_FULL, FailureCode.DISK_FULL.text
     if isinstance(error, (SystemExit, KeyboardInterrupt)):
-        return FailureCode.STOPPED, FAILURE_TEXTS[FailureCode.STOPPED]
+        return FailureCode.STOPPED, FailureCode.STOPPED.text
     if isinstance(error, errors.ToolkitError):
         return _code(error), str(error)
     if isinstance(error, MemoryError):
         return FailureCode.COMMAND_FAILED, "The memory ran out."
     if isinstance(error, OSError):
         return FailureCode.COMMAND_FAILED, error.strerror or type(error).__name__
-    return FailureCode.UNEXPECTED, f"{FAILURE_TEXTS[FailureCode.UNEXPECTED]} It is a {type(error).__name__}."
+    return FailureCode.UNEXPECTED, f"{FailureCode.UNEXPECTED.text} It is a {type(error).__name__}."
 
 
 def _code(error: errors.ToolkitError) -> FailureCode:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from toolkit.domain.jobs.definitions import Job
-from toolkit.domain.jobs.outcomes import FAILURE_TEXTS, RETRIED, FailureCode
+from toolkit.domain.jobs.outcomes import RETRIED, FailureCode
 from toolkit.domain.versions import rules_fingerprint, toolkit_version
 from toolkit.entrypoints.jobs.database_access import DatabaseAccess
 from toolkit.entrypoints.jobs.failures import failure_of
@@ -243,7 +243,7 @@ class JobRun:
 
     def _cause(self, holding: Holding, error: BaseException) -> tuple[FailureCode, str]:
         if holding.cause is not None:
-            return holding.cause, FAILURE_TEXTS[holding.cause]
+            return holding.cause, holding.cause.text
         return failure_of(error)
 
     def _failed(self, claim: Claim, holding: Holding, error: BaseException) -> Ended:
@@ -263,7 +263,7 @@ class JobRun:
             self.access.once(lambda each: end_failure(each, claim, code, reason, notices, self.clock))
         except LeaseLost:
             self.folder.forget(self.slot, claim.holder)
-            code, reason = FailureCode.LEASE_LOST, FAILURE_TEXTS[FailureCode.LEASE_LOST]
+            code, reason = FailureCode.LEASE_LOST, FailureCode.LEASE_LOST.text
             self.log.say(f"{code}: {reason}", level="error")
             return Ended(Outcome.FAILED, None, {}, code, reason)
         except ToolkitError:

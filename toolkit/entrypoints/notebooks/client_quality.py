@@ -4,7 +4,6 @@ from toolkit.entrypoints.notebooks.display import Bars, Colour, Fact, Facts, Gri
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
 from toolkit.entrypoints.spoken import _
 from toolkit.operations.register.client_quality import (
-    LIKENESS_TEXTS,
     QUALITY_TEXTS,
     ClientQuality,
     Likeness,
@@ -43,11 +42,11 @@ def _parts(found: ClientQuality, repeated: int) -> list[Part]:
         doubtful = {_(QUALITY_TEXTS[code]): number for code, number in found.counts.items()}
         parts.append(Bars.ranked("Doubtful or not there", doubtful, Colour.DOUBTFUL))
     if found.alike:
-        groups = {_(LIKENESS_TEXTS[likeness]): number for likeness, number in found.groups.items()}
+        groups = {_(likeness.text): number for likeness, number in found.groups.items()}
         parts.append(Bars.ranked("Groups of clients that are alike", groups, Colour.DOUBTFUL))
         columns = ["what is the same", "clients", "CPF, masked", "client ids"]
         rows = [
-            (_(LIKENESS_TEXTS[each.likeness]), each.number, each.cpf or _("several"), ", ".join(each.client_ids))
+            (_(each.likeness.text), each.number, each.cpf or _("several"), ", ".join(each.client_ids))
             for each in found.alike
         ]
         parts.append(Grid("Clients that are alike", columns, rows, total=alike))

@@ -19,7 +19,6 @@ from toolkit.entrypoints.spoken import _, readable, sentence, spoken
 from toolkit.errors import SettingsError
 from toolkit.operations.register import bulk_load
 from toolkit.operations.register.bulk_load import (
-    REPAIR_TEXTS,
     WARNINGS,
     LoadOptions,
     LoadResult,
@@ -115,7 +114,7 @@ def _parts(result: LoadResult, zone: ZoneInfo, *, made_up: bool) -> list[Part]:
         parts.append(Bars.ranked("Why rows were rejected", reasons, Colour.BAD))
         parts.append(_examples("The first rows with each reason", result, result.reasons))
     if result.repairs:
-        repairs = {_(REPAIR_TEXTS[Repair(name)]): count for name, count in result.repairs.items()}
+        repairs = {_(Repair(name).text): count for name, count in result.repairs.items()}
         parts.append(Bars.ranked("What was repaired, in rows that are fine", repairs, Colour.NEUTRAL))
     if result.warnings:
         warned = {_(WARNINGS[name]): count for name, count in result.warnings.items()}

@@ -12,7 +12,7 @@ from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
 from toolkit.entrypoints.spoken import _, counted, sentence
 from toolkit.errors import SettingsError
 from toolkit.operations.request.bulk import ManifestResult, Order, request_manifest
-from toolkit.operations.request.from_report import LEFT_OUT_TEXTS, LeftOut, request_missing
+from toolkit.operations.request.from_report import LeftOut, request_missing
 from toolkit.operations.request.single import UploadLimits
 from toolkit.operations.upload.destinations import Destinations
 from toolkit.operations.upload.sending import Uploaded, upload_files
@@ -110,7 +110,7 @@ def _parts(
     if uploaded is not None and uploaded.failures:
         parts.append(_failures(uploaded))
     if left_out:
-        rows = [(sale.sale_id, sale.line, _(LEFT_OUT_TEXTS[sale.reason])) for sale in left_out]
+        rows = [(sale.sale_id, sale.line, _(sale.reason.text)) for sale in left_out]
         parts.append(Grid("Nothing was requested for", ["saleId", "line", "why"], rows))
     return parts
 

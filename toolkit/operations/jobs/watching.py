@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row
 from sqlalchemy.dialects.postgresql import insert
 
 from toolkit.domain.jobs.definitions import Job
-from toolkit.domain.jobs.outcomes import FAILURE_TEXTS, FailureCode, RunStatus
+from toolkit.domain.jobs.outcomes import FailureCode, RunStatus
 from toolkit.operations import Clock
 from toolkit.operations.jobs.notices import Notice, NoticeKind, put_notices
 from toolkit.operations.jobs.processes import is_dead
@@ -87,7 +87,7 @@ def _note_died(connection: Connection, job: Job, now: datetime) -> tuple[list[da
     )
     gone = [run for run in connection.execute(held).all() if not run.leased or is_dead(run.held_by)]
     died = [run for run in gone if run.status == RunStatus.RUNNING]
-    values = failed(FailureCode.RUNNER_DIED, FAILURE_TEXTS[FailureCode.RUNNER_DIED], now)
+    values = failed(FailureCode.RUNNER_DIED, FailureCode.RUNNER_DIED.text, now)
     for run in died:
         connection.execute(sa.update(job_runs).where(job_runs.c.id == run.id).values(values))
     return [run.slot for run in died], [run for run in gone if run.status == RunStatus.PUBLISHING]

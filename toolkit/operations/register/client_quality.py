@@ -7,14 +7,14 @@ people to look at, and no row is rejected for it.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from enum import StrEnum
 from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from toolkit.domain.fields import INSTALLATION_MAX, INSTALLATION_MIN
-from toolkit.domain.quality import AREA_CODES, UNASSIGNED_CEP, WARNING_TEXTS, QualityWarning, oldest_birthdate
+from toolkit.domain.quality import AREA_CODES, UNASSIGNED_CEP, QualityWarning, oldest_birthdate
+from toolkit.domain.worded import Worded
 from toolkit.storage.database import Database
 from toolkit.storage.tables import addresses, clients, sales
 
@@ -22,23 +22,18 @@ _IDS: Final = 10
 _INSTALLATION: Final = addresses.c.installation_number
 
 
-class Likeness(StrEnum):
+class Likeness(Worded):
     """The values that alike clients have in common."""
 
-    SAME_CONTRACT = "SAME_CONTRACT"
-    SAME_INSTALLATION = "SAME_INSTALLATION"
-    SAME_CPF = "SAME_CPF"
-    SAME_EMAIL = "SAME_EMAIL"
-    SAME_PHONE = "SAME_PHONE"
+    SAME_CONTRACT = (
+        "SAME_CONTRACT",
+        "same CPF, installation and number at the distributor: registered more than once",
+    )
+    SAME_INSTALLATION = "SAME_INSTALLATION", "one installation with several CPFs"
+    SAME_CPF = "SAME_CPF", "one CPF with several installations"
+    SAME_EMAIL = "SAME_EMAIL", "one e-mail address with several CPFs"
+    SAME_PHONE = "SAME_PHONE", "one phone number with several CPFs"
 
-
-LIKENESS_TEXTS: Final = {
-    Likeness.SAME_CONTRACT: "same CPF, installation and number at the distributor: registered more than once",
-    Likeness.SAME_INSTALLATION: "one installation with several CPFs",
-    Likeness.SAME_CPF: "one CPF with several installations",
-    Likeness.SAME_EMAIL: "one e-mail address with several CPFs",
-    Likeness.SAME_PHONE: "one phone number with several CPFs",
-}
 
 _MORE_TEXTS: Final = {
     "CPF_SHAPE": "the CPF is not 11 digits",
@@ -50,7 +45,7 @@ _MORE_TEXTS: Final = {
 """The values that are counted beside the warnings of a load."""
 
 QUALITY_TEXTS: Final[Mapping[str, str]] = {
-    **{str(kind): text for kind, text in WARNING_TEXTS.items()},
+    **{str(kind): kind.text for kind in QualityWarning},
     **_MORE_TEXTS,
 }
 

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 from toolkit.domain.evidence import KIND_OF, EvidenceType, FileKind
 from toolkit.domain.findings import Problem, Status
 from toolkit.domain.report_cells import REPORT, items
+from toolkit.domain.worded import Worded
 from toolkit.errors import UnreadableFile
 from toolkit.operations.request.bulk import ManifestResult, Order, issue, keep_apart
 from toolkit.operations.request.existing_records import sales_with_kyc
@@ -28,27 +28,21 @@ _SAFE_NAME: Final = 200
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-class LeftOutReason(StrEnum):
+class LeftOutReason(Worded):
     """The reason why nothing is requested for a sale of the report."""
 
-    CONFLICT = "CONFLICT"
-    GROUP_UNKNOWN = "GROUP_UNKNOWN"
-    PAYER_UNKNOWN = "PAYER_UNKNOWN"
-    KYC_PENDING = "KYC_PENDING"
-
-
-LEFT_OUT_TEXTS: Final = {
-    LeftOutReason.CONFLICT: "The sale is in conflict: a record has to be withdrawn, not another one requested.",
-    LeftOutReason.GROUP_UNKNOWN: (
+    CONFLICT = "CONFLICT", "The sale is in conflict: a record has to be withdrawn, not another one requested."
+    GROUP_UNKNOWN = (
+        "GROUP_UNKNOWN",
         "The utility group is unknown, so no rule says what the sale needs: it has to be corrected in the system "
-        "that the sale belongs to."
-    ),
-    LeftOutReason.PAYER_UNKNOWN: (
+        "that the sale belongs to.",
+    )
+    PAYER_UNKNOWN = (
+        "PAYER_UNKNOWN",
         "Nothing says who pays, so nobody can tell what the sale needs: it has to be corrected in the system that "
-        "the sale belongs to."
-    ),
-    LeftOutReason.KYC_PENDING: "A KYC was requested, which would replace all that is missing.",
-}
+        "the sale belongs to.",
+    )
+    KYC_PENDING = "KYC_PENDING", "A KYC was requested, which would replace all that is missing."
 
 
 _UNKNOWN: Final = (Problem.GROUP_UNKNOWN, Problem.PAYER_UNKNOWN)

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from toolkit.domain.jobs.outcomes import FAILURE_TEXTS, FailureCode
+from toolkit.domain.jobs.outcomes import FailureCode
 from toolkit.language import ENGLISH
 from toolkit.language import language as language_of
 
@@ -47,7 +47,7 @@ def notice_text(
     lines = [f"{subject}."]
     if "code" in content:
         code = FailureCode(content["code"])
-        lines.append(words["reason"].format(reason=spoken.text(FAILURE_TEXTS[code]), code=code))
+        lines.append(words["reason"].format(reason=spoken.text(code.text), code=code))
     if content.get("step"):
         lines.append(words["step"].format(step=content["step"]))
     if "slots" in content:

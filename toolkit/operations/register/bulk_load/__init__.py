@@ -16,7 +16,7 @@ from toolkit.operations.register.bulk_load.batches import Overlap
 from toolkit.operations.register.bulk_load.duplicates import SeenKeys
 from toolkit.operations.register.bulk_load.headings import Headings
 from toolkit.operations.register.bulk_load.loads import Load
-from toolkit.operations.register.bulk_load.options import REPAIR_TEXTS, WARNINGS, LoadOptions, OnDuplicate, Repair
+from toolkit.operations.register.bulk_load.options import WARNINGS, LoadOptions, OnDuplicate, Repair
 from toolkit.operations.register.bulk_load.plans import Plan
 from toolkit.operations.register.bulk_load.results import Example, FileLoaded, LoadResult, Understood
 from toolkit.operations.register.limits import read_limits
@@ -25,7 +25,6 @@ from toolkit.storage.database import Database
 from toolkit.storage.service_map.writing import require_writable
 
 __all__ = [
-    "REPAIR_TEXTS",
     "WARNINGS",
     "Example",
     "FileLoaded",

@@ -8,7 +8,8 @@ from enum import StrEnum
 from typing import Any, Final
 
 from toolkit.domain.documents import named
-from toolkit.domain.quality import WARNING_TEXTS, QualityWarning
+from toolkit.domain.quality import QualityWarning
+from toolkit.domain.worded import Worded
 from toolkit.language import ENGLISH, Language
 
 
@@ -23,39 +24,26 @@ class OnDuplicate(StrEnum):
     """Register the client again, as every ``POST /clients`` does."""
 
 
-class Repair(StrEnum):
+class Repair(Worded):
     """A change to a cell that certainly gives the value that was meant."""
 
-    WHITE_SPACE = "white_space"
-    CPF_MASK = "cpf_mask"
-    CPF_ZEROS = "cpf_zeros"
-    CEP_MASK = "cep_mask"
-    CEP_ZEROS = "cep_zeros"
-    PHONE_MASK = "phone_mask"
-    PHONE_COUNTRY_CODE = "phone_country_code"
-    DATE_DAY_FIRST = "date_day_first"
-    DATE_MIDNIGHT = "date_midnight"
-    EXCEL_DATE = "excel_date"
+    WHITE_SPACE = "white_space", "white space around a cell removed"
+    CPF_MASK = "cpf_mask", "mask of a CPF removed"
+    CPF_ZEROS = "cpf_zeros", "leading zeros of a CPF restored"
+    CEP_MASK = "cep_mask", "mask of a CEP removed"
+    CEP_ZEROS = "cep_zeros", "leading zero of a CEP restored"
+    PHONE_MASK = "phone_mask", "mask of a phone number removed"
+    PHONE_COUNTRY_CODE = "phone_country_code", "country code 55 of a phone number removed"
+    DATE_DAY_FIRST = "date_day_first", "date written dd/mm/yyyy rewritten"
+    DATE_MIDNIGHT = "date_midnight", "midnight after a date removed"
+    EXCEL_DATE = "excel_date", "Excel's day number rewritten as a date"
 
-
-REPAIR_TEXTS: Final = {
-    Repair.WHITE_SPACE: "white space around a cell removed",
-    Repair.CPF_MASK: "mask of a CPF removed",
-    Repair.CPF_ZEROS: "leading zeros of a CPF restored",
-    Repair.CEP_MASK: "mask of a CEP removed",
-    Repair.CEP_ZEROS: "leading zero of a CEP restored",
-    Repair.PHONE_MASK: "mask of a phone number removed",
-    Repair.PHONE_COUNTRY_CODE: "country code 55 of a phone number removed",
-    Repair.DATE_DAY_FIRST: "date written dd/mm/yyyy rewritten",
-    Repair.DATE_MIDNIGHT: "midnight after a date removed",
-    Repair.EXCEL_DATE: "Excel's day number rewritten as a date",
-}
 
 NUMBER_ROUNDED: Final = "NUMBER_ROUNDED"
 """A warning of our own: a spreadsheet shows a long number as 1,23E+10, and its last digits may be gone."""
 
 WARNINGS: Final[Mapping[str, str]] = {
-    **{str(kind): text for kind, text in WARNING_TEXTS.items()},
+    **{str(kind): kind.text for kind in QualityWarning},
     NUMBER_ROUNDED: "a number in scientific notation; its last digits may be lost",
 }
 """All warnings of a load, with a text for people."""

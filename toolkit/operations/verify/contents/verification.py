@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import partial
 from queue import LifoQueue
 from typing import IO, Any, Final
@@ -14,6 +13,7 @@ from typing import IO, Any, Final
 import sqlalchemy as sa
 
 from toolkit.domain.contents import ContentProblem
+from toolkit.domain.worded import Worded
 from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived, ObjectDenied
 from toolkit.operations import Clock
 from toolkit.operations.observe.belonging import check_bucket
@@ -38,21 +38,14 @@ MAX_BYTES: Final = 5 * 1024**3
 UNBOUNDED: Final = Budget()
 
 
-class Failure(StrEnum):
+class Failure(Worded):
     """The reason why a file could not be verified."""
 
-    TOO_LARGE = "TOO_LARGE"
-    ARCHIVED = "ARCHIVED"
-    DENIED = "DENIED"
-    UNREADABLE = "UNREADABLE"
+    TOO_LARGE = "TOO_LARGE", "The file is larger than what is fetched."
+    ARCHIVED = "ARCHIVED", "The file is archived, and must be restored before it can be read."
+    DENIED = "DENIED", "The credentials lack the right to read the file (s3:GetObject)."
+    UNREADABLE = "UNREADABLE", "The file could not be read, or was overwritten meanwhile."
 
-
-FAILURE_TEXTS: Final = {
-    Failure.TOO_LARGE: "The file is larger than what is fetched.",
-    Failure.ARCHIVED: "The file is archived, and must be restored before it can be read.",
-    Failure.DENIED: "The credentials lack the right to read the file (s3:GetObject).",
-    Failure.UNREADABLE: "The file could not be read, or was overwritten meanwhile.",
-}
 
 _Outcome = dict[str, Any] | Failure | None
 
