@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterator
+from itertools import chain, islice
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -65,7 +65,8 @@ class DelimitedText:
             UnreadableFile: the bytes do not fit the encoding, or the compression is damaged.
         """
         text, line, found, width = b"", 1, self._found, len(self.layout.headings)
-        for block, final in _with_last(encodings.blocks(self.source, self.layout.encoding or "")):
+        blocks = encodings.blocks(self.source, self.layout.encoding or "")
+        for block, final in chain(((block, False) for block in blocks), [(b"", True)]):
             text += self._with_line_feeds(block)
             while line < found.next_line and b"\n" in text:
                 _, _, text = text.partition(b"\n")
@@ -149,16 +150,6 @@ def _numbered(sample: bytes, start: int, delimiter: bytes) -> Iterator[tuple[int
         next_line = line + max(1, text.count(b"\n", position, record.end))
         yield line, next_line, record
         position, line = record.end, next_line
-
-
-def _with_last(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Yield each block, and whether it is the last."""
-    iterator = iter(blocks)
-    block = next(iterator, None)
-    while block is not None:
-        following = next(iterator, None)
-        yield block, following is None
-        block = following
 
 
 def _chunk(parsed: Parsed, first_line: int, headings: int, delimiter: str, size: int) -> Chunk:

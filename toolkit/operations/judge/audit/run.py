@@ -195,6 +195,8 @@ def _answered(
     """Return everything that is said of the judged sales, but for the life of their findings."""
     file_findings = tuple(integrity_findings_at(connection, moment)) if asked.with_files else ()
     with_files = {sale_id for finding in file_findings for sale_id in finding.sale_ids}
+    seals = tables.custody_seals
+    seal = sa.select(seals.c.hash).where(seals.c.sealed_at <= moment).order_by(seals.c.number.desc()).limit(1)
     embedded = {"database": asked.database.embedded, "bucket": asked.embedded_bucket}
     result = AuditResult(
         as_of=moment,
@@ -203,7 +205,7 @@ def _answered(
             database=asked.database.address,
             embedded=tuple(name for name, is_embedded in embedded.items() if is_embedded),
             last_sync=last_sync(connection, moment),
-            seal=_newest_seal(connection, moment),
+            seal=connection.scalar(seal),
             records_assumed_at=connection.scalar(
                 sa.select(sa.func.max(tables.evidence_observations.c.assumed_at))
             ),
@@ -244,13 +246,6 @@ def last_sync(connection: Reader, moment: datetime) -> LastSync | None:
         .limit(1)
     ).one_or_none()
     return None if row is None else LastSync(*row)
-
-
-def _newest_seal(connection: Connection, moment: datetime) -> str | None:
-    seals = tables.custody_seals
-    newest = sa.select(seals.c.hash).where(seals.c.sealed_at <= moment).order_by(seals.c.number.desc()).limit(1)
-    found: str | None = connection.scalar(newest)
-    return found
 
 
 def _note(connection: Connection, result: AuditResult, with_files: bool) -> None:
