@@ -42,6 +42,7 @@ from tests.job_runner import (
     start_process,
     victim_job,
 )
+from tests.made_notebooks import write_notebook
 from tests.own_services import own_database
 from tests.waiting import wait_until
 from toolkit.domain.jobs.outcomes import RunStatus
@@ -83,11 +84,7 @@ def _fresh(home: Path, database: Database) -> Path:
 
 
 def _notebook(home: Path) -> Path:
-    path = home / "two.ipynb"
-    cell = nbformat.v4.new_code_cell("import time\ntime.sleep(0.5)")
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell], metadata={"kernelspec": kernel}), path)
-    return path
+    return write_notebook(home / "two.ipynb", "import time\ntime.sleep(0.5)")
 
 
 def _overhead(database: Database, home: Path) -> None:

@@ -20,8 +20,11 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from toolkit.entrypoints.http_api.app import THREADS
+from toolkit.operations.register.bulk_load.fields import FIELDS
 from toolkit.storage.identifiers import new_id
 from toolkit.storage.tables import OWN_TABLES, SERVICE, addresses, clients, custody_events, evidences
+
+RULES = {rule.name: rule for rule in FIELDS}
 
 
 def main() -> None:
@@ -31,26 +34,11 @@ def main() -> None:
 
     def insert_client(body: dict[str, Any]) -> dict[str, str]:
         client_id, address_id = new_id(), new_id()
-        client = {
-            "id": client_id,
-            "created_at": datetime.now(UTC),
-            "cpf": body["cpf"],
-            "number_on_dealership": body["numberOnDealership"],
-            "enrollment": body["enrollment"],
-            "first_name": body["firstName"],
-            "last_name": body["lastName"],
-            "birthdate": date(1980, 2, 1),
-        }
-        address = {
-            "id": address_id,
-            "client_id": client_id,
-            "neighborhood": body["address"]["neighborhood"],
-            "installation_number": body["address"]["installationNumber"],
-            "address": body["address"]["address"],
-            "address_number": body["address"]["addressNumber"],
-            "city": body["address"]["city"],
-            "zip_code": body["address"]["zipCode"],
-        }
+        names = ("cpf", "numberOnDealership", "enrollment", "firstName", "lastName")
+        client = {"id": client_id, "created_at": datetime.now(UTC), "birthdate": date(1980, 2, 1)}
+        client |= {RULES[name].column: body[name] for name in names}
+        address = {"id": address_id, "client_id": client_id}
+        address |= {RULES[f"address.{name}"].column: value for name, value in body["address"].items()}
         with engine.begin() as connection:
             connection.execute(sa.insert(clients), client)
             connection.execute(sa.insert(addresses), address)

@@ -24,7 +24,6 @@ NOBODY = 65534
 OPEN_DATABASE = """
 import sys
 from pathlib import Path
-from tests.waiting import PATIENCE, wait_until
 from toolkit.storage import embedded
 print(embedded.database_url(Path(sys.argv[1])))
 """
@@ -32,7 +31,6 @@ print(embedded.database_url(Path(sys.argv[1])))
 OPEN_BUCKET = """
 import sys
 from pathlib import Path
-from tests.waiting import PATIENCE, wait_until
 from toolkit.storage import embedded
 print(embedded.bucket_access(Path(sys.argv[1])).endpoint_url)
 """
@@ -107,3 +105,10 @@ def small_disk(folder: Path, *, megabytes: int) -> Iterator[None]:
     finally:
         embedded.stop(folder)
         wait_until(lambda: subprocess.run(["umount", folder], capture_output=True).returncode == 0)
+
+
+def fill_up(filler: Path) -> None:
+    """Write into a file until its disk is full."""
+    with pytest.raises(OSError, match="No space"), filler.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))

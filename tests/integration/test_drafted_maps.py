@@ -272,24 +272,18 @@ def test_a_check_says_which_tables_may_hide_rows(empty_database: Database, tmp_p
         raw(connection).execute(TENANTS.encode())
     (tmp_path / "map.toml").write_text(MAP)
     mapping = load_map(tmp_path / "map.toml")
-    address = empty_database.engine.url.render_as_string(hide_password=False)
-    database = Database(address, mapped=True)
-    schema.upgrade(database, service_map=mapping)
-    proof = prove(database, mapping)
-    assert proof.rows == {"clients": 0, "addresses": 0, "sales": 2, "evidences": 0}
-    assert proof.deviations == ()
-    assert proof.picture["sales.utility_group"] == "A 1, B 1"
-    with database.transaction() as connection:
-        connection.exec_driver_sql("ALTER VIEW audit_service.sales OWNER TO plain_reader")
-        connection.exec_driver_sql("GRANT USAGE ON SCHEMA audit_service TO plain_night")
-        connection.exec_driver_sql("GRANT SELECT ON ALL TABLES IN SCHEMA audit_service TO plain_night")
-    night = Database(
-        empty_database.engine.url.update_query_dict({"options": "-c role=plain_night"}).render_as_string(False),
-        mapped=True,
-    )
-    proof = prove(night, mapping)
-    night.dispose()
-    database.dispose()
+    with mapped(empty_database) as database:
+        schema.upgrade(database, service_map=mapping)
+        proof = prove(database, mapping)
+        assert proof.rows == {"clients": 0, "addresses": 0, "sales": 2, "evidences": 0}
+        assert proof.deviations == ()
+        assert proof.picture["sales.utility_group"] == "A 1, B 1"
+        with database.transaction() as connection:
+            connection.exec_driver_sql("ALTER VIEW audit_service.sales OWNER TO plain_reader")
+            connection.exec_driver_sql("GRANT USAGE ON SCHEMA audit_service TO plain_night")
+            connection.exec_driver_sql("GRANT SELECT ON ALL TABLES IN SCHEMA audit_service TO plain_night")
+    with mapped(empty_database, role="plain_night") as night:
+        proof = prove(night, mapping)
     assert proof.rows["sales"] == 1
     (hidden,) = proof.deviations
     assert hidden.text.startswith(
@@ -339,10 +333,9 @@ def test_a_check_counts_rows_that_a_filter_leaves_out_by_mistake(empty_database:
     text = MAP.replace('from = "north.files"', """from = "north.files"\nwhere = "this.kind <> 'gone'" """)
     (tmp_path / "map.toml").write_text(text)
     mapping = load_map(tmp_path / "map.toml")
-    database = Database(empty_database.engine.url.render_as_string(hide_password=False), mapped=True)
-    schema.upgrade(database, service_map=mapping)
-    proof = prove(database, mapping)
-    database.dispose()
+    with mapped(empty_database) as database:
+        schema.upgrade(database, service_map=mapping)
+        proof = prove(database, mapping)
     assert [deviation.text for deviation in proof.deviations] == [
         "evidences.requested_at: 1 rows: lies before its sale: are the zones right?",
         "evidences.where: 1 rows: left out, because where is neither true nor false for them; is a value missing?",

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.homes import small_disk
+from tests.integration.homes import fill_up, small_disk
 from tests.integration.scripted_server import Answer, scripted
 from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.cli.job_commands import CommandLine
@@ -221,9 +221,7 @@ def test_an_unknown_error_is_told_by_its_kind_only(office: Office, monkeypatch: 
 def test_a_full_disk_has_its_code_and_the_next_start_mends_it(office: Office, tmp_path: Path) -> None:
     with small_disk(tmp_path / "out", megabytes=1):
         filler = tmp_path / "out" / "filler"
-        with pytest.raises(OSError, match="No space"), filler.open("wb", buffering=0) as file:
-            while True:
-                file.write(bytes(4096))
+        fill_up(filler)
         status, told, _ = office.run("run", "nightly", "--json")
         assert (status, told["code"]) == (1, "DISK_FULL")
         assert office.published() == []

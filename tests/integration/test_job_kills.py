@@ -11,11 +11,11 @@ from datetime import timedelta
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-import nbformat
 import psutil
 import pytest
 
 from tests.job_runner import SLOT, STEPS, ZONE, check_done_once, effects, hold, holder, start_process, victim_job
+from tests.made_notebooks import write_notebook
 from tests.waiting import PATIENCE, wait_until
 from toolkit.domain.jobs.outcomes import FailureCode, RunStatus
 from toolkit.entrypoints.jobs.folders import JobFolder
@@ -83,10 +83,8 @@ def test_a_signal_ends_a_run_with_its_code_and_the_next_start_goes_on(
 def test_a_kernel_does_not_outlive_the_process_that_runs_the_job(
     database: Database, environ: dict[str, str], tmp_path: Path
 ) -> None:
-    notebook = tmp_path / "sleep.ipynb"
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    cell = nbformat.v4.new_code_cell("open('ready', 'w').close(); import time; time.sleep(600)")
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell], metadata={"kernelspec": kernel}), notebook)
+    asleep = "open('ready', 'w').close(); import time; time.sleep(600)"
+    notebook = write_notebook(tmp_path / "sleep.ipynb", asleep)
     start = start_process(tmp_path, environ, victim_job(notebook))
     wait_until((tmp_path / "ready").exists)
     children = psutil.Process(start.pid).children(recursive=True)

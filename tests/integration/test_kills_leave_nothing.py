@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 import xlsxwriter
 
 from tests.client_rows import FIELDS, client, write_csv
 from tests.integration.evidence_bytes import pdf
 from tests.integration.uploaded_sales import add_record, add_sale, credentials_line, write_credentials
+from tests.made_notebooks import write_notebook
 from toolkit.domain.evidence import KEY_PREFIX, EvidenceType
 from toolkit.entrypoints.cli import main
 from toolkit.operations.observe.bucket_sync import sync_bucket
@@ -137,14 +137,7 @@ def test_snapshot_export(
 
 
 def test_a_notebook(environ: dict[str, str], tmp_path: Path) -> None:
-    notebook = nbformat.v4.new_notebook(
-        cells=[
-            nbformat.v4.new_code_cell("weeks = 1", metadata={"tags": ["parameters"]}),
-            nbformat.v4.new_code_cell("print('390.533.447-05')"),
-        ],
-        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
-    )
-    nbformat.write(notebook, tmp_path / "job.ipynb")
+    write_notebook(tmp_path / "job.ipynb", "print('390.533.447-05')", parameters="weeks = 1")
     (tmp_path / "runs").mkdir()
     arguments = ("run", str(tmp_path / "job.ipynb"), "--out", str(tmp_path / "runs" / "out.ipynb"))
     with stalled(environ, ("toolkit.entrypoints.notebook_runs", "running", "_write"), *arguments):

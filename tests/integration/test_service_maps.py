@@ -70,9 +70,10 @@ GIVE_AWAY = """
 
 
 @contextmanager
-def mapped(database: Database) -> Iterator[Database]:
-    """The same database, read through the views."""
-    opened = Database(database.engine.url.render_as_string(hide_password=False), mapped=True)
+def mapped(database: Database, role: str | None = None) -> Iterator[Database]:
+    """The same database, read through the views, perhaps with the rights of a role."""
+    url = database.engine.url.update_query_dict({} if role is None else {"options": f"-crole={role}"})
+    opened = Database(url.render_as_string(hide_password=False), mapped=True)
     try:
         yield opened
     finally:
@@ -328,9 +329,7 @@ def test_the_printed_rights_are_enough_and_the_operator_needs_none_on_the_tables
         with mapped(empty_database) as admin, admin.transaction() as connection:
             connection.exec_driver_sql(f"CREATE ROLE {role}")
             connection.exec_driver_sql("".join(given))
-        as_role = url.update_query_dict({"options": f"-crole={role}"}).render_as_string(hide_password=False)
-        database = Database(as_role, mapped=True)
-        try:
+        with mapped(empty_database, role) as database:
             if purpose is As.OWNER:
                 schema.upgrade(database, service_map=mapping)
                 continue
@@ -339,8 +338,6 @@ def test_the_printed_rights_are_enough_and_the_operator_needs_none_on_the_tables
             request_upload(database, bucket, "S-7", BODY, requested_by="ana", limits=LIMITS, clock=lambda: NOW)
             with pytest.raises(DatabaseError, match="permission denied for schema backoffice"):
                 one_row(database, "SELECT count(*) FROM backoffice.orders")
-        finally:
-            database.dispose()
     with empty_database.transaction() as connection:
         for purpose in As.OPERATOR, As.OWNER:
             connection.exec_driver_sql(f"DROP OWNED BY {purpose}_{url.database} CASCADE")

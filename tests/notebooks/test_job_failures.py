@@ -12,7 +12,8 @@ import nbformat
 import psutil
 import pytest
 
-from tests.integration.homes import small_disk
+from tests.integration.homes import fill_up, small_disk
+from tests.made_notebooks import write_notebook
 from toolkit.entrypoints.cli import main
 
 JOBS = """
@@ -46,11 +47,7 @@ class Office:
             "Path(out, 'half').write_text('x')\nprint('before')",
             f"if not Path('{self.folder}/mended').exists():\n    {ends}",
         ]
-        cells = [nbformat.v4.new_code_cell("out = '.'  # folder", metadata={"tags": ["parameters"]})]
-        cells += [nbformat.v4.new_code_cell(source) for source in sources]
-        kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-        made = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
-        nbformat.write(made, self.folder / "ends.ipynb")
+        write_notebook(self.folder / "ends.ipynb", *sources, parameters="out = '.'  # folder")
 
     def limit(self, timeout: str = "1h", cell_timeout: str = "1h") -> None:
         (self.folder / "jobs.toml").write_text(JOBS.format(timeout=timeout, cell_timeout=cell_timeout))
@@ -139,9 +136,7 @@ def test_a_disk_that_is_too_full_for_the_executed_notebook_has_its_code(office: 
     filler = tmp_path / "out" / "filler"
     office.write("pass")
     with small_disk(tmp_path / "out", megabytes=2):
-        with pytest.raises(OSError, match="No space"), filler.open("wb", buffering=0) as file:
-            while True:
-                file.write(bytes(4096))
+        fill_up(filler)
         status, told = office.run()
         assert (status, told["code"]) == (1, "DISK_FULL")
         filler.unlink()

@@ -16,6 +16,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.integration.scripted_server import Answer, scripted
+from tests.made_notebooks import write_notebook
 from tests.unit.test_job_notices import SMTP, Mailbox, certificate, served  # noqa: F401  # a fixture
 from toolkit.domain.secret_texts import secret_values
 from toolkit.entrypoints.cli import main
@@ -63,9 +64,8 @@ def jobs_file(folder: Path, samples: Samples) -> Path:
     path = folder / "jobs.toml"
     path.write_text(made + BROKEN)
     client = samples.csv_clients[0]
-    cell = nbformat.v4.new_code_cell(f"raise ValueError({f'{client.first_name} {client.cpf}'!r}.upper())")
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell], metadata={"kernelspec": kernel}), folder / "quote.ipynb")
+    quoted = f"{client.first_name} {client.cpf}"
+    write_notebook(folder / "quote.ipynb", f"raise ValueError({quoted!r}.upper())")
     return path
 
 

@@ -15,6 +15,7 @@ import nbformat
 import psutil
 import pytest
 
+from tests.made_notebooks import write_notebook
 from tests.waiting import PATIENCE, wait_until
 from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.notebook_results import RESULT_TYPE
@@ -31,12 +32,7 @@ def folder(tmp_path) -> Path:
 
 
 def write(folder: Path, *sources: str) -> Path:
-    cells = [nbformat.v4.new_code_cell('cpf = "0"  # whose\nfiles = []', metadata={"tags": ["parameters"]})]
-    cells += [nbformat.v4.new_code_cell(source) for source in sources]
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    path = folder / "job.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), path)
-    return path
+    return write_notebook(folder / "job.ipynb", *sources, parameters='cpf = "0"  # whose\nfiles = []')
 
 
 def names(folder: Path) -> set[str]:
