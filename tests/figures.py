@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
+from pypdf import PdfReader
 from python_calamine import CalamineWorkbook
 
 from tests.unpacked import packed_data
@@ -22,10 +23,12 @@ Row = dict[str, Any]
 
 
 def wrong_figures(folder: Path) -> list[str]:
-    """The figures of the JSON, the page and the workbook that their rows do not give."""
+    """The figures of the JSON, the page, the workbook and, if written, the PDF that their rows do not give."""
     document = json.loads((folder / "missing-evidence.json").read_text(encoding="utf-8"))
     page = (folder / "missing-evidence.html").read_text(encoding="utf-8")
     figures = [*_of_json(document), *_of_page(page, document), *_of_workbook(folder, document)]
+    if (folder / "missing-evidence.pdf").exists():
+        figures += _of_pdf(folder / "missing-evidence.pdf", document)
     assert len(figures) > 60
     return [f"{name}: {told}, but its rows give {given}" for name, told, given in figures if told != given]
 
@@ -173,6 +176,41 @@ def _of_workbook(folder: Path, document: Row) -> Iterator[Figure]:
         "Findings": len(document["findings"]),
     }.items():
         yield f"sheet {sheet}", len(sheets[sheet]) - 1, rows
+
+
+def _of_pdf(path: Path, document: Row) -> Iterator[Figure]:
+    """The figures on the first pages: in total, on cards, and in the tables of the charts."""
+    text = "\n".join(page.extract_text() for page in PdfReader(path).pages)
+    rows, names = document["rows"], {"incomplete": "incomplete", "in conflict": "conflict"}
+    for name, status in names.items():
+        found = re.search(rf"(\d+) {name} \d+%", text)
+        yield f"PDF {name}", found and int(found[1]), sum(row["status"] == status for row in rows)
+    cards = re.findall(r"^(\d+)\n(completed|days|pieces|files)\b", text, re.MULTILINE)
+    pieces = [piece for row in rows for piece in row["missing"]]
+    yield (
+        "PDF cards",
+        {name: int(figure) for figure, name in cards},
+        {
+            "completed": _having(rows, "COMPLETED_WITHOUT_EVIDENCE"),
+            "days": max(row["ageDays"] for row in rows),
+            "pieces": len(pieces),
+            "files": sum(row["unexamined"] for row in _listed(document)),
+        },
+    )
+    for group, *numbers in re.findall(r"^([A-D]|unknown) \d+ (\d+) (\d+)$", text, re.MULTILINE):
+        own = Counter(row["status"] for row in rows if _group(row) == group)
+        yield f"PDF group {group}", [*map(int, numbers)], [own[status] for status in names.values()]
+    for band, *numbers in re.findall(r"^(\d+-\d+|>90) (\d+) (\d+)$", text, re.MULTILINE):
+        own = Counter(row["status"] for row in rows if _fits_age(row, band))
+        yield f"PDF age {band}", [*map(int, numbers)], [own[status] for status in names.values()]
+    chart = text.partition("by how far the best attempt")[2].partition("Missing evidence, as of")[0]
+    told = [[*map(int, each.split())] for each in re.findall(r"(?:^| )(\d+(?: \d+){3,5})$", chart, re.MULTILINE)]
+    reasons = ["UNUSABLE", "NOT_UPLOADED", "EXPIRED", "NEVER_REQUESTED"]  # the others where they occur
+    reasons[1:1] = ["VANISHED"] * any(each["reason"] == "VANISHED" for each in pieces)
+    reasons[-2:-2] = ["EXPIRY_UNKNOWN"] * any(each["reason"] == "EXPIRY_UNKNOWN" for each in pieces)
+    kinds = [each["evidenceType"] for each in document["missing"]]
+    given = [[pieces.count({"evidenceType": kind, "reason": why}) for why in reasons] for kind in kinds]
+    yield "PDF missing", told[: len(given)], given
 
 
 def _listed(document: Row) -> list[Row]:

@@ -40,6 +40,7 @@ from tests.unpacked import packed_data
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
 from toolkit.domain.waivers import Waiver, WaiverRequest
 from toolkit.operations.judge.audit import AuditResult
+from toolkit.operations.judge.audit.source import LastSync
 from toolkit.operations.spreadsheets.formulas import as_written
 from toolkit.reports import DEFAULT_FORMATS, FORMATS, workbook, write_report
 from toolkit.reports.notices import headline, notices
@@ -108,7 +109,7 @@ def test_a_report_reads_as_it_always_did(result: AuditResult, tmp_path: Path, na
 
 
 def test_every_figure_is_what_the_rows_give_that_it_leads_to(result: AuditResult, tmp_path: Path) -> None:
-    assert wrong_figures(written(result, tmp_path)) == []
+    assert wrong_figures(written(result, tmp_path, *DEFAULT_FORMATS, "pdf")) == []
 
 
 def test_the_same_result_gives_the_same_bytes(result: AuditResult, tmp_path: Path) -> None:
@@ -193,7 +194,16 @@ def test_hostile_text_in_any_field_is_text_everywhere(tmp_path: Path) -> None:
     made = replace(
         result_of(
             [Told(text, partner=text, group=text, client_id=text, cpf=text) for text in nasty],
-            given_source=replace(source(), database=nasty[0], toolkit=nasty[7], snapshot=nasty[8], seal=nasty[9]),
+            given_source=replace(
+                source(),
+                database=nasty[0],
+                toolkit=nasty[7],
+                snapshot=nasty[8],
+                seal=nasty[9],
+                replica=nasty[1],
+                rules=nasty[2],
+                last_sync=LastSync(AS_OF, nasty[6], nasty[3]),
+            ),
             file_findings=[
                 IntegrityFinding(IntegrityProblem.KEY_OUTSIDE_LAYOUT, (f"{text}/x",), (), (text,), text)
                 for text in nasty

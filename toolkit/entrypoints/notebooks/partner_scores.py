@@ -3,11 +3,22 @@
 import pandas as pd
 
 from toolkit.entrypoints.auditing import audit
-from toolkit.entrypoints.notebooks.display import STATUS_COLOURS, Bars, Colour, Fact, Facts, Grid, Part, Shown
+from toolkit.entrypoints.notebooks.display import (
+    STATUS_COLOURS,
+    Bars,
+    Colour,
+    Fact,
+    Facts,
+    Grid,
+    Part,
+    Remark,
+    Shown,
+)
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
-from toolkit.entrypoints.spoken import _, readable
+from toolkit.entrypoints.spoken import _, readable, spoken
 from toolkit.entrypoints.timestamps import parse_timestamp
+from toolkit.reports.notices import notices
 
 
 @told_plainly
@@ -20,7 +31,8 @@ def partner_scores(*, as_of: str = "", sync: bool = True) -> Shown[pd.DataFrame]
         board = result.partners
     overdue = int(board["overdue"].sum())
     counts = {"job": "partner_scores", "partners": len(board), "overdue": overdue, "needsAttention": overdue > 0}
-    return Shown(board, _parts(board, readable(result.as_of, zone)), counts)
+    remarks = [Remark("Note", text) for text in notices(result, spoken(), zone)]
+    return Shown(board, [*_parts(board, readable(result.as_of, zone)), *remarks], counts)
 
 
 def _parts(board: pd.DataFrame, as_of: str) -> list[Part]:

@@ -1,0 +1,107 @@
+"""Reports of odd moments say what is known: no records, all waived or completed, files and buckets that go."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from tests.conftest import Run
+from tests.figures import wrong_figures
+from tests.integration.evidence_bytes import pdf, tone
+from tests.integration.uploaded_sales import MONDAY, add_record, add_sale
+from toolkit.domain.evidence import EvidenceType
+from toolkit.entrypoints import auditing
+from toolkit.errors import BucketUnavailable
+from toolkit.storage.bucket import Bucket
+from toolkit.storage.database import Database
+from toolkit.storage.tables import sales
+
+FILES = {EvidenceType.POV: tone(1.5), EvidenceType.DOC_CONTRATANTE: pdf()}
+
+
+def report(run: Run, out: Path, formats: str = "json") -> tuple[dict[str, Any], str]:
+    said = run("--quiet", "report", "--out", out, "--format", formats)
+    return json.loads((out / "missing-evidence.json").read_text(encoding="utf-8")), said.out + said.err
+
+
+def uploaded(database: Database, bucket: Bucket, s3: Any) -> list[str]:
+    """A sale with all that it needs: the keys of its files."""
+    add_sale(database)
+    keys = []
+    for evidence_type, body in FILES.items():
+        _, key = add_record(database, evidence_type=evidence_type)
+        s3.put_object(Bucket=bucket.name, Key=key, Body=body)
+        keys.append(key)
+    return keys
+
+
+def test_a_database_without_any_record_lacks_everything(run: Run, database: Database, tmp_path: Path) -> None:
+    add_sale(database)
+    document, said = report(run, tmp_path, "html,xlsx,json,pdf")
+    assert "1 of 1 sale lacks evidence" in said
+    assert [piece["reason"] for piece in document["rows"][0]["missing"]] == ["NEVER_REQUESTED"] * 2
+    assert document["coverage"] == {"verified": 0, "firstBytes": 0, "never": 0, "unreadable": 0}
+    assert wrong_figures(tmp_path) == []
+
+
+def test_sales_whose_findings_are_all_waived_still_lack_their_evidence(
+    run: Run, database: Database, tmp_path: Path
+) -> None:
+    add_sale(database)
+    end = (datetime.now(UTC) + timedelta(days=30)).date()
+    people = ["--owner", "ana", "--approved-by", "bruno", "--reason", "abroad", "--end", end]
+    run("waiver", "add", "--sale", "sale-1", *people)
+    document, said = report(run, tmp_path, "html,xlsx,json,pdf")
+    assert "1 of 1 sale lacks evidence" in said
+    assert document["findingCounts"]["open"] == document["findingCounts"]["overdue"] == 0
+    assert document["findingCounts"]["waived"] == 3
+    assert wrong_figures(tmp_path) == []
+
+
+def test_completed_sales_with_all_evidence_leave_nothing_to_do(
+    run: Run, database: Database, bucket: Bucket, s3: Any, tmp_path: Path
+) -> None:
+    uploaded(database, bucket, s3)
+    with database.transaction() as connection:
+        connection.execute(sa.update(sales).values(completed_at=MONDAY))
+    document, said = report(run, tmp_path)
+    assert "The one sale has the evidence it needs" in said
+    assert (document["rows"], document["compliantVerified"]) == ([], 1)
+
+
+def test_a_file_that_goes_between_listing_and_reading_is_never_taken_for_verified(
+    run: Run, database: Database, bucket: Bucket, s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = uploaded(database, bucket, s3)
+    verify = auditing.verify_contents
+
+    def late(*args: Any, **options: Any) -> Any:
+        s3.delete_object(Bucket=bucket.name, Key=keys[0])
+        return verify(*args, **options)
+
+    monkeypatch.setattr(auditing, "verify_contents", late)
+    document, said = report(run, tmp_path)
+    assert document["coverage"]["verified"] == 1
+    assert "rests on files that are not fully verified" in said
+    assert document["compliantVerified"] == 0
+    document, said = report(run, tmp_path)
+    assert document["rows"][0]["missing"] == [{"evidenceType": "POV", "reason": "VANISHED"}]
+
+
+def test_a_bucket_that_goes_in_the_middle_of_an_audit_is_no_verdict(
+    run: Run, database: Database, bucket: Bucket, s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uploaded(database, bucket, s3)
+
+    def away(*_: Any, **__: Any) -> Any:
+        raise BucketUnavailable("The bucket does not answer.")
+
+    monkeypatch.setattr(Bucket, "read", away)
+    said = run("--quiet", "report", "--out", tmp_path / "none", ends=1)
+    assert "The bucket does not answer." in said.err
+    assert not (tmp_path / "none").exists()
