@@ -48,8 +48,6 @@ def optional(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list
 
 
 def stamps(table: str) -> tuple[Index, Index]:
-    """Return indexes that find what began or ended since a moment; rows are written as they are seen."""
-    began = Index(
-        f"{table}_seen_at_idx", "seen_at", postgresql_using="brin", postgresql_with={"autosummarize": "on"}
-    )
-    return began, Index(f"{table}_gone_at_idx", "gone_at", postgresql_where=text("gone_at IS NOT NULL"))
+    """Return indexes that find what began or ended since a moment."""
+    ended = Index(f"{table}_gone_at_idx", "gone_at", postgresql_where=text("gone_at IS NOT NULL"))
+    return Index(f"{table}_seen_at_idx", "seen_at"), ended

@@ -84,7 +84,7 @@ content_checks = Table(
     Column("active_parts", sa.ARRAY(Text)),
     Column("stored_type", Text),
     Index(None, "observation_id"),
-    Index(None, "checked_at", postgresql_using="brin", postgresql_with={"autosummarize": "on"}),
+    Index(None, "checked_at"),
 )
 """Checks of the bytes of an observed object: ``kind`` is a ``FileKind``; ``problem`` says why it is unusable.
 
