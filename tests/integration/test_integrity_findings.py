@@ -389,9 +389,11 @@ def test_a_recording_that_may_be_silent_is_found_and_counts(database: Database, 
     assert rows(database, "SELECT problem FROM audit.content_checks WHERE sha256 IS NOT NULL") == [(None,)]
 
 
-def test_the_command_lists_findings(run: Run, put: Any, look: Any) -> None:
+def test_the_command_lists_findings_and_names_files_for_a_reason_only(
+    run: Run, put: Any, look: Any, database: Database
+) -> None:
     assert run("evidence", "findings").out == "no findings about files\n"
-    put("elsewhere.pdf", pdf())
+    put("elsewhere/CPF 390.533.447-05.pdf", pdf())
     look()
     assert run("evidence", "findings", "--json", ends=3).told == {
         "findings": [
@@ -401,9 +403,15 @@ def test_the_command_lists_findings(run: Run, put: Any, look: Any) -> None:
                 "detail": "",
                 "sales": [],
                 "evidenceIds": [],
-                "keys": ["elsewhere.pdf"],
+                "folders": ["elsewhere/"],
             }
         ],
         "recordsOfUnknownPartners": 0,
     }
     assert "KEY_OUTSIDE_LAYOUT" in run("evidence", "findings", ends=3).out
+    assert "390.533" not in run("evidence", "findings", "--show-names", ends=2).out
+    shown = run("evidence", "findings", "--show-names", "--reason", "to be moved", ends=3).out
+    assert "elsewhere/CPF 390.533.447-05.pdf" in shown
+    assert rows(database, "SELECT detail ->> 'reason' FROM audit.custody_events WHERE kind = 'UNMASKED'") == [
+        ("to be moved",)
+    ]

@@ -1,4 +1,4 @@
-"""No file that a command writes can be read by other accounts of the machine."""
+"""What commands write is not for other accounts of the machine, and what they tell names no person unasked."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.client_rows import client, write_csv
 from tests.integration.evidence_bytes import pdf
+from tests.integration.uploaded_sales import add_record, add_sale
 from toolkit.entrypoints.cli import main
+from toolkit.storage.bucket import Bucket
+from toolkit.storage.database import Database
 
 
 @pytest.fixture(autouse=True)
@@ -75,3 +79,45 @@ def test_what_commands_write_is_for_owner_and_group_and_what_names_people_for_it
     told = ("private", "rejected", str(home / "custody-seals"), ".key")
     open_to_the_group = {path for path, mode in written if mode & 0o077 and any(each in path for each in told)}
     assert open_to_the_group == {str(out / "private" / "whole" / "index.html")}  # which names reports only
+
+
+READINGS = (
+    "bucket sync --json",
+    "evidence verify --json",
+    "audit --no-sync --json",
+    "evidence findings",
+    "evidence findings --json",
+    "evidence list sale-1 --json",
+    "sale show sale-1",
+    "sale show sale-1 --json",
+    "findings --no-sync --json",
+    "clients quality --json",
+    "report --no-sync --out {out} --format html,csv,json",
+    "evidence log --out {out}/log.jsonl",
+    "status --json",
+)
+
+
+def test_no_command_tells_a_cpf_or_the_name_of_a_file_unasked(
+    embedded_environment: dict[str, str],
+    database: Database,
+    bucket: Bucket,
+    s3: Any,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    environ = embedded_environment
+    source = write_csv(tmp_path / "clients.csv", [client(1, cpf="39053344705")])
+    assert main(["-q", "clients", "load", str(source)], environ) == 0
+    for sale_id in ("sale-1", "sale-2"):
+        add_sale(database, sale_id)
+        key = add_record(database, sale_id, file_name="CPF 390.533.447-05.pdf")[1]
+        s3.put_object(Bucket=bucket.name, Key=key, Body=pdf())
+    s3.put_object(Bucket=bucket.name, Key="foreign/39053344705.pdf", Body=pdf())
+    out = tmp_path / "out"
+    for command in READINGS:
+        assert main(["-q", *command.format(out=out).split()], environ) in {0, 3}, command
+        told = "".join(capfd.readouterr())
+        assert not [cpf for cpf in ("390.533.447-05", "39053344705") if cpf in told], command
+    for path in (each for each in out.rglob("*") if each.is_file()):
+        assert not [cpf for cpf in (b"390.533.447-05", b"39053344705") if cpf in path.read_bytes()], path

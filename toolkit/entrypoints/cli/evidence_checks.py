@@ -7,8 +7,10 @@ from toolkit.domain.contents import ContentProblem
 from toolkit.domain.documents import named
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
 from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
+from toolkit.entrypoints.cli.unmasking import show_names_options, unmasking_for
 from toolkit.entrypoints.spoken import _, counted, readable
 from toolkit.operations.judge.audit.details import OF_ANY_RECORD, faults_at
+from toolkit.operations.prove.custody_log.events import record_unmasking
 from toolkit.operations.verify.contents.verification import verify_contents
 from toolkit.operations.verify.integrity import integrity_findings_at, records_of_unknown_partners
 from toolkit.reports.document_life import fault_records
@@ -68,9 +70,10 @@ def verify(ctx: Context, as_json: bool) -> int:
 
 
 @click.command()
+@show_names_options
 @json_option
 @pass_context
-def findings(ctx: Context, as_json: bool) -> int:
+def findings(ctx: Context, show_names: bool, reason: str, as_json: bool) -> int:
     """List the findings about the files in the bucket.
 
     \b
@@ -81,27 +84,36 @@ def findings(ctx: Context, as_json: bool) -> int:
     upload form leads.
 
     \b
+    Names of files may be those of people: only the folders are told, unless --show-names asks
+    for the names, which the custody log then tells by an event UNMASKED.
+
+    \b
     Example:
       toolkit bucket sync --verify
       toolkit evidence findings --json > findings.json
+      toolkit evidence findings --show-names --reason "foreign files are to be moved"
 
     Exit status 3: there are findings. What sales lack is told by: toolkit audit
     """
     database, clock = ctx.application.database, ctx.application.clock
+    unmasking = unmasking_for(show_names, reason, "--show-names")
     moment = final_moment(database, clock)
+    if unmasking is not None:
+        with database.transaction() as connection:
+            record_unmasking(connection, unmasking, "file names of findings", moment)
     with database.snapshot() as connection:
         found = integrity_findings_at(connection, moment)
         unknown = records_of_unknown_partners(connection, moment)
     if as_json:
         document = [
             {"text": CODES[each.problem].meaning, "sales": each.sale_ids}
-            | named(each, "problem", "detail", "evidence_ids", "keys")
+            | named(each, "problem", "detail", "evidence_ids", "keys" if show_names else "folders")
             for each in found
         ]
         print_json({"findings": document, "recordsOfUnknownPartners": unknown})
     else:
         for finding in found:
-            about = ", ".join(finding.sale_ids or finding.keys)
+            about = ", ".join(finding.keys if show_names else finding.sale_ids or finding.folders)
             detail = f" ({finding.detail})" if finding.detail else ""
             show(f"{finding.problem}: {about}: {_(CODES[finding.problem].meaning)}{detail}")
         if not found:
