@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -244,6 +245,20 @@ def test_what_cannot_be_written_or_signed_stores_nothing(
     with pytest.raises(BucketUnavailable):
         ask(CONTRACT, bucket=Bucket("evidence", nowhere))
     assert (record_ids(database), out.exists()) == ([], False)
+
+
+def test_a_full_disk_stores_nothing_and_names_the_file(
+    ask: Ask, database: Database, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    out.write_text("what was there before")
+    monkeypatch.setattr("toolkit.operations.atomic_file.os.fsync", full)
+    with pytest.raises(InvalidInput, match=rf"{out} cannot be written: No space left on device\."):
+        ask(CONTRACT)
+    assert out.read_text() == "what was there before"
+    assert rows(database, "SELECT count(*) FROM evidences") == [(0,)]
 
 
 def test_two_who_ask_for_the_same_at_once_get_one_set_of_records(

@@ -49,6 +49,10 @@ def atomic_file(path: Path) -> Iterator[Draft]:
             if draft.complete:
                 whole = beside if nameless is None else _named(nameless, path.with_name(f".{path.name}.whole"))
                 whole.replace(path)
+        except OSError as error:
+            if error.filename is not None:
+                raise
+            raise InvalidInput(f"{path} cannot be written: {error.strerror or error}.") from None
         finally:
             # The file of this name is ours only while it is locked: later it may be the draft of another process.
             if _is_named(beside, descriptor):

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -71,6 +72,9 @@ def sync(file: Path) -> None:
 def _remove_leftovers(parent: Path) -> None:
     for leftover in parent.glob(f"{_PREFIX}*"):
         try:
+            about = leftover.lstat()  # in a folder that others write to, a link may lead anywhere
+            if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
+                continue
             with FileLock(leftover / _LOCK).acquire(timeout=0):  # refused while its owner lives
                 shutil.rmtree(leftover, ignore_errors=True)
         except (Timeout, OSError):
