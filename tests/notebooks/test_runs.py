@@ -15,6 +15,7 @@ import nbformat
 import psutil
 import pytest
 
+from tests.conftest import Run
 from tests.made_notebooks import write_notebook
 from tests.waiting import PATIENCE, wait_until
 from toolkit.entrypoints.cli import main
@@ -55,13 +56,12 @@ def test_an_executed_notebook_and_what_its_kernel_writes_are_for_owner_and_group
     assert {stat.S_IMODE((folder / name).stat().st_mode) for name in ("out.ipynb", "written")} == {0o640}
 
 
-def test_what_a_notebook_found_can_decide_the_exit_status(folder, capsys):
+def test_what_a_notebook_found_can_decide_the_exit_status(run: Run, folder):
     found = {"rejected": 2, "needsAttention": True}
     shown = {"text/plain": "2 rejected", RESULT_TYPE: found}
     path = write(folder, f"from IPython.display import display\ndisplay({shown}, raw=True)")
     out = folder / "out.ipynb"
-    assert main(["run", str(path), "--out", str(out), "--fail-on", "attention", "--json"], {}) == 3
-    printed = json.loads(capsys.readouterr().out)
+    printed = run("run", path, "--out", out, "--fail-on", "attention", "--json", ends=3, within={}).told
     assert (printed["out"], printed["results"]) == (str(out), [found])
 
 
@@ -206,16 +206,15 @@ def test_a_kernel_that_is_not_there_is_named(folder):
         run_notebook(path, out=folder / "out.ipynb")
 
 
-def test_wrong_usage_runs_nothing(folder, capsys):
+def test_wrong_usage_runs_nothing(run: Run, folder):
     path = write(folder, "print(1)")
-    assert main(["run", str(path), "-p", "cfp", "1"], {}) == 2
-    assert "cpf = '0'   whose" in capsys.readouterr().err
-    assert main(["run", str(folder / "other.ipynb")], {}) == 2
-    assert main(["run", str(path), "--out", str(folder / "out.txt")], {}) == 2
+    assert "cpf = '0'   whose" in run("run", path, "-p", "cfp", "1", ends=2, within={}).err
+    run("run", folder / "other.ipynb", ends=2, within={})
+    run("run", path, "--out", folder / "out.txt", ends=2, within={})
     with pytest.raises(SettingsError, match="replace the notebook itself"):
         run_notebook(path, out=path)
     (folder / "text.ipynb").write_text(json.dumps({"cells": "none"}))
-    assert main(["run", str(folder / "text.ipynb")], {}) == 1
+    run("run", folder / "text.ipynb", ends=1, within={})
     assert names(folder) == {"job.ipynb", "text.ipynb"}
 
 
