@@ -102,12 +102,10 @@ def _find_headings(source: TableSource, sample: bytes, reading: Reading) -> _Hea
         raise UnreadableFile(f"{source.name}: the file is empty.")
     separator = _SEPARATOR_LINE.match(sample)
     named = _one_byte(reading.delimiter) if reading.delimiter is not None else separator and separator.group(1)
+    start = separator.end() if separator else 0
     delimiters = DELIMITERS if named is None else (named,)
     for recognises in (reading.recognises, any_cell):
-        candidates = [
-            _headings(sample, separator.end() if separator else 0, delimiter, recognises)
-            for delimiter in delimiters
-        ]
+        candidates = (_headings(sample, start, delimiter, recognises) for delimiter in delimiters)
         found = [candidate for candidate in candidates if candidate is not None]
         if found:
             headings = min(found, key=lambda candidate: (candidate.line, -len(candidate.headings)))

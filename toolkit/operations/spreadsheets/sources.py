@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, Final, cast
 
@@ -96,11 +97,13 @@ def find_sources(
         UnreadableFile: without ``pass_over``, nothing is there, or it is no spreadsheet, or damaged.
     """
     found: dict[tuple[Path, str | None], TableSource] = {}
-    for file in _files(paths, pass_over):
+    for file in chain.from_iterable(map(_files, paths)):
         try:
             sources = _of_file(file)
         except UnreadableFile as error:
-            _tell(pass_over, error)
+            if pass_over is None:
+                raise
+            pass_over(error)
             continue
         for source in sources:
             found.setdefault((source.path.resolve(), source.member), source)
@@ -118,22 +121,9 @@ def _told_apart(sources: list[TableSource]) -> list[TableSource]:
     return sources
 
 
-def _files(paths: Iterable[Path], pass_over: Callable[[UnreadableFile], None] | None) -> Iterator[Path]:
-    for path in paths:
-        if not path.is_dir():
-            yield path
-            continue
-        files = [file for file in sorted(path.rglob("*")) if _wanted(file, path)]
-        if not files:
-            expected = "expected .csv, .xlsx, .gz or .zip files"
-            _tell(pass_over, UnreadableFile(f"{path}: no spreadsheet in this folder; {expected}."))
-        yield from files
-
-
-def _tell(pass_over: Callable[[UnreadableFile], None] | None, error: UnreadableFile) -> None:
-    if pass_over is None:
-        raise error
-    pass_over(error)
+def _files(path: Path) -> list[Path]:
+    """Return the spreadsheets in a folder; the path itself where it holds none, or is none."""
+    return [file for file in sorted(path.rglob("*")) if _wanted(file, path)] or [path]
 
 
 def _wanted(file: Path, folder: Path) -> bool:
@@ -161,6 +151,8 @@ def _starts_as_workbook(source: TableSource) -> bool:
 def _head(path: Path) -> bytes:
     if not path.exists():
         raise UnreadableFile(f"{path}: no such file.")
+    if path.is_dir():
+        raise UnreadableFile(f"{path}: no spreadsheet in this folder; expected .csv, .xlsx, .gz or .zip files.")
     if not path.is_file():  # a pipe could be read only once
         raise UnreadableFile(f"{path}: is not a file; save the contents into one first.")
     try:
