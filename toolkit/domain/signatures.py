@@ -74,12 +74,9 @@ def kind_of_bytes(head: bytes) -> FileKind:
 
 def media_type_of_bytes(head: bytes) -> str:
     """Return the media type of a file that starts with ``head``, ``UNKNOWN`` where none is recognised."""
-    for signature, media_type in _AT_START:
-        if head.startswith(signature):
-            return media_type
-    contained = _container(head)
-    if contained is not None:
-        return contained
+    known = next((each for signature, each in _AT_START if head.startswith(signature)), None) or _container(head)
+    if known is not None:
+        return known
     if b"%PDF-" in head[:_PDF_WITHIN]:
         return "text/html" if _MARKUP.match(head) else "application/pdf"
     if _two_frames(head, mpeg_frame_length):

@@ -50,10 +50,7 @@ class Schedule:
             start = next(CronSim(self.expression, (now - _A_DAY_AND_A_SHIFT).astimezone(self.zone), reverse=True))
         except StopIteration:
             return None
-        found = None
-        for found in self.between(start.astimezone(UTC) - timedelta(minutes=1), now):  # noqa: B007  # the last one is wanted
-            pass
-        return found
+        return max(self.between(start.astimezone(UTC) - timedelta(minutes=1), now), default=None)
 
     def following(self, now: datetime) -> datetime:
         """Return the slot that is due next."""
