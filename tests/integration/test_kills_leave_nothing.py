@@ -109,14 +109,21 @@ def test_evidence_upload(environ: dict[str, str], bucket: Bucket, tmp_path: Path
     assert names(tmp_path / "scratch") == []
 
 
-def test_rejected_clients(environ: dict[str, str], tmp_path: Path) -> None:
-    source = write_csv(tmp_path / "clients.csv", [client(1, cpf="39053344706")])
-    arguments = ("clients", "load", str(source), "--out", str(tmp_path / "out"))
+@pytest.mark.parametrize("what", ["clients", "sales"])
+def test_rejected_rows(what: str, environ: dict[str, str], tmp_path: Path) -> None:
+    source = tmp_path / f"{what}.csv"
+    if what == "clients":
+        write_csv(source, [client(1, cpf="39053344706")])
+    else:
+        source.write_text(
+            "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt\nV-1,,A,perhaps,x\n"
+        )
+    arguments = (what, "load", str(source), "--out", str(tmp_path / "out"))
     with stalled(environ, ("toolkit.operations.register.bulk_load.rejects", "Outputs", "publish"), *arguments):
         (draft,) = (tmp_path / "out").iterdir()
         assert draft.stat().st_mode & 0o077 == 0
     assert main(["-q", *arguments], environ) == 3
-    assert sorted(names(tmp_path / "out")) == ["clients.csv.rejected.csv", "clients.csv.rejected.xlsx"]
+    assert sorted(names(tmp_path / "out")) == [f"{what}.csv.rejected.csv", f"{what}.csv.rejected.xlsx"]
     assert names(tmp_path / "scratch") == []
 
 

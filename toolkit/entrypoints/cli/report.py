@@ -148,8 +148,9 @@ def verify(ctx: Context, folder: Path | None, live: bool, seal: str | None) -> i
     cut off at a seal or forged as a whole; the command says so and ends with 3.
 
     \b
-    With --live the records, contents, withdrawals and completions in the database are
-    compared with what the custody log holds of them, and each difference is named.
+    With --live the records, contents, sales, withdrawals and completions in the database are
+    compared with what the custody log holds of them, and each difference is named. Without
+    --seal the log is compared with the newest seal that this machine kept of its own work.
 
     \b
     Examples:
