@@ -16,7 +16,7 @@ import pytest
 from pypdf import PdfReader
 
 from tests.browser import needs_browser, well_behaved
-from tests.reported import Told, result_of
+from tests.reported import AS_OF, WITHDRAWN, Told, result_of
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
 from toolkit.language import LANGUAGES, language
 from toolkit.reports import write_report
@@ -196,6 +196,19 @@ def test_a_sale_is_explained_in_a_panel(page: Any) -> None:
     assert "Luz & Cia" in told
     assert "11 Oct 2026, 18:00 (UTC-03:00)" in told
     assert "toolkit sale show S-9" in told
+
+
+def test_the_panel_tells_what_the_lists_below_tell_of_the_sale(browser: Any, tmp_path: Path) -> None:
+    withdrawn = ("S-1", "Norte", None, "POV", "<b>sent twice</b>", "ana", "bruno", pd.Timestamp(AS_OF))
+    rows = pd.DataFrame([withdrawn, ("S-2", *withdrawn[1:])], columns=WITHDRAWN)
+    result = replace(result_of([Told("S-1", "POV"), Told("S-2")]), read_withdrawals=lambda: rows)
+    write_report(result, tmp_path, ["html"])
+    page = browser.new_page()
+    page.goto(f"{(tmp_path / 'missing-evidence.html').as_uri()}#sale=S-1")
+    told = page.locator("dialog section", has_text="Withdrawals").inner_text().split("\n")
+    assert told[told.index("Reason") + 1 :][:3] == ["<b>sent twice</b>", "Withdrawn by", "ana"]
+    assert told.count("Reason") == 1
+    page.close()
 
 
 def test_a_compliant_sale_with_a_finding_about_its_file_is_explained_too(page: Any) -> None:

@@ -124,10 +124,26 @@ class SaleWriter {
     return this.section(this.page.words.page.files, ...found);
   }
 
+  // What the lists below the sales tell of it, as far as the page shows them.
+  lists(sale) {
+    return ["changes", "overdue", "unusable", "withdrawals", "waivers"].flatMap((name) => {
+      const list = document.getElementById(name);
+      if (!list) return [];
+      const headings = [...list.querySelectorAll("thead th")].map((heading) => heading.textContent.trim());
+      const own = headings.indexOf(this.page.words.columns.saleId);
+      const rows = [...list.querySelectorAll("tbody tr")]
+        .map((row) => [...row.cells].map((cell) => cell.textContent.trim()))
+        .filter((cells) => cells[own] === sale);
+      const told = (cells) => cells.flatMap((text, at) => (at === own || !text ? [] : [element("dt", {}, headings[at]), element("dd", {}, text)]));
+      const items = rows.map((cells) => element("li", {}, element("dl", { className: "facts" }, ...told(cells))));
+      return this.section(list.querySelector("h2").textContent, ...items);
+    });
+  }
+
   // A sale that is not in the grid: it is compliant, or not known.
   panelOfOther(sale) {
     const told = this.page.words.page.otherSale.replace("{sale}", () => sale);
-    return [element("h2", { id: "sale-name" }, sale), element("p", {}, told), ...this.files(sale)];
+    return [element("h2", { id: "sale-name" }, sale), element("p", {}, told), ...this.files(sale), ...this.lists(sale)];
   }
 
   panel(row) {
@@ -150,6 +166,7 @@ class SaleWriter {
       ...this.section(words.problems, ...troubles),
       ...this.section(words.counted, ...(counted.length ? counted : [element("li", {}, words.nothingCounted)])),
       ...this.files(sale),
+      ...this.lists(sale),
       element("section", {}, element("h3", {}, words.facts), this.facts(row)),
       element("p", {}, words.more, " ", element("code", {}, `toolkit sale show ${argument(sale)}`)),
     ];
