@@ -60,7 +60,7 @@ def test_a_notebook_is_text_parameters_imports_one_call_and_a_display(name):
     assert [cell.metadata.get("tags") for cell in cells if cell.cell_type == "code"] == [["parameters"]] + [
         None
     ] * 3
-    for heading in ("**Question:**", "**In:**", "**Out:**"):
+    for heading in ("**Question:**", "**In:**", "**Out:**", "**Pergunta:**", "**Entrada:**", "**Saída:**"):
         assert heading in cells[0].source
     imports, call, shown = (ast.parse(cells[position].source).body for position in (2, 3, 5))
     assert {type(statement) for statement in imports} == {ast.ImportFrom}

@@ -11,6 +11,7 @@ COUNTS = {"A": {"fine": 30, "bad": 10}, "<b>&": {"fine": 4}, "none": {}}
 def test_bars_are_as_long_as_their_counts_and_say_them():
     markup = Bars("Sales", COUNTS, {"fine": Colour.GOOD, "bad": Colour.BAD}).bundle()["text/html"]
     assert re.findall(r"width:([\d.]+)%;background-color", markup) == ["75.00", "25.00", "10.00"]
+    assert "table-layout:auto" in markup  # where columns are fixed, the names are not seen
     assert re.findall(r"text-align:center\">(\S+?)</div>", markup) == ["30", "10", "4"]
     assert re.findall(r"padding:2px 0 2px 8px\">(\d+)</td>", markup) == ["40", "4", "0"]
 

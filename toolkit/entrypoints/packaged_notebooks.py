@@ -12,16 +12,19 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
+from toolkit.entrypoints.spoken import spoken
 from toolkit.errors import InvalidInput, NotebookFailed, SettingsError
 
 _CHECKOUT: Final = Path(__file__).parents[2]
-_QUESTION: Final = re.compile(r"\*\*Question:\*\*\s*(.+?)(?:\n\n|\Z)", re.DOTALL)
+_QUESTIONS: Final = {"en": "Question", "pt-BR": "Pergunta"}
+"""The word before the question of a notebook, which its first cell asks in each language."""
 
 
 def question_of(notebook: Path) -> str:
-    """Return the question that a notebook answers, from its first cell."""
+    """Return the question that a notebook answers, from its first cell, in the language that is spoken."""
     first = json.loads(notebook.read_text(encoding="utf-8"))["cells"][0]["source"]
-    found = _QUESTION.search("".join(first))
+    asked = rf"\*\*{_QUESTIONS[spoken().code]}:\*\*\s*(.+?)(?:\n\n|\Z)"
+    found = re.search(asked, "".join(first), re.DOTALL)
     return " ".join(found[1].split()) if found else ""
 
 

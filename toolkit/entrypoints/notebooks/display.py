@@ -114,7 +114,9 @@ class Bars:
         )
         markup = (
             f'<div style="font-weight:600;margin:10px 0 4px">{escape(sentence(self.heading))}</div>'
-            f'<table style="width:100%;max-width:760px;border-collapse:collapse">{rows}</table><div>{legend}</div>'
+            # Jupyter fixes the widths of columns, which hides the names before the bars.
+            '<table style="width:100%;max-width:760px;border-collapse:collapse;table-layout:auto">'
+            f"{rows}</table><div>{legend}</div>"
         )
         text = f"{sentence(self.heading)}: " + ", ".join(
             f"{name} {sum(row.values())}" for name, row in self.counts.items()

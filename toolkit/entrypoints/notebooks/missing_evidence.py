@@ -18,7 +18,7 @@ from toolkit.entrypoints.notebooks.display import Bars, Colour, Fact, Facts, Fil
 from toolkit.entrypoints.notebooks.notebook_errors import application, given_path, told_plainly
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
 from toolkit.entrypoints.snapshot_auditing import audit_of_snapshot, engine_of
-from toolkit.entrypoints.spoken import _
+from toolkit.entrypoints.spoken import _, sentence
 from toolkit.entrypoints.timestamps import parse_timestamp
 from toolkit.errors import SettingsError
 from toolkit.language import Language, default_language
@@ -88,7 +88,8 @@ def _parts(result: AuditResult, written: Sequence[Path], timezone: ZoneInfo, spo
     as_of = f"{spoken.text('As of')} {spoken.moment(result.as_of, timezone)}."
     parts: list[Part] = [Facts(headline(result, spoken), facts, as_of), Files("The report", written)]
     parts += [Remark("Note", text) for text in notices(result, spoken, timezone)]
-    parts.append(Bars("Sales by utility group", _counts(result.by_group, "utilityGroup")))
+    groups = {_(group): counts for group, counts in _counts(result.by_group, "utilityGroup").items()}
+    parts.append(Bars("Sales by utility group", groups))
     missing = {name: row for name, row in _counts(result.missing, "evidenceType").items() if any(row.values())}
     if missing:
         parts.append(
@@ -125,7 +126,7 @@ def _file_findings(result: AuditResult) -> Grid:
             _(CODES[finding.problem].meaning),
             ", ".join(finding.sale_ids),
             ", ".join(finding.folders),
-            finding.detail,
+            sentence(finding.detail),
         )
         for finding in result.file_findings[: Grid.SHOWN]
     ]
