@@ -49,7 +49,7 @@ _OVERWRITTEN = 7
 def main(scale: float) -> None:
     """Print the measurements with their ratios, at a quarter of the size and at all of it."""
     keys = max(40_000, round(_KEYS * scale))
-    memory = f"{max(_LEAST_MB, min(1000, keys // 12_500))}MB"
+    memory = f"{max(_LEAST_MB, min(1000, keys // 25_000))}MB"
     peaks = []
     for size in (keys // 4, keys):
         with ProcessPoolExecutor(1, get_context("spawn")) as process:

@@ -35,19 +35,15 @@ class Likeness(Worded):
     SAME_PHONE = "SAME_PHONE", "one phone number with several CPFs"
 
 
-_MORE_TEXTS: Final = {
+QUALITY_TEXTS: Final[Mapping[str, str]] = {
+    **{str(kind): kind.text for kind in QualityWarning},
     "CPF_SHAPE": "the CPF is not 11 digits",
     "INSTALLATION_LENGTH": "the installation number has another length than the contract allows",
     "NO_EMAIL": "no e-mail address",
     "NO_PHONE": "no phone number",
     "NO_SALE": "no sale names this client",
 }
-"""The values that are counted beside the warnings of a load."""
-
-QUALITY_TEXTS: Final[Mapping[str, str]] = {
-    **{str(kind): kind.text for kind in QualityWarning},
-    **_MORE_TEXTS,
-}
+"""The values that are counted: those of the warnings of a load, and more."""
 
 
 @dataclass(frozen=True, slots=True)

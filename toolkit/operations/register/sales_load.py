@@ -79,7 +79,7 @@ def load_sales(
     table = read_table(path)
     columns = COLUMNS.headings(table, path)
     with database.transaction() as connection:
-        _stage(connection)
+        connection.execute(sa.text(_STAGE))
         rejected, accepted = [], 0
         first_line: dict[str, int] = {}
         known_groups, unknown_groups = set(UtilityGroup), Counter[str]()
@@ -125,6 +125,7 @@ def created_at(database: Database, sale_id: str) -> datetime | None:
     return found
 
 
+_STAGE: Final = "CREATE TEMP TABLE staged_sales (line bigint, LIKE audit_service.sales) ON COMMIT DROP"
 _STAGED: Final = ("line", "id", *OBSERVED)
 
 
@@ -156,12 +157,6 @@ _staged_sales: Final = sa.table(
     sa.column("line", sa.BigInteger),
     *(sa.column(column.name, column.type) for column in sales.columns),
 )
-
-
-def _stage(connection: Connection) -> None:
-    connection.execute(
-        sa.text("CREATE TEMP TABLE staged_sales (line bigint, LIKE audit_service.sales) ON COMMIT DROP")
-    )
 
 
 def _reject_unknown_clients(connection: Connection) -> list[RejectedSale]:

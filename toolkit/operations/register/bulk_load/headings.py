@@ -41,15 +41,12 @@ _DIGITS_OF_DATA: Final = 4
 """The number of digits from which on a cell is data and no heading."""
 
 
-def _known() -> dict[str, str]:
-    known = {}
-    for field in FIELDS:
-        for heading in (field.name, field.name.rpartition(".")[2], *PORTUGUESE.get(field.name, ())):
-            known[plain(heading)] = field.name
-    return known
+_NAMES: Final = {name: field.name for field in FIELDS for name in (field.name, field.name.rpartition(".")[2])}
+"""The fields by their names in the contract, with and without the part before the dot."""
 
-
-KNOWN: Final = _known()
+KNOWN: Final = {plain(name): field for name, field in _NAMES.items()} | {
+    plain(heading): name for name, headings in PORTUGUESE.items() for heading in headings
+}
 """Every heading that is understood by itself."""
 
 
@@ -66,11 +63,8 @@ class Headings:
 
     @staticmethod
     def _field(name: str) -> str:
-        if name == IGNORED:
-            return name
-        for field in FIELDS:
-            if name in (field.name, field.name.rpartition(".")[2]):
-                return field.name
+        if name == IGNORED or name in _NAMES:
+            return _NAMES.get(name, name)
         listed = ", ".join(field.name for field in FIELDS)
         raise InvalidInput(f"There is no field {name} to map a heading to; there are {listed}.")
 
