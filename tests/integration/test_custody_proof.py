@@ -71,6 +71,12 @@ def evidence(database: Database, bucket: Bucket, s3: Any, clock: Any) -> Any:
     return issued.id
 
 
+@pytest.fixture
+def environ(embedded_environment: dict[str, str]) -> dict[str, str]:
+    """The environment of the commands, with the key of the log."""
+    return embedded_environment | {"TOOLKIT_LOG_KEY": KEYS.keys[0]}
+
+
 def differences(database: Database) -> list[tuple[str, str]]:
     return [(difference.what, difference.id) for difference in verify_live(database, KEYS).differences]
 
@@ -192,10 +198,8 @@ def test_an_event_or_a_seal_that_was_changed_is_found(database: Database, eviden
 
 
 def test_the_command_ends_with_3_where_the_tables_differ(
-    run: Run, database: Database, evidence: Any, bucket_environment: dict[str, str], tmp_path: Path
+    run: Run, database: Database, evidence: Any, environ: dict[str, str], tmp_path: Path
 ) -> None:
-    url = database.engine.url.render_as_string(hide_password=False)
-    environ = bucket_environment | {"DATABASE_URL": url, "TOOLKIT_LOG_KEY": KEYS.keys[0]}
     said = run("verify", "--live", ends=3, within=environ).out
     assert "not known   whether the log was cut off at a seal" in said
     run("evidence", "log", "--out", tmp_path / "log.jsonl", within=environ)
@@ -207,10 +211,8 @@ def test_the_command_ends_with_3_where_the_tables_differ(
 
 
 def test_a_report_is_in_the_log_under_the_seal_that_it_carries(
-    database: Database, evidence: Any, bucket_environment: dict[str, str], tmp_path: Path
+    database: Database, evidence: Any, environ: dict[str, str], tmp_path: Path
 ) -> None:
-    url = database.engine.url.render_as_string(hide_password=False)
-    environ = bucket_environment | {"DATABASE_URL": url, "TOOLKIT_LOG_KEY": KEYS.keys[0]}
     out, log = tmp_path / "out", tmp_path / "log.jsonl"
     assert main(["-q", "report", "--out", str(out), "--format", "csv"], environ) == 0
     manifest = json.loads((out / "manifest.json").read_text())
@@ -305,15 +307,13 @@ def test_a_log_that_was_cut_off_at_a_seal_is_told_by_a_kept_one_and_never_taken_
     clock: Any,
     evidence: Any,
     tmp_path: Path,
-    bucket_environment: dict[str, str],
+    environ: dict[str, str],
 ) -> None:
     path = tmp_path / "log.jsonl"
     withdraw(database, evidence, reason="twice", withdrawn_by="ana", approved_by="rui", clock=clock)
     seal_events(database, clock, KEYS)
     newest = export_log(database, path, clock, KEYS)
     assert newest is not None
-    url = database.engine.url.render_as_string(hide_password=False)
-    environ = bucket_environment | {"DATABASE_URL": url, "TOOLKIT_LOG_KEY": KEYS.keys[0]}
     for whole, command in ((0, [str(path)]), (0, ["--live"])):
         run("verify", *command, "--seal", newest.hash, ends=whole, within=environ)
     assert "not known" in run("verify", path, ends=3, within=environ).out

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.entrypoints.cli import main
+from tests.conftest import Run
 from toolkit.entrypoints.cli.context import DONE, FAILED, NEEDS_ATTENTION, WRONG_USAGE
 
 ODD = ["", "S-9\udcff", "S-9\x00", "9" * 5000, "\u202eS-9", "2026-99-99"]
@@ -67,11 +67,7 @@ HANDED_OVER = {
 
 @pytest.mark.parametrize("command", HANDED_OVER)
 def test_a_file_of_endless_depth_or_digits_gets_a_sentence(
-    command: str,
-    embedded_environment: dict[str, str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run: Run, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     name, line = HANDED_OVER[command]
@@ -80,25 +76,18 @@ def test_a_file_of_endless_depth_or_digits_gets_a_sentence(
     begin = "a = " if name.endswith(".toml") else ""
     for hostile in (DEEP, DIGITS, "a\n" + "x" * 200_000, INVENTORY):
         (tmp_path / name).write_text(begin + hostile + "\n")
-        status = main(line, {**embedded_environment, **settings})
-        said = capsys.readouterr()
-        assert status == DONE or name in said.out + said.err
+        ran = run(*line, ends=None, **settings)
+        assert ran.status == DONE or name in ran.out + ran.err
 
 
-def test_a_setting_of_endless_digits_gets_a_sentence(
-    embedded_environment: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["status"], {**embedded_environment, "TOOLKIT_QUOTA_REQUESTS": DIGITS}) == WRONG_USAGE
-    assert "TOOLKIT_QUOTA_REQUESTS must be a whole number" in capsys.readouterr().err
+def test_a_setting_of_endless_digits_gets_a_sentence(run: Run) -> None:
+    said = run("status", ends=WRONG_USAGE, TOOLKIT_QUOTA_REQUESTS=DIGITS).err
+    assert "TOOLKIT_QUOTA_REQUESTS must be a whole number" in said
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_odd_argument_gets_a_sentence(
-    command: str,
-    embedded_environment: dict[str, str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run: Run, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
@@ -106,10 +95,8 @@ def test_an_odd_argument_gets_a_sentence(
     (tmp_path / "manifest.csv").write_text("saleId,fileName,fileFormat,type,evidenceType\n")
     (tmp_path / "credentials.jsonl").write_text("")
     given = {"ID": "0199c0de-0000-7000-8000-000000000001"}
-    environ = {**embedded_environment, "TOOLKIT_JWT_SECRET": "s" * 32}
     for odd in ODD:
         line = [odd if word == "?" else given.get(word, word) for word in command.split()]
-        status = main(line, environ)
-        said = capsys.readouterr()
-        assert status in {DONE, FAILED, WRONG_USAGE, NEEDS_ATTENTION}
-        assert status == DONE or said.err
+        ran = run(*line, ends=None, TOOLKIT_JWT_SECRET="s" * 32)
+        assert ran.status in {DONE, FAILED, WRONG_USAGE, NEEDS_ATTENTION}
+        assert ran.status == DONE or ran.err
