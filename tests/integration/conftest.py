@@ -16,8 +16,11 @@ from tests import gateway
 from tests.conftest import FAST_FOLDER
 from tests.gateway import Gateway
 from tests.integration.homes import processes_of
+from tests.integration.loads import Loads
+from toolkit.operations.register.bulk_load import LoadOptions, LoadResult, load_clients
 from toolkit.storage import embedded
 from toolkit.storage.bucket import Bucket
+from toolkit.storage.database import Database
 
 
 @pytest.fixture(scope="session")
@@ -70,3 +73,13 @@ def _new_home() -> Path:
     around = Path(tempfile.mkdtemp(prefix="toolkit-home-", dir=FAST_FOLDER))
     around.chmod(0o755)
     return around / "home"
+
+
+@pytest.fixture
+def load(database: Database, clock: Any, tmp_path: Path) -> Loads:
+    def load(*files: Path, dry_run: bool = False, **options: Any) -> LoadResult:
+        return load_clients(
+            database, files, out=tmp_path / "out", dry_run=dry_run, options=LoadOptions(**options), clock=clock
+        )
+
+    return load
