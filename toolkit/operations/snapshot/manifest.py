@@ -1,10 +1,11 @@
 """The manifest of an export: its moment, the export before it, and each of its files with its SHA-256."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
+
+from pydantic import TypeAdapter
 
 from toolkit.domain.documents import named
 from toolkit.errors import UnreadableFile
@@ -69,6 +70,9 @@ class Manifest:
         return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
+_MANIFESTS: Final = TypeAdapter(Manifest)
+
+
 def read_manifest(text: str, name: str) -> Manifest:
     """Return the manifest in ``text``, stored as ``name``.
 
@@ -76,19 +80,13 @@ def read_manifest(text: str, name: str) -> Manifest:
         UnreadableFile: it is no manifest, or that of another version of the layout.
     """
     try:
-        document: Mapping[str, Any] = json.loads(text)
+        document: dict[str, Any] = json.loads(text)
         if document["format"] != FORMAT:
             raise UnreadableFile(
                 f"{name} has format {document['format']}, and this toolkit reads {FORMAT}. "
                 "Export into another place."
             )
-        return Manifest(
-            moment=datetime.fromisoformat(document["moment"]),
-            previous=_moment(document["previous"]),
-            records_assumed_at=_moment(document["recordsAssumedAt"]),
-            files=tuple(File(**file) for file in document["files"]),
-            **{name: document[name] for name in _TOLD_AS_THEY_ARE},
-        )
+        return _MANIFESTS.validate_python(document | {"records_assumed_at": document["recordsAssumedAt"]})
     except (ValueError, KeyError, TypeError, RecursionError):
         raise UnreadableFile(f"{name} cannot be read as the manifest of a snapshot.") from None
 
@@ -96,7 +94,3 @@ def read_manifest(text: str, name: str) -> Manifest:
 def stamp_of(moment: datetime) -> str:
     """Return the moment in the names of files: ``20261120T180000.000000Z``."""
     return moment.astimezone(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
-
-
-def _moment(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
