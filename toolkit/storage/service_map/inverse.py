@@ -1,6 +1,8 @@
 """Invert a column of the mapping: SQL that gives the table's columns from a row of the contract's."""
 
+import re
 from collections.abc import Mapping
+from itertools import count
 from typing import Final
 
 from toolkit.storage.service_map.catalog import CatalogTable, Column, Tables
@@ -98,12 +100,8 @@ def _encoded(new: str, codes: Mapping[str, str | bool]) -> str:
 
 def _masked(new: str, mask: str) -> str:
     """Return the digits with the characters of the mask between them, where there are as many as it has places."""
-    places = mask.count("#")
-    parts, number = [], 0
-    for character in mask:
-        if character == "#":
-            number += 1
-            parts.append(f"substr({new}, {number}, 1)")
-        else:
-            parts.append(literal(character))
-    return f"CASE WHEN length({new}) = {places} THEN {' || '.join(parts)} ELSE {new} END"
+    runs = re.split("(#+)", mask)
+    digits = "".join(f"(.{{{len(run)}}})" for run in runs if "#" in run)
+    places = count(1)
+    written = "".join(f"\\{next(places)}" if "#" in run else run for run in runs)
+    return f"regexp_replace({new}, {literal(f'^{digits}$')}, {literal(written)})"

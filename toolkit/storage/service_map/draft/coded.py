@@ -187,7 +187,8 @@ class Coded:
             return TODO if meaning is None else meaning
 
         given: dict[str, bool | str] = {code: truth != inverted for code, truth in truths.items()}
-        given = given or {value: TODO if numbered else paid(value) for value in values}
+        # Of values that are no flag, T may be a third party, and 1 the first of several kinds.
+        given = given or {value: TODO if codes.flag(value) is not None else paid(value) for value in values}
         given |= {code: paid(meaning) for code, meaning in stated.items()}
         if truths and unsure and not stated:
             given = dict.fromkeys(values, TODO)

@@ -142,9 +142,10 @@ def undecided(
             continue
         shown = len(values) <= _CODES and all(len(value) <= _CODE_LENGTH for value in values)
         told.append(f"{field.name} ({', '.join(values)})" if values and shown else field.name)
-        opaque = "status" in said and all(map(_OPAQUE.fullmatch, meanings_of(field, samples).values()))
+        states = list(meanings_of(field, samples).values()) if "status" in said and len(values) > 1 else []
+        unsure = any(_UNSURE & set(tokens(state)) for state in states) or all(map(_OPAQUE.fullmatch, states))
         former = _begun_by(field) is not None and bool(samples.values(field))
-        asked |= former or (len(values) > 1 and (opaque or bool(said & _TELL)))
+        asked |= former or (len(values) > 1 and ((states and unsure) or bool(said & _TELL)))
     for past in histories_of(table, samples, others):
         if not past.states(_ENDED[name]):
             told.append(f"{past.field.table.name} ({', '.join(past.meanings)})")
@@ -164,6 +165,7 @@ def tenants(table: CatalogTable, samples: Samples) -> str:
 _TENANT: Final = {"tenant", "company", "empresa", "organization", "organizacao", "workspace", "account", "filial"}
 _CODES: Final = 12
 _CODE_LENGTH: Final = 24
+_UNSURE: Final = {"test", "faulty"}
 _OPAQUE: Final = re.compile(r"[0-9]+|\w{1,2}")
 """The pattern of a code that says nothing by itself."""
 

@@ -23,8 +23,6 @@ from toolkit.storage.service_map.expressions import literal, quoted
 from toolkit.storage.service_map.model import DEMANDED, NEEDED, TODO, to_fill_in
 
 _TIMES: Final = {"created_at", "completed_at", "requested_at", "expires_at"}
-_FILE_PARTS: Final = {"file_name", "file_format", "type", "object_key"}
-
 
 _ASKED: Final = {
     "id": "what stands for one row of it?",
@@ -140,8 +138,9 @@ class Drafting:
             where = Choice(TODO, "which rows count? none that was deleted or cancelled; true for all")
             return DraftedRelation(name, CatalogTable(TODO, TODO), choices, where, doubt=doubt)
         drafted = DraftedRelation(name, match.table, doubt=match.table.doubt)
+        files = file_parts(match, self._samples, self._holds) if name == "evidences" else {}
         for column in NEEDED[name].columns:
-            drafted.choices[column.name] = self._choice(name, match, column.name)
+            drafted.choices[column.name] = files.get(column.name) or self._choice(name, match, column.name)
         drafted.where = self._where[name]
         owner = next((each for (relation, _), each in self._identities.owners.items() if relation == name), None)
         if owner is not None:
@@ -227,8 +226,6 @@ class Drafting:
             return self._identities.id(name)
         if (name, column) in {("addresses", "client_id"), ("sales", "client_id"), ("evidences", "sale_id")}:
             return self._identities.reference(name, "sales" if column == "sale_id" else "clients")
-        if column in _FILE_PARTS and name == "evidences":
-            return file_parts(match, self._samples, self._holds)[column]
         if column == "utility_group" or column == "evidence_type":
             return self._coded.column(match, column)
         if column == "is_client_financial_responsible":
@@ -283,17 +280,13 @@ def _part_of_name(found: Field | None, column: str) -> Choice:
 def _used(drafted: DraftedRelation) -> set[str]:
     """Return the columns of its table that the relation reads."""
     assert drafted.table is not None
-    used: set[str] = set()
+    texts = [] if drafted.where is None else [str(drafted.where.source)]
     for choice in drafted.choices.values():
-        source = choice.source
-        if isinstance(source, str):
-            used.add(source)
-            continue
-        by = source.get("by")
-        names = [by] if by else [source.get(part) for part in ("column", "date", "time", "folder", "name")]
-        used |= {str(name) for name in names if name}
-        if "sql" in source:
-            used |= {column for column in drafted.table.columns if quoted(column) in source["sql"]}
-    if drafted.where is not None:
-        used |= {column for column in drafted.table.columns if quoted(column) in str(drafted.where.source)}
-    return used
+        source = {"column": choice.source} if isinstance(choice.source, str) else choice.source
+        parts = [source["by"]] if "by" in source else [source.get(part) for part in _NAMING]
+        texts += [source.get("sql", ""), *(quoted(str(part)) for part in parts if part)]
+    return {column for column in drafted.table.columns if any(quoted(column) in text for text in texts)}
+
+
+_NAMING: Final = ("column", "date", "time", "folder", "name", "media_type_of")
+"""The parts of a source that name columns of its own table."""
