@@ -108,9 +108,9 @@ def _codes(connection: Connection, mapping: ServiceMap) -> Iterator[Deviation]:
 
 
 def _times(connection: Connection, mapping: ServiceMap) -> Iterator[Deviation]:
-    for name, relation in mapping.relations.items():
+    for name in mapping.relations:
         for column in NEEDED[name].columns:
-            if not isinstance(column.type, sa.DateTime) or relation.absent or relation.columns[column.name].absent:
+            if not isinstance(column.type, sa.DateTime) or not mapping.reads(name, column.name):
                 continue
             yield from _counted(connection, name, column.name, f"NOT isfinite({column.name})", "an infinite time")
             if column.name == "expires_at":
@@ -138,8 +138,7 @@ def _orphans(connection: Connection, mapping: ServiceMap) -> Iterator[Deviation]
         ("sales", "client_id", "clients"),
         ("evidences", "sale_id", "sales"),
     ):
-        relation = mapping.relations[name]
-        if relation.absent or mapping.relations[other].absent or relation.columns[column].absent:
+        if not mapping.reads(name, column) or mapping.relations[other].absent:
             continue
         missing = f"{column} IS NOT NULL AND NOT EXISTS (SELECT FROM {SERVICE}.{other} AS there WHERE there.id = {column})"  # noqa: E501
         yield from _counted(connection, name, column, missing, f"names none of the {other} that are read")

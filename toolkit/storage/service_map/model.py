@@ -183,6 +183,11 @@ class ServiceMap(_Part):
         ids = [*(address.columns.get(each) for each in ("id", "client_id")), client.columns.get("id")]
         return bool(client.from_) and client.from_ == address.from_ and all(each == ids[0] for each in ids)
 
+    def reads(self, name: str, column: str) -> bool:
+        """Tell whether the service keeps this column of a relation."""
+        relation = self.relations[name]
+        return not relation.absent and not relation.columns[column].absent
+
     @property
     def relations(self) -> dict[str, Relation]:
         """The relations by name, in the order in which they refer to each other."""

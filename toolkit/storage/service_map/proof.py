@@ -99,16 +99,14 @@ def _left_out(connection: Connection, mapping: ServiceMap) -> tuple[list[Deviati
 def _picture(connection: Connection, mapping: ServiceMap) -> Iterator[tuple[str, str]]:
     """Yield what was read: the rows of each code, the partners, and the oldest and newest times."""
     for name, column in _TOLD:
-        relation = mapping.relations[name]
-        if relation.absent or relation.columns[column].absent:
+        if not mapping.reads(name, column):
             continue
         query = f"SELECT coalesce({column}::text, 'unknown'), count(*) FROM {SERVICE}.{name} GROUP BY 1 ORDER BY 2 DESC, 1"  # noqa: S608, E501
         found = connection.execute(sa.text(query)).all()
         shown = ", ".join(f"{value} {count}" for value, count in found[:_FEW])
         yield f"{name}.{column}", shown + (", ..." if len(found) > _FEW else "")
     for name, column in (("sales", "created_at"), ("sales", "completed_at"), ("evidences", "requested_at")):
-        relation = mapping.relations[name]
-        if relation.absent or relation.columns[column].absent:
+        if not mapping.reads(name, column):
             continue
         query = f"SELECT count({column}), min({column})::text, max({column})::text FROM {SERVICE}.{name}"  # noqa: S608
         count, oldest, newest = connection.execute(sa.text(query)).one()

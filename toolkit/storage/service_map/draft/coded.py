@@ -48,7 +48,7 @@ class Coded:
         if found is not None and all(kind is not found.column for kind, _ in kinds_and_keys(match.table)):
             return self._flag(found)
         if people is not None:
-            return people.of_payer()
+            return people.payer
         if (beside := self._payer_beside(match.table)) is not None:
             return beside
         clients = self._matches.get("clients")

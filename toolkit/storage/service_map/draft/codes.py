@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from toolkit.domain.evidence import EvidenceType, UtilityGroup
-from toolkit.storage.service_map.draft.vocabulary import GROUPS, NO, YES, tokens, words
+from toolkit.storage.service_map.draft.vocabulary import GROUPS, LISTS, PAYER, tokens, words
 
 _IS: Final = r"\s*(?:=>|->|→|=|:|–|—|-)\s*"
 _PAIR: Final = re.compile(rf"([\w.+]+(?:-[\w.+]+)*){_IS}((?:(?!\s+[A-Z0-9]{{1,3}}(?:=|:|-)\s*\w)[^,;|\n])+)")
@@ -16,12 +16,8 @@ _BRACKETS: Final = re.compile(r"[{}\[\]]")
 _NUMBER: Final = re.compile(r"[0-9]{1,3}")
 
 _EXACT: Final = {"".join(words(each.value)): each for each in EvidenceType}
-_AUDIO: Final = {
-    "audio", "audios", "voice", "voz", "gravacao", "gravacoes", "recording", "recordings", "call", "calls",
-    "ligacao", "ligacoes", "llamada", "grabacion", "pov", "som",
-}  # fmt: skip
-_KYC: Final = {"kyc", "biometria", "biometrics", "biometric", "facial", "face", "selfie"}
-_PAYER: Final = {"payer", "responsible", "financial"}
+_AUDIO: Final = LISTS["audio"]
+_KYC: Final = LISTS["kyc"]
 _ANYBODY: Final = {"person", "pessoa", "persona"}
 _OWN: Final = {"client", "same"}
 _SAY_NOTHING: Final = {"o", "a", "sale", "installation", "conta", "fatura", "account", "flag"}
@@ -53,7 +49,7 @@ def evidence_type(text: str) -> str | None:
     spelled, meant = set(words(text)), set(tokens(text))
     if spelled & _KYC:
         return EvidenceType.KYC
-    payer = bool(meant & _PAYER)
+    payer = bool(meant & PAYER)
     client = "client" in tokens("_".join(spelled - _ANYBODY if payer else spelled))
     if spelled & _AUDIO and client != payer:
         return EvidenceType.AUT if payer else EvidenceType.POV
@@ -72,7 +68,7 @@ def evidence_type(text: str) -> str | None:
 def flag(text: str) -> bool | None:
     """Return the truth value that a text stands for."""
     plain = text.strip().lower()
-    return True if plain in YES else False if plain in NO else None
+    return True if plain in LISTS["yes"] else False if plain in LISTS["no"] else None
 
 
 def flags(values: Iterable[str]) -> dict[str, bool]:
@@ -99,7 +95,7 @@ def payer(text: str) -> bool | None:
         return plain
     if said & {"other", "partner", "nao", "not"}:
         return False
-    return True if said & _OWN and said <= _OWN | _PAYER | _SAY_NOTHING else None
+    return True if said & _OWN and said <= _OWN | PAYER | _SAY_NOTHING else None
 
 
 MEANINGS: Final[dict[str, tuple[Callable[[str], str | None], Iterable[str]]]] = {

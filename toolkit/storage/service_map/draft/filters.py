@@ -13,7 +13,7 @@ from toolkit.storage.service_map.draft.choices import Choice
 from toolkit.storage.service_map.draft.history import histories_of
 from toolkit.storage.service_map.draft.references import KEY_WORDS, meanings_of
 from toolkit.storage.service_map.draft.samples import Field, Samples, fields_of
-from toolkit.storage.service_map.draft.vocabulary import tokens, words
+from toolkit.storage.service_map.draft.vocabulary import LISTS, tokens, words
 from toolkit.storage.service_map.expressions import THIS, literal, quoted
 from toolkit.storage.service_map.model import TODO
 
@@ -131,7 +131,8 @@ def undecided(
     told, asked = [], False
     for field in fields_of(table, samples):
         column, said = field.column, set(tokens(field.says))
-        if column.name not in unused and not field.path:
+        used = column.name not in unused and not field.path
+        if used and "status" not in said:
             continue
         moment = field.family in {"timestamptz", "timestamp"} and not column.required
         values = samples.values(field) if field.family in _CODED | {"boolean"} else []
@@ -140,12 +141,16 @@ def undecided(
             continue
         if field.path and not said & _MAY_TELL:
             continue
-        shown = len(values) <= _CODES and all(len(value) <= _CODE_LENGTH for value in values)
-        told.append(f"{field.name} ({', '.join(values)})" if values and shown else field.name)
-        states = list(meanings_of(field, samples).values()) if "status" in said and len(values) > 1 else []
-        unsure = any(_UNSURE & set(tokens(state)) for state in states) or all(map(_OPAQUE.fullmatch, states))
+        meant = meanings_of(field, samples) if "status" in said and len(values) > 1 else {}
+        states = [meant[value.rstrip()] for value in values if value.rstrip() in meant]
+        unsure = any(_UNSURE & set(tokens(state)) for state in states)
+        opaque = bool(states) and all(map(_OPAQUE.fullmatch, states))
         former = _begun_by(field) is not None and bool(samples.values(field))
-        asked |= former or (len(values) > 1 and ((states and unsure) or bool(said & _TELL)))
+        asks = former or unsure or opaque or (len(values) > 1 and bool(said & _TELL))
+        if asks or not used:
+            shown = len(values) <= _CODES and all(len(value) <= _CODE_LENGTH for value in values)
+            told.append(f"{field.name} ({', '.join(values)})" if values and shown else field.name)
+        asked |= asks
     for past in histories_of(table, samples, others):
         if not past.states(_ENDED[name]):
             told.append(f"{past.field.table.name} ({', '.join(past.meanings)})")
@@ -155,14 +160,13 @@ def undecided(
 def tenants(table: CatalogTable, samples: Samples) -> str:
     """Return the column that tells tenants apart, with their number; empty where one has all."""
     for column in table.columns.values():
-        if _TENANT & set(words(column.name)) and set(tokens(column.says)) & KEY_WORDS:
+        if LISTS["tenant"] & set(words(column.name)) and set(tokens(column.says)) & KEY_WORDS:
             count = len(samples.values(Field(table, column)))
             if count > 1:
                 return f"{column.name} ({count} values)"
     return ""
 
 
-_TENANT: Final = {"tenant", "company", "empresa", "organization", "organizacao", "workspace", "account", "filial"}
 _CODES: Final = 12
 _CODE_LENGTH: Final = 24
 _UNSURE: Final = {"test", "faulty"}

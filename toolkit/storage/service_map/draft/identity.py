@@ -84,9 +84,8 @@ class Identities:
             self.owners[name, target] = owner
             self._samples.narrow(table, owner.condition)
             return _looked_up(wanted, other, key.name, owner.key, _SAID_BY_NAME)
-        people = self.people.of_client(name_there) if optional and self.people is not None else None
-        if people is not None:
-            return people
+        if optional and self.people is not None and self.people.person_key == name_there:
+            return self.people.client
         told = f" Their id is {_parts(other.whole_key)}" if wanted is None and other.whole_key else ""
         why = f"which of the {target} does it belong to?{told}"
         return Choice(ABSENT) if optional else Choice({"sql": TODO}, why)

@@ -9,53 +9,23 @@ from toolkit.storage.service_map.draft.choices import Choice
 from toolkit.storage.service_map.draft.polymorphic import kinds_and_keys
 from toolkit.storage.service_map.draft.references import KEY_WORDS, meanings_of, reference_to, references_of
 from toolkit.storage.service_map.draft.samples import Field, Samples
-from toolkit.storage.service_map.draft.vocabulary import tokens
+from toolkit.storage.service_map.draft.vocabulary import PAYER, tokens
 from toolkit.storage.service_map.expressions import THIS, literal, quoted
 from toolkit.storage.service_map.model import TODO
-
-_PAYER: Final = {"payer", "responsible", "financial"}
 
 
 @dataclass(frozen=True)
 class People:
-    """A table with a row for each part that somebody plays in a sale."""
+    """The client and the payer of a sale by a table with a row for each part that somebody plays in it."""
 
-    table: CatalogTable
-    sale: str
-    """The column that names the sale, and the column of the sale that it names."""
-    sale_key: str
-    person: str
     person_key: str
-    role: str
-    client: str
-    payer: str
-
-    def of_client(self, wanted: str | None) -> Choice | None:
-        """Return the client of the sale, where rows of people name clients by the key that is wanted."""
-        if wanted != self.person_key:
-            return None
-        rows = (
-            f"(SELECT {quoted(self.sale)}, {quoted(self.person)} FROM {self.table.name} "  # noqa: S608  # of the catalog
-            f"WHERE {quoted(self.role)}::text = {literal(self.client)}) AS clients"
-        )
-        source = {"column": self.person, "table": rows, "key": self.sale, "by": self.sale_key}
-        return Choice(source, "the person whose part is the client's", review=True)
-
-    def of_payer(self) -> Choice:
-        """Return whether nobody but the client pays."""
-        own = f"{THIS}.{quoted(self.sale_key)}"
-        sql = (
-            f"NOT EXISTS (SELECT FROM {self.table.name} AS payer WHERE payer.{quoted(self.sale)} = {own} "  # noqa: S608
-            f"AND payer.{quoted(self.role)}::text = {literal(self.payer)} "
-            f"AND NOT EXISTS (SELECT FROM {self.table.name} AS client WHERE client.{quoted(self.sale)} = {own} "
-            f"AND client.{quoted(self.role)}::text = {literal(self.client)} "
-            f"AND client.{quoted(self.person)} = payer.{quoted(self.person)}))"
-        )
-        return Choice({"sql": sql}, "nobody but the client plays the payer's part", review=True)
+    """The column of the clients that its rows name."""
+    client: Choice
+    payer: Choice
 
 
 def people_of(sales: CatalogTable, clients: CatalogTable, samples: Samples) -> People | None:
-    """Return the table of the parts that people play in sales, if there is one."""
+    """Return who plays which part in a sale, if there is a table of parts."""
     for table in samples.catalog.values():
         references = list(references_of(table, samples))
         to_sale = next((each for each in references if each.table == sales.name), None)
@@ -67,15 +37,32 @@ def people_of(sales: CatalogTable, clients: CatalogTable, samples: Samples) -> P
             if not named_row and column.family not in {"text", "enum"} and not column.comment:
                 continue
             roles = meanings_of(Field(table, column), samples)
-            payer = next((code for code, role in roles.items() if _PAYER & set(tokens(role))), None)
-            client = next(
-                (code for code, role in roles.items() if code != payer and "client" in tokens(role)), None
-            )
+            payer = next((code for code, role in roles.items() if PAYER & set(tokens(role))), None)
+            others = {code: role for code, role in roles.items() if code != payer}
+            client = next((code for code, role in others.items() if "client" in tokens(role)), None)
             if payer is not None and client is not None:
-                return People(
-                    table, to_sale.column, to_sale.key, to_client.column, to_client.key, column.name, client, payer
-                )
+                return _by_parts(table, to_sale, to_client, quoted(column.name), client, payer)
     return None
+
+
+def _by_parts(
+    table: CatalogTable, to_sale: Reference, to_client: Reference, role: str, client: str, payer: str
+) -> People:
+    sale, person, own = quoted(to_sale.column), quoted(to_client.column), f"{THIS}.{quoted(to_sale.key)}"
+    clients = f"(SELECT {sale}, {person} FROM {table.name} WHERE {role}::text = {literal(client)}) AS clients"  # noqa: S608
+    row = {"column": to_client.column, "table": clients, "key": to_sale.column, "by": to_sale.key}
+    somebody_else = (
+        f"SELECT FROM {table.name} AS payer WHERE payer.{sale} = {own} AND payer.{role}::text = {literal(payer)} "  # noqa: S608
+        f"AND NOT EXISTS (SELECT FROM {table.name} AS client WHERE client.{sale} = {own} "
+        f"AND client.{role}::text = {literal(client)} AND client.{person} = payer.{person})"
+    )
+    return People(
+        to_client.key,
+        Choice(row, "the person whose part is the client's", review=True),
+        Choice(
+            {"sql": f"NOT EXISTS ({somebody_else})"}, "nobody but the client plays the payer's part", review=True
+        ),
+    )
 
 
 def payer_of(
@@ -88,10 +75,10 @@ def payer_of(
     references = list(references_of(sales, samples))
     to_client = None
     if clients is not None:
-        others = [each for each in references if not _PAYER & set(tokens(sales.columns[each.column].says))]
+        others = [each for each in references if not PAYER & set(tokens(sales.columns[each.column].says))]
         to_client = reference_to(clients, "clients", others, sales)
     for kind, key in kinds_and_keys(sales):
-        if _PAYER & set(tokens(key.says)):
+        if PAYER & set(tokens(key.says)):
             kinds = {value: codes.payer(value) for value in samples.values(Field(sales, kind))}
             same = f"{THIS}.{quoted(key.name)} = {THIS}.{quoted(to_client.column)}" if to_client else "true"
             owns = ", ".join(literal(value) for value, own in kinds.items() if own)
@@ -101,14 +88,14 @@ def payer_of(
             return Choice({"sql": TODO}, f"which {kind.name} is the client? {', '.join(kinds)}")
     for column in sales.columns.values():
         said, payer = set(tokens(column.says)), f"{THIS}.{quoted(column.name)}"
-        if not said & _PAYER:
+        if not said & PAYER:
             continue
         named = next((each for each in references if each.column == column.name), None)
         own = None if to_client is None else sales.columns[to_client.column]
         beside = None
         if named is not None:
             beside = _client_beside(sales, column, [each for each in references if each.table == named.table])
-        elif own is not None and column.family == own.family and said <= _PAYER | KEY_WORDS | {"client"}:
+        elif own is not None and column.family == own.family and said <= PAYER | KEY_WORDS | {"client"}:
             beside = own.name if said & {"payer", "financial"} else None
         if beside is not None:
             sql = f"{payer} IS NULL OR {payer} = {THIS}.{quoted(beside)}"
@@ -126,7 +113,7 @@ def payer_of(
             return Choice({"sql": sql}, "the payer's CPF is the client's, or none is named", review=True)
     for table in samples.catalog.values():
         reference = next((each for each in references_of(table, samples) if each.table == sales.name), None)
-        if reference is not None and _PAYER & set(tokens(table.says)):
+        if reference is not None and PAYER & set(tokens(table.says)):
             if (other_cpf := _other_cpf(table, reference, to_client, clients)) is not None:
                 return Choice(
                     {"sql": other_cpf}, "no payer is named with another CPF than the client's", review=True
@@ -148,7 +135,7 @@ def _client_beside(sales: CatalogTable, payer: Column, references: list[Referenc
     return likely[0] if len(likely) == 1 else None
 
 
-_NO_CLIENT: Final = {"user", "by", "partner", *_PAYER}
+_NO_CLIENT: Final = {"user", "by", "partner", *PAYER}
 """Tokens of columns that name other people than the client."""
 
 

@@ -59,21 +59,17 @@ class Zones:
         return str(self.default.source)
 
     def _said(self, table: CatalogTable, column: Column) -> tuple[str, str] | None:
-        comment = f"{column.comment} {table.comment}"
-        if named := _NAMED_ZONE.search(comment):
-            return named[0], "so says a comment"
-        if _UTC.search(comment):
-            return "UTC", "so says a comment"
-        if _LOCAL.search(comment):
-            return _SAO_PAULO, "so says a comment"
+        defaults = " ".join(each.default for each in table.columns.values() if each.family != "timestamptz")
+        for said, why in (
+            (f"{column.comment} {table.comment}", "a comment"),
+            (defaults, "the default of a column"),
+        ):
+            named = _NAMED_ZONE.search(said)
+            zone = named[0] if named else "UTC" if _UTC.search(said) else None
+            if zone or _LOCAL.search(said):
+                return zone or _SAO_PAULO, f"so says {why}"
         if "utc" in words(column.name):
             return "UTC", "so says the name of a column"
-        if any(_UTC.search(each.default) for each in table.columns.values() if each.family == "timestamp"):
-            return "UTC", "so says the default of a column"
-        if named := next(
-            filter(None, (_NAMED_ZONE.search(each.default) for each in table.columns.values())), None
-        ):
-            return named[0], "so says the default of a column"
         if column.family == "timestamp" and self._library is not None:
             return "UTC", f"the library of table {self._library} writes UTC"
         if column.family == "timestamp" and column.type.startswith("timestamp(3)"):

@@ -64,5 +64,8 @@ GROUPS: Final = re.compile(
     re.IGNORECASE,
 )
 
-YES: Final = {"x", "s", "sim", "si", "sí", "y", "yes", "t", "true", "1", "v", "verdadeiro"}
-NO: Final = {"n", "nao", "não", "no", "f", "false", "0", "falso"}
+LISTS: Final = {name: frozenset(listed.split()) for name, listed in _WORDS["lists"].items()}
+"""Words that stand for one thing wherever they are, beside the meanings that they have in names."""
+
+PAYER: Final = {"payer", "responsible", "financial"}
+"""Tokens that name the one who pays."""
