@@ -150,6 +150,7 @@ def test_what_a_draft_cannot_read_or_know_is_said(empty_database: Database) -> N
             '{ true = "TODO", false = "TODO" } }  # does the client pay?',
         ),
         ("checked_payer boolean", "true, false", '{ true = "TODO", false = "TODO" } }  # does the client pay?'),
+        ("fin_resp char(1)", "'C', 'T'", 'codes = { C = "TODO", T = "TODO" } }  # does the client pay?'),
         ("payer_id int", "1, 2", '{ sql = "TODO" }  # is the client the one who pays?'),
         ("payer text", "'titular', 'filho do titular'", '"filho do titular" = "TODO", titular = true } }  # does'),
         ("tem_pagador boolean", "true, false", "codes = { true = false, false = true } }  # REVIEW: by its name"),
@@ -221,6 +222,22 @@ def test_a_date_begins_with_its_day_whatever_the_server_is_set_to(empty_database
         None,
         "1979-03-04",
     ]
+
+
+def test_a_database_without_an_encoding_is_read(empty_database: Database) -> None:
+    name = f"ascii_{empty_database.engine.url.database}"
+    server = empty_database.engine.execution_options(isolation_level="AUTOCOMMIT")
+    with server.connect() as connection:
+        place = "ENCODING 'SQL_ASCII' TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'"
+        connection.exec_driver_sql(f"CREATE DATABASE {name} {place}")
+    database = Database(empty_database.engine.url.set(database=name).render_as_string(hide_password=False))
+    draft = drafted(
+        database, "CREATE TABLE vendas (código text, responsável text); INSERT INTO vendas VALUES ('é', 'à')"
+    )
+    database.dispose()
+    with server.connect() as connection:
+        connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
+    assert 'id = "código"' in draft.text
 
 
 TENANTS = """

@@ -52,6 +52,7 @@ class Database:
             },
         )
         sa.event.listen(self.engine, "connect", partial(_set_prepare_threshold, prepare_threshold))
+        sa.event.listen(self.engine, "do_connect", _connect)
         sa.event.listen(self.engine, "checkout", _refuse_lost)
         self._errors = ErrorTranslation(self.address, embedded=embedded, secret=address.password)
         self._alone = self.engine.execution_options(isolation_level="AUTOCOMMIT")
@@ -176,6 +177,15 @@ def _set_prepare_threshold(told: int | str | None, connection: psycopg.Connectio
             return
         told = None
     connection.prepare_threshold = told  # type: ignore[assignment]
+
+
+def _connect(_: sa.Dialect, __: object, args: tuple[Any, ...], options: dict[str, Any]) -> psycopg.Connection[Any]:
+    """Connect; a database of encoding SQL_ASCII converts nothing, and psycopg would give its texts as bytes."""
+    connection = psycopg.connect(*args, **options)
+    if connection.info.encoding == "ascii":
+        connection.execute("SET client_encoding TO 'UTF8'")
+        connection.commit()
+    return connection
 
 
 def _refuse_lost(connection: psycopg.Connection[object], *_: object) -> None:

@@ -16,6 +16,7 @@ from toolkit.storage.service_map.model import TODO
 
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]+/")
 _STORAGE: Final = re.compile(r"https?://(?:s3[.-]|[^/]*\bminio|storage\.googleapis\.)[^/]*/|https?://[^/]+:9000/")
+_ENCODED: Final = re.compile(r"%[0-9A-Fa-f]{2}")
 _BUCKET: Final = "[^/]+/"
 _SLASHES: Final = 3
 _TRIED: Final = 10
@@ -43,7 +44,7 @@ def file_parts(match: Match, samples: Samples, holds: Callable[[str], bool] | No
         found["file_name"] = Choice(named.column.name)
     elif key is None:
         found["object_key"] = Choice({"sql": TODO}, "which column holds the key of the object in the bucket?")
-        found["file_name"] = _named_by(name)
+        found["file_name"] = Choice(ABSENT if name is None else name.source)
     else:
         source = key.members
         examples = samples.values(key)
@@ -55,7 +56,7 @@ def file_parts(match: Match, samples: Samples, holds: Callable[[str], bool] | No
         )
         inside = None if whole else _within_rows(key, match, samples, holds)
         found["object_key"] = inside or _as_stored(source, examples, holds, "", in_bucket=in_bucket)
-        found["file_name"] = _last_part(key) if name is None or name == key else _named_by(name)
+        found["file_name"] = _last_part(key) if name is None or name == key else Choice(name.source)
     for column in ("file_format", "type"):
         other = match.fields.get("type" if column == "file_format" else "file_format")
         found[column] = _media(match.fields.get(column) or other, named or key, samples)
@@ -100,6 +101,11 @@ def _as_stored(
     elif examples and all(value.startswith("/") for value in examples):
         slash = 'the slash in front belongs to the key; where it does not, add strip = "/+"'
         said, review = "; ".join(filter(None, (why, slash))), True
+    if "url" not in source and any(map(_ENCODED.search, examples)):
+        if holds is None:
+            said, review = "%20 and the like belong to the key; where they do not, add url = true", True
+        elif not any(map(holds, examples[:_TRIED])) and any(holds(_path(each)) for each in examples[:_TRIED]):
+            source["url"] = True
     if holds is not None and examples:
         tried = [_path(value) if "url" in source else value for value in examples[:_TRIED]]
         ways = (front, "", "/+", "/*" + _BUCKET, _ADDRESS.pattern, _ADDRESS.pattern + _BUCKET)
@@ -140,10 +146,6 @@ def _within_rows(
         return None
     likely = f'{{ folder = "{folders[0]}", name = "{name.column.name}" }}' if folders else "a folder and the name"
     return Choice({"sql": TODO}, f"a name without its folder; the key may be {likely}")
-
-
-def _named_by(name: Field | None) -> Choice:
-    return Choice(ABSENT if name is None else name.source)
 
 
 def _last_part(key: Field) -> Choice:
