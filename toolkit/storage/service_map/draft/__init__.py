@@ -1,20 +1,23 @@
 """A first mapping for a database that nobody has described yet, with what could and could not be matched.
 
-::
+It goes in four steps, each over what the steps before it found::
 
-    vocabulary      the words that tables and columns are named by, and what they stand for
-    samples         what the values of a column look like
-    codes           what another system's codes stand for, by its comments or by plain names
-    matching        the table of each relation, and the field of each column
-    polymorphic     owners that are named by a kind and a key
-    derived         queries that stand for a table that there is none of
-    unions          files of sales that stand in several tables
-    history         states that rows of another table keep
-    references      which tables a row names
-    identity        what stands for one row of a relation, and how other rows name it
-    coded           codes, flags and partners, here or in another table
-    relations       the parts of each relation put together
-    choices         one line of the file
+    1. words and values
+       vocabulary      what the words of names mean; ``words.toml`` holds them
+       samples         the catalog, and some values of each column
+       codes           what another system's codes stand for, by its comments or by plain names
+       references      which tables a row names; polymorphic: owners that are named by a kind and a key
+    2. the table of each relation
+       matching        the best table, and the field of it for each column
+       derived         queries for a relation that no table holds; unions: files that stand in several tables
+    3. rows and columns
+       filters         which rows count; history: states that rows of another table keep
+       identity        what stands for one row of a relation, and how other rows name it
+       coded           codes, flags and partners, here or in another table; people: who pays
+       places, times   the parts of a file's key and name; moments and their zone
+    4. the file
+       relations       the parts of each relation put together
+       choices         one line of the file
 
 Whatever is not read from the database itself is marked REVIEW; what only a person knows is marked TODO.
 """
