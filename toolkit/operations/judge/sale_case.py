@@ -198,6 +198,7 @@ _TIMELINE: Final = """
     SELECT events.id, kind, happened_at, detail, key
     FROM audit.object_observations AS seen
     JOIN audit.custody_events AS events ON (detail ->> 'observation')::bigint = seen.id
-    WHERE key COLLATE "C" = ANY(CAST(:keys AS text[]))
+    WHERE key COLLATE "C" = ANY(CAST(:keys AS text[])) AND kind IN ('UPLOADED', 'RESTORED', 'GONE', 'VERIFIED')
     ORDER BY happened_at, id
 """
+"""The observations of records and sales are counted from 1, too."""
