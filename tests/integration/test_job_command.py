@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import Run
 from tests.integration.homes import fill_up, small_disk
 from tests.integration.scripted_server import Answer, scripted
 from toolkit.entrypoints.cli import main
@@ -297,40 +298,33 @@ def test_the_list_tells_what_is_due(office: Office) -> None:
 
 
 def test_the_packaged_jobs_do_their_work_on_embedded_services_as_they_are(
-    own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: Run, own_home: Path, tmp_path: Path
 ) -> None:
     environ = {"TOOLKIT_HOME": str(own_home)}
-    assert main(["job", "check"], environ) == 0
-    capsys.readouterr()
+    run("job", "check", within=environ)
     nightly = ["job", "run", "nightly", "--late", "--json"]
-    assert main(nightly, environ) == 1
-    told = json.loads(capsys.readouterr().out)
+    told = run(*nightly, ends=1, within=environ).told
     assert (told["code"], "there is no sale" in told["reason"]) == ("NOTHING_EVALUATED", True)
     [kept] = (own_home / "jobs" / "nightly" / "failed").glob("*/reason.json")
     assert json.loads(kept.read_text())["step"] == "audit"
 
     sales = tmp_path / "sales.csv"
     write_sales(make_samples().sales[:3], sales, {})
-    assert main(["sales", "load", str(sales)], environ) == 0
-    capsys.readouterr()
-    assert main(nightly, environ) == 0
-    printed = capsys.readouterr()
+    run("sales", "load", sales, within=environ)
+    printed = run(*nightly, within=environ)
     assert json.loads(printed.out)["counts"]["report"]["sales"] == 3
     assert printed.err.count("done before") == 2  # sync and verify
     monthly = ["job", "run", "monthly", "--late", "--json"]
-    assert main(monthly, environ) == 1
-    assert json.loads(capsys.readouterr().out)["code"] == "NOTHING_EVALUATED"  # nothing was seen last month
+    assert run(*monthly, ends=1, within=environ).told["code"] == "NOTHING_EVALUATED"  # nothing was seen last month
     database = Database(embedded.database_url(own_home))
     with database.transaction() as connection:
         connection.exec_driver_sql("SET LOCAL session_replication_role = replica")  # without triggers
         earlier = "UPDATE audit.sale_observations SET seen_at = seen_at - interval '60 days'"
         connection.exec_driver_sql(earlier)
     database.dispose()
-    capsys.readouterr()
-    assert main(monthly, environ) == 0
-    assert main(["job", "show", f"monthly@{json.loads(capsys.readouterr().out)['slot']}", "--json"], environ) == 0
-    seal = json.loads(capsys.readouterr().out)["seal"]
+    slot = run(*monthly, within=environ).told["slot"]
+    seal = run("job", "show", f"monthly@{slot}", "--json", within=environ).told["seal"]
     [custody] = (own_home / "jobs" / "monthly" / "latest" / "custody").iterdir()
-    assert main(["verify", str(custody), "--seal", seal], environ) == 0
+    run("verify", custody, "--seal", seal, within=environ)
     for folder in ("nightly", "monthly"):
-        assert main(["verify", str(own_home / "jobs" / folder / "latest" / "report")], environ) == 0
+        run("verify", own_home / "jobs" / folder / "latest" / "report", within=environ)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -10,9 +9,8 @@ import pytest
 import sqlalchemy as sa
 
 from tests.client_rows import body, client, read_csv, write_csv
-from tests.conftest import _fresh
+from tests.conftest import Run, _fresh
 from tests.integration.test_service_maps import MAPS, NOW, load, mapped
-from toolkit.entrypoints.cli import main
 from toolkit.errors import InvalidFields
 from toolkit.operations.register.registration import register_client
 from toolkit.storage import schema
@@ -36,7 +34,7 @@ def latin_database(server: sa.Engine) -> Iterator[Database]:
 
 
 def loaded(
-    database: Database, folder: Path, rows: Sequence[Mapping[str, str]], capsys: pytest.CaptureFixture[str]
+    run: Run, database: Database, folder: Path, rows: Sequence[Mapping[str, str]]
 ) -> tuple[tuple[int, int], list[tuple[str, str]]]:
     """How many clients the service of the first map took and did not take, and the errors by their lines."""
     source = write_csv(folder / "clients.csv", rows)
@@ -45,16 +43,13 @@ def loaded(
         "TOOLKIT_SERVICE_MAP": str(MAPS / "typescript.toml"),
         "TOOLKIT_HOME": str(folder / "home"),
     }
-    assert main(["db", "upgrade"], environ) == 0
-    assert main(["clients", "load", str(source), "--out", str(folder), "--json"], environ) == 3
-    told = json.loads(capsys.readouterr().out.partition("\n")[2])
+    run("db", "upgrade", within=environ)
+    told = run("clients", "load", source, "--out", folder, "--json", ends=3, within=environ).told
     rejected = read_csv(folder / "clients.csv.rejected.csv")
     return (told["accepted"], told["rejected"]), [(row["line"], row["errors"]) for row in rejected]
 
 
-def test_clients_that_do_not_fit_are_rejected_alone(
-    latin_database: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_clients_that_do_not_fit_are_rejected_alone(run: Run, latin_database: Database, tmp_path: Path) -> None:
     load(latin_database, "typescript")
     with latin_database.transaction() as connection:
         connection.exec_driver_sql(NARROW.replace("%", "%%"))
@@ -66,7 +61,7 @@ def test_clients_that_do_not_fit_are_rejected_alone(
         client(5, firstName="Zoë \u0141", enrollment="5"),
         client(6, email="", enrollment="6"),
     ]
-    counts, errors = loaded(latin_database, tmp_path, rows, capsys)
+    counts, errors = loaded(run, latin_database, tmp_path, rows)
     assert counts == (2, 4)
     place = 'public."Customer"'
     assert errors == [
@@ -105,7 +100,7 @@ UNIQUE = """
 
 
 def test_rows_that_break_rules_over_several_rows_or_columns_are_rejected_and_the_others_load(
-    empty_database: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: Run, empty_database: Database, tmp_path: Path
 ) -> None:
     load(empty_database, "typescript")
     with empty_database.transaction() as connection:
@@ -115,7 +110,7 @@ def test_rows_that_break_rules_over_several_rows_or_columns_are_rejected_and_the
     rows[8]["enrollment"] = rows[20]["enrollment"]
     rows[11]["firstName"] = rows[11]["lastName"]
     rows[26]["email"] = rows[2]["email"]
-    counts, errors = loaded(empty_database, tmp_path, rows, capsys)
+    counts, errors = loaded(run, empty_database, tmp_path, rows)
     assert counts == (25, 4)
     once = "row: Repeats what may stand only once in the service (Customer_enrollment_key)"
     assert errors == [

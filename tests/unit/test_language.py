@@ -17,10 +17,10 @@ import pytest
 from babel.messages.pofile import read_po
 from pypdf import PdfReader
 
+from tests.conftest import Run
 from tests.messages import PACKAGE, messages, templates
 from tests.reported import Told, result_of, source
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
-from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.spoken import counted, sentence, speak_as
 from toolkit.errors import InvalidInput
 from toolkit.language import LANGUAGES, default_language, language
@@ -184,16 +184,11 @@ def test_a_sentence_with_values_is_recognised_and_keeps_all_of_them() -> None:
     ],
 )
 def test_commands_speak_the_language_of_the_environment(
-    arguments: list[str],
-    told: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run: Run, arguments: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    main(arguments, {"TOOLKIT_LANGUAGE": "pt-BR", "TOOLKIT_HOME": str(tmp_path)})
-    printed = capsys.readouterr()
-    assert told in printed.out + printed.err
+    ran = run(*arguments, ends=None, within={"TOOLKIT_LANGUAGE": "pt-BR", "TOOLKIT_HOME": str(tmp_path)})
+    assert told in ran.out + ran.err
 
 
 def test_counts_have_their_plural_and_a_message_of_another_language_stays_as_it_is() -> None:

@@ -11,8 +11,9 @@ import click
 import pytest
 
 import toolkit
+from tests.conftest import Run
 from toolkit import errors
-from toolkit.entrypoints.cli import _toolkit, main
+from toolkit.entrypoints.cli import _toolkit
 
 
 def test_public_names_are_there_and_sorted() -> None:
@@ -53,9 +54,8 @@ def commands(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[str, 
 
 
 @pytest.mark.parametrize("path", commands(_toolkit), ids=" ".join)
-def test_every_command_has_help(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*path, "--help"], {}) == 0
-    shown = capsys.readouterr().out
+def test_every_command_has_help(run: Run, path: tuple[str, ...]) -> None:
+    shown = run(*path, "--help", within={}).out
     assert "Usage: toolkit " + " ".join(path) in shown
     assert len(shown.splitlines()) > 4
     assert "\\b" not in shown  # a raw docstring hides the mark from click
@@ -63,9 +63,8 @@ def test_every_command_has_help(path: tuple[str, ...], capsys: pytest.CaptureFix
     assert not re.search(r"\w\.\.\.$", shown.replace("ARGS]...", "").partition("Commands:")[2], re.MULTILINE)
 
 
-def test_wrong_usage_ends_with_2_and_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["clents"], {}) == 2
-    assert "No such command 'clents'" in capsys.readouterr().err
+def test_wrong_usage_ends_with_2_and_says_what_to_do(run: Run) -> None:
+    assert "No such command 'clents'" in run("clents", ends=2, within={}).err
 
 
 HEAVY = {
@@ -109,9 +108,8 @@ except SystemExit:
     assert shown.endswith("False 1 True\n")
 
 
-def test_help_says_what_each_command_does(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--help"], {}) == 0
-    shown = capsys.readouterr().out
+def test_help_says_what_each_command_does(run: Run) -> None:
+    shown = run("--help", within={}).out
     assert all(re.search(rf"^  {name} .*\w\.$", shown, re.MULTILINE) for name in ("up", "clients", "demo"))
 
 
@@ -121,11 +119,10 @@ def test_help_says_what_each_command_does(capsys: pytest.CaptureFixture[str]) ->
     ids=" ".join,
 )
 def test_an_empty_path_is_wrong_usage(
-    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run: Run, command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(command, {}) == 2
-    assert "the path is empty" in capsys.readouterr().err
+    assert "the path is empty" in run(*command, ends=2, within={}).err
     assert not any(tmp_path.iterdir())
 
 

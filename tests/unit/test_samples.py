@@ -9,12 +9,12 @@ from pathlib import Path
 import openpyxl
 import pytest
 
+from tests.conftest import Run
 from toolkit.domain.clients import Client
 from toolkit.domain.evidence import EvidenceRequest, EvidenceType
 from toolkit.domain.findings import Problem, Reason
 from toolkit.domain.requests import parse
 from toolkit.domain.rules import EvidenceState
-from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.cli.samples import _toolkit as typed
 from toolkit.errors import InvalidInput
 from toolkit.operations.verify.contents.inspection import inspect_file
@@ -204,11 +204,10 @@ def seconds_of_mp3(data: bytes) -> float:
     return frames * 576 / 16000
 
 
-def test_the_command_writes_the_same_folder(folder, tmp_path, capsys):
-    assert main(["sample", "--out", str(tmp_path / "out")], {}) == 0
-    assert capsys.readouterr().out.strip() == str(tmp_path / "out")
+def test_the_command_writes_the_same_folder(run: Run, folder, tmp_path):
+    assert run("sample", "--out", tmp_path / "out", within={}).out.strip() == str(tmp_path / "out")
     assert contents(tmp_path / "out") == contents(folder)
-    assert main(["sample", "--out", str(tmp_path / "small"), "--sales", "3"], {}) == 2
+    run("sample", "--out", tmp_path / "small", "--sales", "3", ends=2, within={})
     assert not (tmp_path / "small").exists()
 
 
