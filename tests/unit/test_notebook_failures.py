@@ -1,8 +1,15 @@
 """Only error texts of the toolkit stand in a failed notebook, wherever the project lies."""
 
+import re
+
 import pytest
 
+from tests.messages import templates
 from toolkit.entrypoints.notebook_runs.failures import _OUR_PLACE
+from toolkit.entrypoints.notebooks.notebook_errors import _PARAMETERS, in_parameters
+from toolkit.entrypoints.spoken import complaint, speak_as
+from toolkit.errors import NothingEvaluated
+from toolkit.language import LANGUAGES, language
 
 
 @pytest.mark.parametrize(
@@ -18,3 +25,21 @@ from toolkit.entrypoints.notebook_runs.failures import _OUR_PLACE
 )
 def test_a_place_is_ours_by_its_package(place: str, ours: bool) -> None:
     assert (_OUR_PLACE.match(place) is not None) is ours
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_advice_names_parameters_in_the_place_of_options(code: str) -> None:
+    advice = [text for text in templates() if any(option in text for option in _PARAMETERS)]
+    assert len(advice) > 5
+    for text in advice:
+        told = in_parameters(language(code).text(text))
+        named = [option for option in re.findall("--[a-z-]+", told) if f"toolkit audit {option}" not in told]
+        assert not set(named) & {option.partition(" ")[0] for option in _PARAMETERS}, told
+
+
+def test_moments_in_errors_have_the_form_of_all_others() -> None:
+    error = NothingEvaluated("Nothing was evaluated: no sale had been seen by 2026-03-01T09:05:00-03:00 in a/b.")
+    speak_as({"TOOLKIT_LANGUAGE": "en"})
+    assert "by 1 Mar 2026, 09:05 (UTC-03:00) in a/b." in complaint(error)
+    speak_as({"TOOLKIT_LANGUAGE": "pt-BR"})
+    assert "até 1 de mar. de 2026, 09:05 (UTC-03:00) em a/b." in complaint(error)

@@ -16,6 +16,7 @@ from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports import (
     FORMATS,
     FileState,
+    partner_reports,
     verify_files,
     write_report,
 )
@@ -27,6 +28,15 @@ def test_whole_cpfs_are_for_the_owner_only(tmp_path: Path) -> None:
     private = {path for path in shown.iterdir() if path.name != "index.html"}  # which holds totals only
     assert {stat.S_IMODE(path.stat().st_mode) for path in private} == {0o600}
     assert "holds whole CPFs" in (shown / "missing-evidence.html").read_text(encoding="utf-8")
+
+
+def test_a_folder_is_called_after_its_partner_as_far_as_every_system_can_write_it(tmp_path: Path) -> None:
+    names = ["Açaí & Cia", "Acai & Cia", "../x", "電力"]
+    partner_reports(result_of([Told(name, partner=name) for name in names]), tmp_path, ["csv"])
+    found = {folder.name: (folder / "missing-evidence.csv").read_text("utf-8") for folder in tmp_path.iterdir()}
+    assert sorted(name[:-7] for name in found) == ["Acai_Cia", "Acai_Cia", "partner", "x"]
+    for text in found.values():
+        assert [name in text for name in names].count(True) == 1
 
 
 def test_a_report_is_recognised_as_it_was_written(result: AuditResult, tmp_path: Path) -> None:

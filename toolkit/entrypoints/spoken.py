@@ -47,6 +47,11 @@ def sentence(text: str) -> str:
     return text if language is ENGLISH else "\n".join(map(language.sentence, text.split("\n")))
 
 
+def complaint(error: Exception) -> str:
+    """Return the sentences of an error, the moments in it as people read them."""
+    return spoken().dated(sentence(str(error)))
+
+
 def readable(moment: datetime, timezone: ZoneInfo) -> str:
     """``20 Nov 2026, 18:00 (UTC-03:00)`` or ``20 de nov. de 2026, 18:00 (UTC-03:00)``."""
     return spoken().moment(moment, timezone)

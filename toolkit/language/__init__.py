@@ -8,13 +8,12 @@ codes belong to no language and are never translated.
 import os
 import re
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime, tzinfo
 from functools import cache, cached_property
 from gettext import GNUTranslations, NullTranslations
 from importlib.resources import files
 from io import BytesIO
 from typing import Final
-from zoneinfo import ZoneInfo
 
 from babel import Locale, dates, lists, numbers
 from babel.messages.catalog import Catalog
@@ -31,6 +30,7 @@ _FIELD: Final = re.compile(r"[a-z]\w*(\.\w+)?")
 """The name of a field before the reason why it is wrong."""
 _WORDS: Final = 3
 """A value with so many spaces may be a sentence itself; names and statuses are left alone."""
+_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d")
 _GROUPED: Final = re.compile(r"\d{1,3}(,\d{3})+")
 _DAY_AND_TIME: Final = {"en": "d MMM y, HH:mm", "pt-BR": "d 'de' MMM 'de' y, HH:mm"}
 
@@ -106,11 +106,18 @@ class Language:
         """``20 Nov 2026`` or ``20 de nov. de 2026``."""
         return dates.format_date(day, _DAY_AND_TIME[self.code].partition(",")[0], locale=self._locale)
 
-    def moment(self, moment: datetime, timezone: ZoneInfo) -> str:
+    def moment(self, moment: datetime, timezone: tzinfo) -> str:
         """``20 Nov 2026, 18:00 (UTC-03:00)``."""
         local = moment.astimezone(timezone)
         text = dates.format_datetime(local, _DAY_AND_TIME[self.code], locale=self._locale)
         return f"{text} (UTC{local.isoformat(timespec='seconds')[19:]})"
+
+    def dated(self, text: str) -> str:
+        """Return the text, each moment in it that is written ``2026-11-20T18:00:00-03:00`` as ``moment`` does."""
+        return _MOMENT.sub(lambda found: self._dated(datetime.fromisoformat(found.group())), text)
+
+    def _dated(self, moment: datetime) -> str:
+        return self.moment(moment, moment.tzinfo or UTC)
 
 
 @cache

@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
+from unicodedata import normalize
 from zoneinfo import ZoneInfo
 
 from toolkit.errors import InvalidInput
@@ -112,7 +113,8 @@ def partner_reports(
     names = sorted(result.counts["partner"].dropna().unique())
     told.begin("Writing a report for each partner", len(names), "partners")
     for name in names:
-        safe = re.sub(r"[^A-Za-z0-9.-]+", "_", name).strip("._")[:60] or "partner"
+        letters = normalize("NFKD", name).encode("ascii", "ignore").decode()
+        safe = re.sub(r"[^A-Za-z0-9.-]+", "_", letters).strip("._")[:60] or "partner"
         folder = out / f"{safe}-{sha256(name.encode()).hexdigest()[:6]}"
         own = result.for_partner(name)
         written += write_report(own, folder, wanted, timezone=timezone, language=language, witness=witness)

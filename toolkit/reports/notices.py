@@ -61,7 +61,7 @@ def _notices(result: AuditResult, language: Language, timezone: ZoneInfo) -> Ite
             services=services,
         )
     if result.source.snapshot is not None:
-        yield say("Judged on the snapshot %(snapshot)s.", snapshot=result.source.snapshot)
+        yield say("Judged on the snapshot %(snapshot)s.", snapshot=language.dated(result.source.snapshot))
     if not result.source.people_asked:
         yield say(
             "The database of the snapshot could not be asked: CPFs, and the reasons and people of withdrawals "

@@ -15,7 +15,7 @@ import click
 from toolkit.entrypoints.cli.context import DONE, FAILED, WRONG_USAGE, Context
 from toolkit.entrypoints.cli.printing import note
 from toolkit.entrypoints.file_mode import files_for_owner_and_group
-from toolkit.entrypoints.spoken import _, sentence, speak_as
+from toolkit.entrypoints.spoken import _, complaint, sentence, speak_as
 from toolkit.errors import SettingsError, ToolkitError
 from toolkit.extras import require
 
@@ -131,7 +131,7 @@ def main(args: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
         note(sentence(shown.getvalue().rstrip("\n")))
         return WRONG_USAGE if isinstance(error, click.UsageError) else FAILED
     except ToolkitError as error:
-        note(f"toolkit: {sentence(str(error))}")
+        note(f"toolkit: {complaint(error)}")
         return WRONG_USAGE if isinstance(error, SettingsError) else FAILED
     except OSError as error:
         note(f"toolkit: {error.strerror or error}: {error.filename or ''}".rstrip(": "))

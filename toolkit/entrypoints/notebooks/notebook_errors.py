@@ -12,7 +12,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.entrypoints.file_mode import files_for_owner_and_group
 from toolkit.entrypoints.notebooks.injected_parameters import refuse_unknown_parameters
-from toolkit.entrypoints.spoken import sentence
+from toolkit.entrypoints.spoken import complaint
 from toolkit.errors import InvalidInput, NotebookFailed, SettingsError, ToolkitError
 from toolkit.settings import Settings
 
@@ -76,7 +76,7 @@ def _kind(value: object) -> str:
 
 def _plain(error: ToolkitError) -> ToolkitError:
     """Return the error, shown by IPython as one line."""
-    line = f"{type(error).__name__}: {in_parameters(sentence(str(error)))}"
+    line = f"{type(error).__name__}: {in_parameters(complaint(error))}"
     vars(error)["_render_traceback_"] = lambda: [line]
     return error
 
@@ -84,6 +84,8 @@ def _plain(error: ToolkitError) -> ToolkitError:
 _PARAMETERS: Final = {
     "--map HEADING=field": 'headings={"HEADING": "field"}',
     "--map HEADING=-": 'headings={"HEADING": "-"}',
+    "--map CABEÇALHO=campo": 'headings={"CABEÇALHO": "campo"}',
+    "--confirm-disappearance": "toolkit audit --confirm-disappearance",
     "--as-of": "as_of",
     "--format": "formats",
     "--no-sync": "sync=False",
@@ -94,7 +96,7 @@ _PARAMETERS: Final = {
     "--delimiter": "delimiter",
     "--sheet": "sheet",
 }
-"""The options that advice names, as parameters of a notebook."""
+"""The options that advice names, as parameters of a notebook; for what no notebook does, as a command."""
 
 
 def in_parameters(advice: str) -> str:
