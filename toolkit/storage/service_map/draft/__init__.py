@@ -6,7 +6,7 @@ It goes in four steps, each over what the steps before it found::
        vocabulary      what the words of names mean; ``words.toml`` holds them
        samples         the catalog, and some values of each column
        codes           what another system's codes stand for, by its comments or by plain names
-       references      which tables a row names; polymorphic: owners that are named by a kind and a key
+       references      which tables a row names, by keys, by names, or by a kind and a key
     2. the table of each relation
        matching        the best table, and the field of it for each column
        derived         queries for a relation that no table holds; unions: files that stand in several tables
@@ -24,6 +24,8 @@ Whatever is not read from the database itself is marked REVIEW; what only a pers
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
 from toolkit.storage.database import Database
 from toolkit.storage.service_map.draft.derived import derived_tables
@@ -63,7 +65,7 @@ def draft_map(database: Database, zone: str, holds: Callable[[str], bool] | None
             matches = match_tables([*(each for each in tables if each.name not in mixed), *made], samples)
         drafting = Drafting(matches, samples, zone, holds)
         relations = drafting.relations()
-    lines = [_HEAD, f"timezone = {drafting.timezone.line}", ""]
+    lines = [_HEAD, f"timezone = {drafting.zones.default.line}", ""]
     for relation in relations:
         lines += [*relation.lines(), ""]
     if others := drafting.unused_tables(relations):
@@ -71,7 +73,7 @@ def draft_map(database: Database, zone: str, holds: Callable[[str], bool] | None
     return Draft(
         "\n".join(lines).rstrip() + "\n",
         _named(relations, "open"),
-        drafting.reviewed + _named(relations, "review"),
+        (("timezone",) if drafting.zones.default.review else ()) + _named(relations, "review"),
     )
 
 
@@ -93,15 +95,4 @@ def _named(relations: list[DraftedRelation], quality: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(marked_places))
 
 
-_HEAD = """\
-# How the sales service's data are read: drafted by `toolkit db map`. Look through it, fill in what says TODO,
-# name this file in TOOLKIT_SERVICE_MAP, then run: toolkit db upgrade, and: toolkit db check
-# On the left the contract's columns; on the right where each comes from:
-#   "column"                                                    a column of the table, under its own name
-#   { column = "c", codes = { 1 = "A" } }                       its codes; one that is not listed stays as it is
-#   { column = "c", table = "s.t", key = "id", by = "t_id" }    the column of the row of t whose key is t_id
-#   { date = "d", time = "t" }, zone = "America/Sao_Paulo"      a time in two columns; the zone of a bare time
-#   { folder = "f", name = "n" }, { media_type_of = "n" }       a path in two columns; a type by the ending
-#   { column = "c", json_path = ["a", "b"] }, { sql = "..." }, { value = "..." }, { absent = true }
-# where = "..." says which rows belong to it; read_only = true keeps the toolkit from writing any of these tables.
-"""
+_HEAD: Final = Path(__file__).with_name("heading.toml").read_text(encoding="utf-8")

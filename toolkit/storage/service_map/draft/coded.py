@@ -8,8 +8,7 @@ from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.choices import ABSENT, Choice
 from toolkit.storage.service_map.draft.matching import GOOD, Match, named, score
 from toolkit.storage.service_map.draft.people import People, payer_of
-from toolkit.storage.service_map.draft.polymorphic import kinds_and_keys
-from toolkit.storage.service_map.draft.references import references_of
+from toolkit.storage.service_map.draft.references import kinds_and_keys, references_of
 from toolkit.storage.service_map.draft.samples import Field, Samples, fields_of
 from toolkit.storage.service_map.draft.vocabulary import tokens, words
 from toolkit.storage.service_map.expressions import quoted

@@ -10,8 +10,7 @@ from typing import Final
 from toolkit.storage.service_map.catalog import QUERY, CatalogTable, Column, Reference
 from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.matching import GOOD, Match, score
-from toolkit.storage.service_map.draft.polymorphic import kinds_and_keys
-from toolkit.storage.service_map.draft.references import references_of
+from toolkit.storage.service_map.draft.references import kinds_and_keys, references_of
 from toolkit.storage.service_map.draft.samples import PLACE, Field, Samples, json_path, share
 from toolkit.storage.service_map.draft.vocabulary import TABLE_WORDS, tokens
 from toolkit.storage.service_map.expressions import literal, quoted

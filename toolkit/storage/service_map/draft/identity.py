@@ -8,8 +8,7 @@ from toolkit.storage.service_map.draft.choices import ABSENT, Choice
 from toolkit.storage.service_map.draft.derived import key_of
 from toolkit.storage.service_map.draft.matching import Match
 from toolkit.storage.service_map.draft.people import people_of
-from toolkit.storage.service_map.draft.polymorphic import Owner, owner_of
-from toolkit.storage.service_map.draft.references import KEY_WORDS, key_like, reference_to
+from toolkit.storage.service_map.draft.references import KEY_WORDS, Owner, key_like, owner_of, reference_to
 from toolkit.storage.service_map.draft.samples import Field, Samples, fields_of
 from toolkit.storage.service_map.draft.vocabulary import TABLE_WORDS, tokens
 from toolkit.storage.service_map.expressions import THIS, quoted

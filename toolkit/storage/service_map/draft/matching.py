@@ -21,30 +21,9 @@ from toolkit.storage.service_map.draft.samples import (
     fields_of,
     share,
 )
-from toolkit.storage.service_map.draft.vocabulary import COLUMN_WORDS, TABLE_WORDS, tokens
+from toolkit.storage.service_map.draft.vocabulary import COLUMN_WORDS, FAMILIES, TABLE_WORDS, WEIGHTS, tokens
 
 _MOMENTS: Final = ("created_at", "completed_at", "requested_at", "expires_at")
-_NUMBERS: Final = ("number_on_dealership", "enrollment", "installation_number", "address_number")
-_WITH_DIGITS: Final = ("cpf", "rg", "zip_code", "phone_number", "utility_group", "evidence_type")
-_FAMILIES: Final = {
-    **dict.fromkeys(_MOMENTS, ("timestamptz", "timestamp", "date", "text", "integer", "number")),
-    **dict.fromkeys(_NUMBERS, ("text", "integer", "number")),
-    **dict.fromkeys(_WITH_DIGITS, ("text", "enum", "integer", "number")),
-    "birthdate": ("date", "timestamp", "timestamptz", "text", "integer"),
-    "is_client_financial_responsible": ("boolean", "integer", "number", "text", "enum", "bit"),
-    "external_id": ("text", "integer", "uuid"),
-    "requested_by": ("text",),
-}
-"""The families of types that hold a column; texts and enums unless something else is said."""
-
-_WEIGHTS: Final = {
-    "clients": {"cpf": 3.0, "birthdate": 2.0, "first_name": 1.0, "enrollment": 1.0, "number_on_dealership": 1.0},
-    "addresses": {"installation_number": 2.0, "neighborhood": 2.0, "zip_code": 2.0, "city": 1.0, "address": 1.0},
-    "sales": {"utility_group": 2.0, "is_client_financial_responsible": 3.0, "completed_at": 1.0, "partner": 1.0},
-    "evidences": {"evidence_type": 3.0, "object_key": 2.0, "file_name": 1.0, "type": 0.5, "requested_at": 0.5},
-}
-"""The weight of a column as evidence that a table belongs to this relation."""
-
 _SHARED: Final = (("file_format", "type"), ("file_name", "object_key"))
 """Columns that may come from one field."""
 
@@ -100,8 +79,7 @@ def matched(relation: str, table: CatalogTable, samples: Samples) -> Match:
         users = {other for other, taken in chosen.items() if taken == field}
         if column not in chosen and all(_may_share(column, other) for other in users):
             chosen[column] = field
-    weights = _WEIGHTS[relation]
-    total = sum(weights.get(column, 0.3) * scores[column, field] for column, field in chosen.items())
+    total = sum(WEIGHTS[relation].get(column, 0.3) * scores[column, field] for column, field in chosen.items())
     return Match(table, chosen, total + _named_for(relation, table) + _belonging(relation, table))
 
 
@@ -159,7 +137,7 @@ def _fits(relation: str, column: str, said: set[str]) -> float:
 
 def score(relation: str, column: str, field: Field, samples: Samples) -> float:
     """Return how well a field fits a column, by its type, its name and its values."""
-    if field.family not in _FAMILIES.get(column, ("text", "enum")):
+    if field.family not in FAMILIES.get(column, ("text", "enum")):
         return 0
     if field.table.reference(field.column.name) is not None and not field.path:
         return 0  # a reference says which row, not what stands in it

@@ -6,8 +6,13 @@ from typing import Final
 from toolkit.storage.service_map.catalog import CatalogTable, Column, Reference
 from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.choices import Choice
-from toolkit.storage.service_map.draft.polymorphic import kinds_and_keys
-from toolkit.storage.service_map.draft.references import KEY_WORDS, meanings_of, reference_to, references_of
+from toolkit.storage.service_map.draft.references import (
+    KEY_WORDS,
+    kinds_and_keys,
+    meanings_of,
+    reference_to,
+    references_of,
+)
 from toolkit.storage.service_map.draft.samples import Field, Samples
 from toolkit.storage.service_map.draft.vocabulary import PAYER, tokens
 from toolkit.storage.service_map.expressions import THIS, literal, quoted

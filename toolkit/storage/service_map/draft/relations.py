@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from toolkit.domain.evidence import EvidenceType
 from toolkit.storage.service_map.catalog import QUERY, CatalogTable
 from toolkit.storage.service_map.draft.choices import ABSENT, Choice, toml
 from toolkit.storage.service_map.draft.coded import Coded
@@ -18,24 +17,11 @@ from toolkit.storage.service_map.draft.places import file_parts
 from toolkit.storage.service_map.draft.references import references_of
 from toolkit.storage.service_map.draft.samples import Field, Samples, fields_of
 from toolkit.storage.service_map.draft.times import Zones
-from toolkit.storage.service_map.draft.vocabulary import MEANINGS, tokens
+from toolkit.storage.service_map.draft.vocabulary import MEANINGS, QUESTIONS, tokens
 from toolkit.storage.service_map.expressions import literal, quoted
 from toolkit.storage.service_map.model import DEMANDED, NEEDED, TODO, to_fill_in
 
 _TIMES: Final = {"created_at", "completed_at", "requested_at", "expires_at"}
-
-_ASKED: Final = {
-    "id": "what stands for one row of it?",
-    "utility_group": "A, B, C or D",
-    "is_client_financial_responsible": "is the client the one who pays? true or false",
-    "created_at": "since when is there this sale?",
-    "completed_at": "when was it completed? where nothing says it: { absent = true }",
-    "sale_id": "the id of the sale that it belongs to, as id of [sales] gives it",
-    "evidence_type": f"one of {', '.join(EvidenceType)}",
-    "object_key": "the key of the file in the bucket",
-    "requested_at": "since when is there this record?",
-}
-"""The lines to fill in where no table was found."""
 
 
 @dataclass
@@ -86,30 +72,16 @@ class Drafting:
     """Puts the relations together from the matches."""
 
     def __init__(
-        self,
-        matches: Mapping[str, Match],
-        samples: Samples,
-        zone: str,
-        holds: Callable[[str], bool] | None,
+        self, matches: Mapping[str, Match], samples: Samples, zone: str, holds: Callable[[str], bool] | None
     ) -> None:
         self._matches, self._samples, self._holds = matches, samples, holds
-        self._zones = Zones(samples.catalog, zone)
+        self.zones = Zones(samples.catalog, zone)
         self._where = {name: self._rows(name) for name in matches}
         self._identities, self._coded = Identities(matches, samples), Coded(matches, samples)
 
-    @property
-    def timezone(self) -> Choice:
-        """The zone of all bare times that need no zone of their own."""
-        return self._zones.default
-
-    @property
-    def reviewed(self) -> tuple[str, ...]:
-        """The settings of the whole file that somebody has to look at."""
-        return ("timezone",) if self.timezone.review else ()
-
     def relations(self) -> list[DraftedRelation]:
         """Return all of them, in the order of the contract."""
-        self._zones.settle([self._matches[name] for name in NEEDED if name in self._matches], self._samples)
+        self.zones.settle([self._matches[name] for name in NEEDED if name in self._matches], self._samples)
         relations = [self._relation(name) for name in NEEDED]
         doubtful = {each.table.name: each.name for each in relations if each.table is not None and each.doubt}
         for relation in relations:
@@ -131,7 +103,7 @@ class Drafting:
             if name in {"clients", "addresses"}:
                 return DraftedRelation(name, None)
             choices = {
-                column.name: Choice(TODO, _ASKED[column.name]) if column.name in _ASKED else Choice(ABSENT)
+                column.name: Choice(TODO, QUESTIONS[column.name]) if column.name in QUESTIONS else Choice(ABSENT)
                 for column in NEEDED[name].columns
             }
             doubt = f"no table looks like the {name} of the contract: name it, or a query, as (SELECT ...)"
@@ -165,7 +137,7 @@ class Drafting:
                 drafted.where = Choice(TODO, "which rows count? none that was deleted or cancelled; true for all")
                 for asked in ("id", "completed_at"):
                     drafted.choices[asked] = Choice(
-                        {"sql": TODO}, f"{_ASKED[asked]} (of the rows that from names)"
+                        {"sql": TODO}, f"{QUESTIONS[asked]} (of the rows that from names)"
                     )
         if name == "evidences" and (match.table.kind != QUERY or match.table.parts):
             beside = ", ".join(table.name for table in self._tables_of_files("sales", match.table))
@@ -174,7 +146,7 @@ class Drafting:
         if (len(sharing) == 1 or (name == "clients" and "addresses" in sharing)) and match.table.kind != QUERY:
             taken = {field.column.name for other in sharing.values() for field in other.fields.values()}
             rest = [match.table.columns[column] for column in drafted.unused if column not in taken]
-            drafted.insert, drafted.update = values_for_new_rows(rest, self._zones)
+            drafted.insert, drafted.update = values_for_new_rows(rest, self.zones)
             if owner is not None and len(owner.values) == 1:
                 drafted.insert[owner.kind.name] = literal(owner.values[0])
             own_id = self._identities.column(name)
@@ -234,7 +206,7 @@ class Drafting:
             return self._coded.partner(match)
         found = match.fields.get(column)
         if column in _TIMES:
-            return self._zones.time(name, match.table, column, found, self._samples)
+            return self.zones.time(name, match.table, column, found, self._samples)
         if name == "clients" and column in {"first_name", "last_name"} and "last_name" not in match.fields:
             return _part_of_name(match.fields.get("first_name"), column)
         if found is None:

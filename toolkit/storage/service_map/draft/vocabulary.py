@@ -20,6 +20,10 @@ COLUMN_WORDS: Final[dict[str, dict[str, list[str]]]] = {
 }
 """Names of each column as tokens, the surest first."""
 
+FAMILIES: Final = {column: listed.split() for column, listed in _WORDS["families"].items()}
+QUESTIONS: Final[dict[str, str]] = _WORDS["questions"]
+WEIGHTS: Final[dict[str, dict[str, float]]] = _WORDS["weights"]
+
 _JOINED: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+")
 
 
