@@ -102,10 +102,11 @@ def read_life(
         waivers = [each for each in waivers_at(connection, moment) if each.holds(today)]
 
     def read() -> tuple[pd.DataFrame, pd.DataFrame]:
-        found = of_sales()
+        present = of_sales()
         with place.snapshot() as connection:
             lives = lives_at(connection, moment)
-            present = pd.concat([found, _noted(lives) if of_files is None else of_files], ignore_index=True)
+            of_any_file = _noted(lives) if of_files is None else of_files
+            present = pd.concat([present, of_any_file], ignore_index=True)
             first, moved = today - timedelta(days=TREND_DAYS - 1), _moved(present, lives)
             by_day = trends(connection, first, moment, deadlines.timezone, moved)
         return living(present, lives, audits, waivers, moment, deadlines), by_day

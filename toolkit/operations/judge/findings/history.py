@@ -19,13 +19,16 @@ from toolkit.storage.tables import audit_runs
 PRESENT: Final = ("id", "code", "sale_id", "partner", "utility_group")
 """The columns of a table of findings that an audit saw."""
 
+_FEW: Final = pa.dictionary(pa.int32(), pa.string())
+"""A column with few distinct values, each of which is stored once."""
+
 _LIVES: Final = pa.schema(
     {
         "id": pa.string(),
         "code": pa.string(),
         "sale_id": pa.string(),
-        "partner": pa.string(),
-        "utility_group": pa.string(),
+        "partner": _FEW,
+        "utility_group": _FEW,
         "first_seen": pa.timestamp("us", "UTC"),
         "opened_at": pa.timestamp("us", "UTC"),
         "closed_at": pa.timestamp("us", "UTC"),

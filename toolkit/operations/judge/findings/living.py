@@ -96,8 +96,9 @@ def living(
         weight=found["severity"].cat.set_categories(_SEVERITIES, ordered=True),
         gone=found["status"] == FindingStatus.RESOLVED,
     )
-    order = order.sort_values(["gone", "weight", "dueAt", "saleId", "code"], kind="stable")
-    return found.take(order.index.to_numpy()).reset_index(drop=True)
+    places = order.sort_values(["gone", "weight", "dueAt", "saleId", "code"], kind="stable").index.to_numpy()
+    del order
+    return pd.DataFrame({name: found.pop(name).array.take(places) for name in COLUMNS}, copy=False)
 
 
 def places_in(lives: pd.DataFrame, present: pd.DataFrame) -> npt.NDArray[np.int32]:
