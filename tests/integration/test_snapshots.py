@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hmac
-import importlib.util
 import json
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -62,8 +62,6 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
         with duckdb_engine(tmp_path / "scratch", "512MB") as opened:
             yield opened
         return
-    if importlib.util.find_spec("pysail") is None:
-        pytest.skip("Sail is not installed")
     with spark_engine(request.getfixturevalue("sail")) as opened:
         yield opened
 
@@ -71,13 +69,26 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
 @pytest.fixture(scope="module")
 def sail() -> Iterator[str]:
     """A server of Spark Connect in this process."""
-    from pysail.spark import SparkConnectServer
-
-    server = SparkConnectServer("127.0.0.1", 0)
+    server = pytest.importorskip("pysail.spark").SparkConnectServer("127.0.0.1", 0)
     server.start(background=True)
     host, port = server.listening_address
     yield f"sc://{host}:{port}"
     server.stop()
+
+
+@contextmanager
+def sail_of_its_own() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A server of Spark Connect in a process of its own, with the environment of this one."""
+    pytest.importorskip("pysail.spark")
+    command = "import pysail.spark as s; v = s.SparkConnectServer('127.0.0.1', 0); v.start(background=True)"
+    command += "; print(v.listening_address[1], flush=True); input()"
+    server = subprocess.Popen([sys.executable, "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert server.stdout is not None
+        yield f"sc://127.0.0.1:{int(server.stdout.readline())}", server
+    finally:
+        server.kill()
+        server.communicate()
 
 
 def judged(
@@ -274,8 +285,8 @@ def test_pruning_keeps_the_newest_full_export_and_what_continues_it(
     assert set(verify_snapshot(store, tmp_path)) == {None}
 
 
-def test_the_commands_export_to_a_bucket_and_judge_from_it(
-    run: Run, story: Story, embedded_environment: dict[str, str]
+def test_the_commands_export_to_a_bucket_that_every_engine_reads(
+    run: Run, story: Story, embedded_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first_week(story)
     target = f"s3://{embedded_environment['EVIDENCE_BUCKET']}/snapshots"
@@ -285,6 +296,12 @@ def test_the_commands_export_to_a_bucket_and_judge_from_it(
     found = run("audit", "--snapshot", target, "--json", ends=3).told
     assert (found["sales"], found["compliant"], found["incomplete"], found["conflict"]) == (4, 1, 2, 1)
     assert found["source"]["snapshot"].startswith(target)
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    with sail_of_its_own() as (url, _):
+        environ = embedded_environment | {"TOOLKIT_SPARK_URL": url}
+        options = ("--snapshot", target, "--engine", "spark", "--as-of", found["asOf"], "--json")
+        told = run("audit", *options, ends=3, within=environ).told
+    assert told == found
 
 
 @pytest.mark.parametrize(
@@ -348,26 +365,16 @@ def test_a_memory_that_is_too_small_is_said_with_its_setting() -> None:
 
 
 def test_a_cluster_that_dies_in_the_middle_is_said_within_seconds(tmp_path: Path) -> None:
-    if importlib.util.find_spec("pysail") is None:
-        pytest.skip("Sail is not installed")
-    command = "import pysail.spark as s; v = s.SparkConnectServer('127.0.0.1', 0); v.start(background=True)"
-    command += "; print(v.listening_address[1], flush=True); input()"
-    server = subprocess.Popen([sys.executable, "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert server.stdout is not None
-    port = int(server.stdout.readline())
     pd.DataFrame({"id": [1]}).to_parquet(tmp_path / "one.parquet")
-    try:
-        with (
-            pytest.raises(EngineUnavailable, match="failed or does not answer"),
-            spark_engine(f"sc://127.0.0.1:{port}") as engine,
-        ):
-            rows = engine.parquet([str(tmp_path / "one.parquet")], pa.schema({"id": pa.int64()}))
-            assert engine.read(rows).num_rows == 1
-            server.kill()
-            engine.read(rows)
-    finally:
+    with (
+        sail_of_its_own() as (url, server),
+        pytest.raises(EngineUnavailable, match="failed or does not answer"),
+        spark_engine(url) as engine,
+    ):
+        rows = engine.parquet([str(tmp_path / "one.parquet")], pa.schema({"id": pa.int64()}))
+        assert engine.read(rows).num_rows == 1
         server.kill()
-        server.communicate()
+        engine.read(rows)
 
 
 def test_a_spark_server_that_is_away_is_named_within_seconds(
