@@ -107,15 +107,8 @@ def _owner(owner: str, report: Report) -> str:
 def findings(report: Report) -> Section:
     """Return all findings with their lives, in all columns."""
     table = report.result.life.findings
-    names = dict.fromkeys(_finding_columns(table.head(0), report), 1.0)
-    return Section(
-        "findings",
-        report.language.text("Findings"),
-        "",
-        names,
-        len(table),
-        lambda part: [*_finding_columns(table.iloc[part], report).values()],
-    )
+    widths = dict.fromkeys(_finding_columns(table.head(0), report), 1.0)
+    return _of_findings("findings", report.language.text("Findings"), "", widths, np.arange(len(table)), report)
 
 
 def _of_findings(
@@ -166,19 +159,18 @@ def _partners(report: Report) -> Section:
         "Those with the most overdue findings first. The trend is the change of findings within 30 days; the "
         "median days are those from creation to completion."
     )
-    figures = {
-        say("Sales"): "sales",
-        say("compliant"): "compliant",
-        say("incomplete"): "incomplete",
-        say("in conflict"): "conflict",
-        say("Findings"): "findings",
-        say("Overdue"): "overdue",
-        say("Waived"): "waived",
-        say("Trend"): "trend",
+    columns: _Columns = {
+        say("Partner"): (2.4, lambda row: row.partner or say("no partner")),
+        say("Sales"): (1.0, attrgetter("sales")),
+        say("compliant"): (1.0, attrgetter("compliant")),
+        say("incomplete"): (1.0, attrgetter("incomplete")),
+        say("in conflict"): (1.0, attrgetter("conflict")),
+        say("Findings"): (1.0, attrgetter("findings")),
+        say("Overdue"): (1.0, attrgetter("overdue")),
+        say("Waived"): (1.0, attrgetter("waived")),
+        say("Trend"): (1.0, attrgetter("trend")),
+        say("Median days"): (1.0, lambda row: None if row.medianDays is None else round(row.medianDays, 1)),
     }
-    columns: _Columns = {say("Partner"): (2.4, lambda row: row.partner or say("no partner"))}
-    columns |= {heading: (1.0, attrgetter(name)) for heading, name in figures.items()}
-    columns[say("Median days")] = (1.0, lambda row: None if row.medianDays is None else round(row.medianDays, 1))
     return _listed("partners", say("Partners"), about, columns, report.result.partners)
 
 

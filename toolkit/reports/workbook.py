@@ -172,7 +172,7 @@ def _missing(report: Report) -> Table:
 def _write_missing(book: Workbook, written: Rows) -> None:
     """Write one row a missing piece; the sale of each is looked up when its row is written."""
     rows, table = written.report.result.rows, _missing(written.report)
-    numbers = _lengths(rows["missing"])
+    numbers = rows["missing"].map(lambda joined: len(items(joined))).to_numpy(dtype=int)
     sales = np.repeat(np.arange(len(rows)), numbers)
     nth = np.arange(len(sales)) - np.repeat(np.cumsum(numbers) - numbers, numbers)
 
@@ -186,11 +186,6 @@ def _write_missing(book: Workbook, written: Rows) -> None:
     _write_rows(
         book, written, written.report.language.text("Missing"), [each.name for each in table], len(sales), cells
     )
-
-
-def _lengths(joined: pd.Series[Any]) -> np.ndarray[Any, Any]:
-    """Return the number of items of each list."""
-    return joined.map(lambda text: len(items(text))).to_numpy(dtype=int)
 
 
 def _nth_items(joined: pd.Series[Any], nth: np.ndarray[Any, Any]) -> list[str]:
