@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from toolkit.operations import Clock
 from toolkit.operations.observe.belonging import belong_to_service
 from toolkit.operations.observe.disappearance import FEW, Tolerance
-from toolkit.storage.database import Database, raw
+from toolkit.storage.database import Database
 from toolkit.storage.observation_clock import stamp
 from toolkit.storage.tables import evidence_observations, evidences, sale_observations, sales
 
@@ -94,10 +94,7 @@ def _observe(connection: Connection, history: _History, now: datetime, only: str
     rows, seen, key = history.rows.fullname, history.observations.fullname, history.id_of_row
     columns = ", ".join(history.columns)
     told = columns.replace("partner", "nullif(btrim(partner), '') AS partner")  # a blank partner is none
-    about = "true"
-    if only is not None:  # a statement that creates a table takes no parameters
-        connection.execute(sa.select(sa.func.set_config("toolkit.only", only, True)))
-        about = "{} = current_setting('toolkit.only')"
+    about = "true" if only is None else "{} = :only"
     different = _DIFFERENT.format(
         rows=f"SELECT id, {told}, true AS present FROM {rows} WHERE {about.format('id')}",  # noqa: S608
         last=f"SELECT * FROM {seen} WHERE gone_at IS NULL AND {about.format(key)}",  # noqa: S608
@@ -105,7 +102,8 @@ def _observe(connection: Connection, history: _History, now: datetime, only: str
         values=", ".join(f"fresh.{name}" for name in history.columns),
         known=", ".join(f"last.{name}" for name in history.columns),
     )
-    raw(connection).execute(different)
+    connection.execute(sa.text("SET LOCAL parallel_tuple_cost = 0"))  # few rows are different
+    connection.execute(sa.text(different), {} if only is None else {"only": only})
     observed = Observed(*connection.execute(sa.text(_COUNTS)).one())
     if observed != Observed(0, 0, 0):
         connection.execute(sa.text(_CLOSE.format(seen=seen)), {"now": now})
@@ -115,7 +113,6 @@ def _observe(connection: Connection, history: _History, now: datetime, only: str
 
 
 _DIFFERENT: Final = """
-    SET LOCAL parallel_tuple_cost = 0; -- the planner takes every row for a different one
     CREATE TEMPORARY TABLE different ON COMMIT DROP AS
     SELECT fresh.id, {values}, present, last.id AS observation
     FROM ({rows}) AS fresh FULL JOIN ({last}) AS last ON fresh.id = last.{key}
