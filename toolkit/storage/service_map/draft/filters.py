@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from toolkit.storage.service_map.catalog import CatalogTable, Column
@@ -105,29 +104,20 @@ def _spelled(values: Iterable[str], meaning: bool) -> str:
     return ", ".join(literal(value) for value, said in codes.flags(values).items() if said is meaning)
 
 
-@dataclass(frozen=True)
-class Undecided:
-    """Columns and histories that may say that a row does not count, although nothing was taken from them."""
+def settled(
+    name: str,
+    table: CatalogTable,
+    where: Choice | None,
+    unused: Collection[str],
+    samples: Samples,
+    others: Collection[str] = (),
+) -> tuple[Choice | None, str]:
+    """Return the condition with a place for what a person has to say, and a note on what else may be said.
 
-    told: str = ""
-    """Their names, with their codes where they have few."""
-    asked: bool = False
-    """True if rows differ there in a way that only a person can judge."""
-
-    def added_to(self, where: Choice | None) -> Choice | None:
-        """Return the condition, with a place for the answer where a person has to be asked."""
-        if not self.asked:
-            return where
-        known = "" if where is None else f"{where.source} AND "
-        return Choice(known + TODO, f"which rows count? some may not, by {self.told}; true for all")
-
-
-def undecided(
-    name: str, table: CatalogTable, unused: Collection[str], samples: Samples, others: Collection[str] = ()
-) -> Undecided:
-    """Return what may tell rows that do not count from those that do, among the columns that nothing uses."""
+    Looked at are the columns and histories that may tell rows that do not count, although nothing uses them.
+    """
     if name not in {"sales", "evidences"}:
-        return Undecided()
+        return where, ""
     told, asked = [], False
     for field in fields_of(table, samples):
         column, said = field.column, set(tokens(field.says))
@@ -154,7 +144,10 @@ def undecided(
     for past in histories_of(table, samples, others):
         if not past.states(_ENDED[name]):
             told.append(f"{past.field.table.name} ({', '.join(past.meanings)})")
-    return Undecided(", ".join(told), asked)
+    if not asked:
+        return where, f"rows that do not count may be told by {', '.join(told)};" if told else ""
+    known = "" if where is None else f"{where.source} AND "
+    return Choice(known + TODO, f"which rows count? some may not, by {', '.join(told)}; true for all"), ""
 
 
 def tenants(table: CatalogTable, samples: Samples) -> str:

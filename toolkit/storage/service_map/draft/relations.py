@@ -10,7 +10,7 @@ from toolkit.storage.service_map.catalog import QUERY, CatalogTable
 from toolkit.storage.service_map.draft.choices import ABSENT, Choice, toml
 from toolkit.storage.service_map.draft.coded import Coded
 from toolkit.storage.service_map.draft.codes import decoded
-from toolkit.storage.service_map.draft.filters import rows_that_belong, tenants, undecided, values_for_new_rows
+from toolkit.storage.service_map.draft.filters import rows_that_belong, settled, tenants, values_for_new_rows
 from toolkit.storage.service_map.draft.identity import Identities
 from toolkit.storage.service_map.draft.matching import GOOD, Match, matched, score
 from toolkit.storage.service_map.draft.places import file_parts
@@ -119,10 +119,10 @@ class Drafting:
             drafted.where = owner.added_to(drafted.where)
         used = _used(drafted)
         drafted.unused = [column for column in match.table.columns if column not in used]
-        unknown = undecided(name, match.table, drafted.unused, self._samples, self._histories_of_others(name))
-        drafted.where = unknown.added_to(drafted.where)
-        if unknown.told and not unknown.asked:
-            drafted.notes.append(f"rows that do not count may be told by {unknown.told};")
+        drafted.where, note = settled(
+            name, match.table, drafted.where, drafted.unused, self._samples, self._histories_of_others(name)
+        )
+        drafted.notes += [note] if note else []
         if several := tenants(match.table, self._samples):
             drafted.notes.append(f"rows of several tenants are read, by {several}; for one,")
         drafted.reasons += [match.table.made] if match.table.made else []

@@ -7,7 +7,7 @@ from typing import Final
 from toolkit.storage.service_map.catalog import CatalogTable, Column, Reference
 from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.derived import key_of
-from toolkit.storage.service_map.draft.filters import rows_that_belong, undecided
+from toolkit.storage.service_map.draft.filters import rows_that_belong, settled
 from toolkit.storage.service_map.draft.matching import Match, matched
 from toolkit.storage.service_map.draft.references import references_of
 from toolkit.storage.service_map.draft.samples import Field, Samples
@@ -66,15 +66,12 @@ def union_of_files(matches: Mapping[str, Match], samples: Samples) -> Match | No
         used = {field.column.name for field in part.fields.values()} | {part.sale.column}
         asked_already = "" if where is None else str(where.source)
         unused = [each for each in table.columns if each not in used and quoted(each) not in asked_already]
-        unknown = undecided("evidences", table, unused, samples)
+        counted, note = settled("evidences", table, where, unused, samples)
         named = ", ".join(f"{sql} AS {quoted(column.name)}" for sql, column in zip(listed, columns, strict=True))
-        counted = unknown.added_to(where)
         rows = f"FROM {table.name} AS {THIS}" + (f" WHERE {counted.source}" if counted is not None else "")
         queries.append(f"SELECT {named} {rows}")
         reasons += [f"{table.name} {where.why}"] if where is not None else []
-        reasons += (
-            [f"rows of {table.name} that do not count may be told by {unknown.told}"] if unknown.told else []
-        )
+        reasons += [f"of {table.name}, {note.rstrip(';')}"] if note else []
     union = CatalogTable(f"({' UNION ALL '.join(queries)})", "evidences")
     union = replace(union, made="; ".join(reasons), parts=tuple(part.table.name for part in parts))
     union.columns.update({column.name: column for column in columns})
