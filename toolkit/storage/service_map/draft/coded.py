@@ -52,12 +52,8 @@ class Coded:
             return beside
         clients = self._matches.get("clients")
         cpf = None if clients is None else clients.fields.get("cpf")
-        elsewhere = payer_of(
-            match.table,
-            None if clients is None else clients.table,
-            None if cpf is None or cpf.path else cpf.column.name,
-            self._samples,
-        )
+        own_cpf = None if cpf is None or cpf.path else cpf.column.name
+        elsewhere = payer_of(match.table, None if clients is None else clients.table, own_cpf, self._samples)
         why = f"is the client the one who pays? nothing was found{self._perhaps(match)}"
         return elsewhere or Choice({"sql": TODO}, why)
 

@@ -191,21 +191,12 @@ def _beside(
         shown.append((f"file.{quoted(column.name)}", replace(column, name=name, unique=False)))
     if link_key is not None:
         shown.append((f"link.{quoted(link_key.name)}", replace(link_key, name="link_id", key=True)))
-    return _query(
-        record.plain_name,
-        shown,
-        source,
-        record.references,
-        "a row for each file; a record without one is left out",
-    )
+    made = "a row for each file; a record without one is left out"
+    return _query(record.plain_name, shown, source, record.references, made)
 
 
 def _query(
-    plain_name: str,
-    shown: Iterable[tuple[str, Column]],
-    source: str,
-    references: Iterable[Reference],
-    made: str,
+    plain_name: str, shown: Iterable[tuple[str, Column]], source: str, references: Iterable[Reference], made: str
 ) -> CatalogTable:
     columns = {column.name: (sql, column) for sql, column in reversed(list(shown))}
     listed = ", ".join(

@@ -96,37 +96,25 @@ class Identities:
         spoken = key is not None and key.family == "text" and not set(tokens(key.says)) <= {"id", "sale"}
         if name == "sales" and public and not spoken:
             return max(public, key=_how_public)
-        found = self._key(name)
-        return None if found is None else Field(table, table.columns[found])
+        return self._key(name, table, key)
 
-    def _key(self, name: str) -> str | None:
-        table = self._matches[name].table
+    def _key(self, name: str, table: CatalogTable, key: Column | None) -> Field | None:
         columns = list(table.columns.values())
-        key = next((column for column in columns if column.key), None)
-        if name == "sales":
-            texts = [column for column in columns if column.family == "text" and column.unique and column.required]
-            if len(texts) == 1:
-                return texts[0].name
-        else:
-            for column in columns:
-                if column.family == "uuid" and (column.key or column.unique) and column.required:
-                    return column.name
+        texts = [each for each in columns if each.family == "text" and each.unique and each.required]
+        uuids = [each for each in columns if each.family == "uuid" and each.unique and each.required]
+        if name == "sales" and len(texts) == 1:
+            return Field(table, texts[0])
+        if name != "sales" and uuids:
+            return Field(table, uuids[0])
         if key is not None:
-            return key.name
-        parts = [each for each in table.whole_key if table.columns[each].family not in _PARTITIONED_BY]
-        if len(parts) > 1:
+            return Field(table, key)
+        if len([each for each in table.whole_key if table.columns[each].family not in _PARTITIONED_BY]) > 1:
             return None
         own = TABLE_WORDS[name][0] | TABLE_WORDS[name][1] | KEY_WORDS
-        named = [column for column in columns if set(tokens(column.says)) & KEY_WORDS]
+        named = [each for each in columns if set(tokens(each.says)) & KEY_WORDS and set(tokens(each.says)) <= own]
         named.sort(key=lambda column: tokens(column.says) not in (("id",), ("uuid",)))
-        return next(
-            (
-                column.name
-                for column in named
-                if set(tokens(column.says)) <= own and not self._samples.repeats(Field(table, column))
-            ),
-            None,
-        )
+        fields = (Field(table, column) for column in named)
+        return next((each for each in fields if not self._samples.repeats(each)), None)
 
 
 _PARTITIONED_BY: Final = {"date", "timestamp", "timestamptz"}

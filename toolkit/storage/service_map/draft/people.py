@@ -71,10 +71,7 @@ def _by_parts(
 
 
 def payer_of(
-    sales: CatalogTable,
-    clients: CatalogTable | None,
-    cpf: str | None,
-    samples: Samples,
+    sales: CatalogTable, clients: CatalogTable | None, cpf: str | None, samples: Samples
 ) -> Choice | None:
     """Return whether the client pays, by a column of the sale that names the payer, or a table of payers."""
     references = list(references_of(sales, samples))
