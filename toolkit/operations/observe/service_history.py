@@ -102,7 +102,7 @@ def _observe(connection: Connection, history: _History, now: datetime, only: str
         values=", ".join(f"fresh.{name}" for name in history.columns),
         known=", ".join(f"last.{name}" for name in history.columns),
     )
-    connection.execute(sa.text("SET LOCAL parallel_tuple_cost = 0"))  # few rows are different
+    connection.execute(sa.text(_SIDE_BY_SIDE))
     connection.execute(sa.text(different), {} if only is None else {"only": only})
     observed = Observed(*connection.execute(sa.text(_COUNTS)).one())
     if observed != Observed(0, 0, 0):
@@ -111,6 +111,17 @@ def _observe(connection: Connection, history: _History, now: datetime, only: str
     connection.execute(sa.text("DROP TABLE different"))
     return observed
 
+
+_SIDE_BY_SIDE: Final = """
+    SELECT set_config('parallel_tuple_cost', '0', true),
+           set_config('work_mem', CAST(least(
+               CAST(setting AS bigint),
+               CASE WHEN current_setting('dynamic_shared_memory_type') = 'posix' THEN 8192 END
+           ) AS text), true)
+    FROM pg_settings
+    WHERE name = 'work_mem'
+"""
+"""Few rows are different. What the processes share fits into the 64 MB that a container has for it."""
 
 _DIFFERENT: Final = """
     CREATE TEMPORARY TABLE different ON COMMIT DROP AS
