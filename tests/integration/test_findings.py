@@ -18,6 +18,7 @@ from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.finding_life import finding_id
 from toolkit.domain.log_keys import LogKeys
 from toolkit.domain.waivers import Waiver
+from toolkit.entrypoints.account import signed_in_account
 from toolkit.errors import InvalidInput, WaiverRefused
 from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.operations.judge.audit.run import DEFAULT_DEADLINES
@@ -28,7 +29,7 @@ from toolkit.samples.dataset import make_samples
 from toolkit.samples.story import Telling
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
-from toolkit.storage.tables import custody_events
+from toolkit.storage.tables import custody_events, waiver_revocations, waivers
 
 POV = finding_id("MISSING_POV", "S-1")
 YEAR_ENDS = datetime(2025, 12, 29, 15, 0, tzinfo=UTC)
@@ -240,15 +241,15 @@ def test_the_commands_tell_findings_changes_and_waivers(run: Run, story: Story, 
     story.file("S-1", EvidenceType.POV, at=datetime.now(UTC))
     zone = DEFAULT_DEADLINES.timezone
     until = (datetime.now(zone) + timedelta(days=10)).date().isoformat()
-    waivers = tmp_path / "waivers.toml"
-    waivers.write_text(f'[[waiver]]\npartner = "Sul"\nowner = "ana"\napprovedBy = "bruno"\nend = {until}\n')
-    linted = ask("waiver", "lint", str(waivers), ends=3)
+    file = tmp_path / "waivers.toml"
+    file.write_text(f'[[waiver]]\npartner = "Sul"\nowner = "ana"\napprovedBy = "bruno"\nend = {until}\n')
+    linted = ask("waiver", "lint", str(file), ends=3)
     assert linted["wrong"] == [{"place": 1, "errors": ["reason is required"]}]
-    run("waiver", "add", "--file", waivers, ends=1)
-    waivers.write_text(waivers.read_text() + 'reason = "clients follow"\n')
-    added = ask("waiver", "add", "--file", str(waivers))
+    run("waiver", "add", "--file", file, ends=1)
+    file.write_text(file.read_text() + 'reason = "clients follow"\n')
+    added = ask("waiver", "add", "--file", str(file))
     assert added["waivers"][0]["holds"]
-    assert ask("waiver", "add", "--file", str(waivers)) == added  # the same again adds nothing
+    assert ask("waiver", "add", "--file", str(file)) == added  # the same again adds nothing
 
     aimless = ["--reason", "r", "--owner", "ana", "--approved-by", "bruno", "--end", until]
     assert "fits no sale that was seen" in run("waiver", "add", "--sale", "S-2", "--partner", "sul", *aimless).err
@@ -268,3 +269,8 @@ def test_the_commands_tell_findings_changes_and_waivers(run: Run, story: Story, 
     said = run("changes", "--from", "2026-01-01", "--to", second["asOf"]).err
     assert "no audit had been made by 1 Jan 2026" in said
     assert "ends in 10 days" in run("waiver", "list").err
+
+    run("waiver", "revoke", added["waivers"][0]["id"], "--reason", "sent", "--by", "ana")
+    with story.database.transaction() as connection:
+        accounts = [connection.scalars(sa.select(each.c.account)).all() for each in (waivers, waiver_revocations)]
+    assert accounts == [[signed_in_account()] * 2, [signed_in_account()]]

@@ -20,6 +20,7 @@ from tests.integration.uploaded_sales import add_record, add_sale
 from tests.unpacked import everything_in
 from tests.waiting import wait_until
 from toolkit.domain.evidence import EvidenceType
+from toolkit.entrypoints.account import signed_in_account
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.tables import custody_events, evidence_openings, evidences, sales
@@ -127,6 +128,7 @@ def test_a_link_opens_a_file_for_a_while_and_is_kept_with_who_and_why(
             sa.select(custody_events.c.kind).where(custody_events.c.kind == "OPENED")
         ).all()
     assert (opening.opened_by, opening.reason, len(events)) == ("ana", "complaint", 1)
+    assert opening.account == signed_in_account()
     short = run(*asked, "--seconds", "1", "--json").told["url"]
     wait_until(lambda: httpx.get(short).status_code == 403)
     assert httpx.get(made["url"].replace("X-Amz-Expires=300", "X-Amz-Expires=900")).status_code == 403

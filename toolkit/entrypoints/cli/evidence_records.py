@@ -172,6 +172,7 @@ def link(ctx: Context, evidence_id: UUID, reason: str, opened_by: str | None, se
         evidence_id,
         reason=reason,
         opened_by=opened_by or signed_in_account(),
+        account=signed_in_account(),
         seconds=seconds,
         clock=space.clock,
     )

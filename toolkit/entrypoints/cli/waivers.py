@@ -7,6 +7,7 @@ from uuid import UUID
 import click
 
 from toolkit.domain.waivers import Waiver
+from toolkit.entrypoints.account import signed_in_account
 from toolkit.entrypoints.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, Place, pass_context
 from toolkit.entrypoints.cli.printing import json_option, note, print_json, show, show_table
 from toolkit.entrypoints.spoken import _, counted
@@ -64,7 +65,7 @@ def add(ctx: Context, /, file: Path | None, as_json: bool, **given: str | None) 
     """
     database, clock = ctx.application.database, ctx.application.clock
     if file is None:
-        added = [add_waiver(database, given, today=ctx.today(), clock=clock)]
+        added = [add_waiver(database, given, today=ctx.today(), account=signed_in_account(), clock=clock)]
     else:
         if any(given.values()):
             raise click.UsageError("--file holds whole waivers: leave the other options out.")
@@ -72,7 +73,8 @@ def add(ctx: Context, /, file: Path | None, as_json: bool, **given: str | None) 
         if _tell_wrong(file, linted):
             note("toolkit: nothing was added")
             return FAILED
-        added = add_waivers(database, [each.request for each in linted if each.request], clock=clock)
+        requests = [each.request for each in linted if each.request]
+        added = add_waivers(database, requests, account=signed_in_account(), clock=clock)
     if as_json:
         print_json({"waivers": [waiver_as_json(each, ctx.today(), ctx.settings.timezone) for each in added]})
     else:
@@ -128,7 +130,8 @@ def revoke(ctx: Context, waiver_id: UUID, reason: str, revoked_by: str, as_json:
       toolkit waiver revoke 0199c0de-0000-7000-8000-000000000001 --reason "sent after all" --by ana
     """
     database, clock = ctx.application.database, ctx.application.clock
-    revoked_at = revoke_waiver(database, waiver_id, reason=reason, revoked_by=revoked_by, clock=clock)
+    why = {"reason": reason, "revoked_by": revoked_by, "account": signed_in_account()}
+    revoked_at = revoke_waiver(database, waiver_id, **why, clock=clock)
     if as_json:
         print_json({"id": waiver_id, "revokedAt": revoked_at})
     else:

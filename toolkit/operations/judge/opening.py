@@ -38,10 +38,13 @@ def open_evidence(
     *,
     reason: str,
     opened_by: str,
+    account: str | None = None,
     seconds: int,
     clock: Clock,
 ) -> Link:
     """Make a link to the file of one record; the custody log is told before the link is handed out.
+
+    ``account`` is who is signed in, and kept beside the name.
 
     Raises:
         InvalidInput: the reason or the name is missing, or the life is too long.
@@ -69,6 +72,7 @@ def open_evidence(
         "evidence_id": evidence_id,
         "reason": reason,
         "opened_by": opened_by,
+        "account": account,
         "opened_at": opened_at,
         "expires_at": expires_at,
     }

@@ -75,8 +75,12 @@ waivers = Table(
     *required(Text, "reason", "owner", "approved_by"),
     *required(sa.Date, "start_day", "end_day"),
     Column("added_at", moment, nullable=False),
+    Column("account", Text),
 )
-"""Findings that are accepted for a time; a column that is empty stands for any."""
+"""Findings that are accepted for a time; a sale, partner or code that is empty stands for any.
+
+``account`` is who was signed in, here and below; it was not noted in the first rows.
+"""
 
 waiver_revocations = Table(
     "waiver_revocations",
@@ -84,5 +88,6 @@ waiver_revocations = Table(
     Column("waiver_id", Uuid, ForeignKey(waivers.c.id), primary_key=True),
     *required(Text, "reason", "revoked_by"),
     Column("revoked_at", moment, nullable=False),
+    Column("account", Text),
 )
 """Waivers that were revoked before their end."""

@@ -63,5 +63,6 @@ evidence_openings = Table(
     Column("evidence_id", Uuid, nullable=False),
     *required(Text, "reason", "opened_by"),
     *required(moment, "opened_at", "expires_at"),
+    Column("account", Text),
 )
-"""Links to evidence files that were handed out, each with who asked for it and why."""
+"""Links to evidence files that were handed out, each with who asked for it, the account signed in, and why."""

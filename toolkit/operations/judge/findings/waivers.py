@@ -32,8 +32,10 @@ class LintedWaiver:
     wrong: tuple[str, ...]
 
 
-def add_waiver(database: Database, given: Mapping[str, Any], *, today: date, clock: Clock) -> Waiver:
-    """Add one waiver.
+def add_waiver(
+    database: Database, given: Mapping[str, Any], *, today: date, account: str | None = None, clock: Clock
+) -> Waiver:
+    """Add one waiver; ``account`` is who is signed in, and kept beside the names.
 
     Raises:
         WaiverRefused: a field is missing or wrong; everything that is wrong is named.
@@ -41,17 +43,19 @@ def add_waiver(database: Database, given: Mapping[str, Any], *, today: date, clo
     request, wrong = read_waiver(given, today=today)
     if request is None:
         raise WaiverRefused(f"The waiver is refused: {'; '.join(wrong)}.")
-    return add_waivers(database, [request], clock=clock)[0]
+    return add_waivers(database, [request], account=account, clock=clock)[0]
 
 
-def add_waivers(database: Database, requests: Sequence[WaiverRequest], *, clock: Clock) -> list[Waiver]:
+def add_waivers(
+    database: Database, requests: Sequence[WaiverRequest], *, account: str | None = None, clock: Clock
+) -> list[Waiver]:
     """Add all of these waivers, or none; one that holds in the same words already is not added again."""
     with database.transaction() as connection:
         added_at = stamp(connection, clock)
         known = {waiver.request: waiver for waiver in waivers_at(connection, added_at) if not waiver.revoked_at}
         found = [known.get(request) or Waiver(new_id(), request, added_at) for request in requests]
         rows = {
-            waiver.id: {"id": waiver.id, "added_at": added_at, **_columns(waiver.request)}
+            waiver.id: {"id": waiver.id, "added_at": added_at, "account": account, **_columns(waiver.request)}
             for waiver in found
             if known.get(waiver.request) is not waiver
         }
@@ -69,7 +73,15 @@ def fits_a_sale(database: Database, waiver: WaiverRequest) -> bool:
         return connection.scalar(query) is not None
 
 
-def revoke_waiver(database: Database, waiver_id: UUID, *, reason: str, revoked_by: str, clock: Clock) -> datetime:
+def revoke_waiver(
+    database: Database,
+    waiver_id: UUID,
+    *,
+    reason: str,
+    revoked_by: str,
+    account: str | None = None,
+    clock: Clock,
+) -> datetime:
     """Revoke a waiver: from this moment on its findings are open again.
 
     Raises:
@@ -88,7 +100,7 @@ def revoke_waiver(database: Database, waiver_id: UUID, *, reason: str, revoked_b
         if before is not None:
             raise WaiverRefused(f"The waiver was revoked before, at {before.isoformat(timespec='seconds')}.")
         row = {"waiver_id": waiver_id, "reason": reason, "revoked_by": revoked_by, "revoked_at": revoked_at}
-        connection.execute(sa.insert(waiver_revocations), row)
+        connection.execute(sa.insert(waiver_revocations), row | {"account": account})
     return revoked_at
 
 
