@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import jsonschema_rs
 import pytest
 import requests
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis import Case, GenerationMode
+from schemathesis.specs.openapi.checks import negative_data_rejection
 
 from tests.contract.bodies import CLIENT
 from tests.contract.conftest import Service, issue
@@ -31,7 +33,8 @@ ADDRESSES = ("ana@exemplo.com.br", "joão@exemplo.com.br", "a+b@x-y.br", "ANA@EX
 schemathesis.openapi.format("cpf", st.sampled_from(CPFS))
 schemathesis.openapi.format("email", st.sampled_from(ADDRESSES))
 
-SCHEMA: Any = schemathesis.openapi.from_dict(openapi.document())
+DOCUMENT = openapi.document()
+SCHEMA: Any = schemathesis.openapi.from_dict(DOCUMENT)
 OPERATIONS = [found.ok() for found in SCHEMA.get_all_operations()]
 
 CASES = [
@@ -57,6 +60,15 @@ def session(service: Service) -> Iterator[requests.Session]:
         yield session
 
 
+def fits(operation: Any, body: Any) -> bool:
+    """Tell whether a body is good, as far as the schema says: some that schemathesis calls broken are."""
+    asked = DOCUMENT["paths"][operation.path][operation.method].get("requestBody")
+    if asked is None or isinstance(body, bytes):
+        return asked is None
+    schema = asked["content"]["application/json"]["schema"] | {"components": DOCUMENT["components"]}
+    return jsonschema_rs.is_valid(schema, body)
+
+
 @pytest.mark.parametrize(("operation", "mode"), CASES, ids=lambda value: getattr(value, "label", value))
 def test_schemathesis_finds_no_500_and_no_answer_outside_of_the_document(
     service: Service, session: requests.Session, operation: Any, mode: GenerationMode
@@ -66,7 +78,8 @@ def test_schemathesis_finds_no_500_and_no_answer_outside_of_the_document(
     def holds(case: Case[Any], for_a_known_sale: bool) -> None:
         if "saleId" in case.path_parameters and for_a_known_sale:
             case.path_parameters["saleId"] = SALE_OF_THE_DOCUMENT
-        case.call_and_validate(base_url=service.server.url, session=session)
+        unsure: list[Any] = [negative_data_rejection] if fits(operation, case.body) else []
+        case.call_and_validate(base_url=service.server.url, session=session, excluded_checks=unsure)
 
     holds()
 
