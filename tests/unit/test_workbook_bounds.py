@@ -50,7 +50,7 @@ def book(path: Path, rows: Iterable[str | bytes], strings: Iterable[bytes] = ())
             ),
             ("xl/sharedStrings.xml", f'<sst xmlns="{MAIN}">', strings, "</sst>"),
         ):
-            with archive.open(name, "w") as part:
+            with archive.open(name, "w", force_zip64=True) as part:
                 for text in (start, *parts, end):
                     part.write(text if isinstance(text, bytes) else text.encode())
     return path

@@ -20,6 +20,9 @@ _LISTS: Final = ("problems", "missing", "reasons")
 _FEW: Final = {"code": "category", "reason": "category"}
 """The columns with few distinct values: each is stored once, for there may be millions of findings."""
 
+_AT_ONCE: Final = 1 << 16
+"""The findings whose ids are made at a time: meanwhile each text is a Python object, which takes much memory."""
+
 
 def present_findings(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the problems, missing pieces and warnings of sales, given in the columns of ``AuditResult.rows``."""
@@ -30,10 +33,15 @@ def present_findings(rows: pd.DataFrame) -> pd.DataFrame:
     pairs = [(number, *pair) for number, each in enumerate(combinations) for pair in _codes(*each)]
     named = pd.DataFrame(pairs, columns=["alike", *_FEW]).astype({"alike": alike.dtype, **_FEW})
     found = rows[list(_OF_SALE)].rename(columns=_OF_SALE).assign(alike=alike).merge(named, on="alike")
-    ids = pa.array(
+    parts = (found[["code", "sale_id"]].iloc[start : start + _AT_ONCE] for start in range(0, len(found), _AT_ONCE))
+    ids = pa.chunked_array(map(_ids, parts), pa.string())
+    return found.assign(id=ids.to_pandas()).reindex(columns=list(COLUMNS))
+
+
+def _ids(found: pd.DataFrame) -> pa.Array:
+    return pa.array(
         map(finding_id, found["code"].tolist(), found["sale_id"].tolist()), pa.string(), size=len(found)
     )
-    return found.assign(id=ids.to_pandas()).reindex(columns=list(COLUMNS))
 
 
 def _codes(problems: str, missing: str, reasons: str, has_client: bool) -> Iterator[tuple[str, str | None]]:
