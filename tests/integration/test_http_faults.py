@@ -287,14 +287,14 @@ def test_a_fault_is_a_500_that_tells_nothing(environ: dict[str, str], monkeypatc
         raise KeyError(body["cpf"])
 
     monkeypatch.setattr(endpoints, "register_client", fail)
-    lines = logs._Lines()
-    monkeypatch.setattr(logs, "_lines", lines)
+    waiting = logs._Waiting()
+    monkeypatch.setattr(logs, "_waiting", waiting)
     with in_process(environ) as server, partner_of(server.url, issue(environ)) as partner:
         answer = partner.post("/clients", json=CLIENT)
 
         assert (answer.status_code, answer.json()["code"]) == (500, 500)
         assert partner.get("/health").status_code == 200
-    logged = "".join(lines.waiting.get_nowait() for _ in range(lines.waiting.qsize()))
+    logged = "".join(waiting.lines.get_nowait().msg for _ in range(waiting.lines.qsize()))
     assert '"event":"fault"' in logged
     assert '"error":"KeyError"' in logged
     assert "test_http_faults.py" in logged or "endpoints.py" in logged

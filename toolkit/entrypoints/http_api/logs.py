@@ -4,10 +4,9 @@ import json
 import logging
 import queue
 import sys
-import threading
 import traceback
-from contextlib import suppress
 from datetime import UTC, datetime
+from logging.handlers import QueueHandler, QueueListener
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -21,52 +20,55 @@ _LINES_WAITING: Final = 10_000
 _FLUSH_SECONDS: Final = 2
 
 
-class _Lines:
-    """Lines that a thread of their own writes, so that no request waits for a slow reader."""
+class _Waiting(QueueHandler):
+    """The queue of lines for the thread that writes them, so that no request waits for a slow reader."""
 
     def __init__(self) -> None:
-        self.waiting: queue.Queue[str] = queue.Queue(_LINES_WAITING)
-        self._lost = 0
+        self.lines: queue.Queue[logging.LogRecord] = queue.Queue(_LINES_WAITING)
+        self.lost = 0
+        super().__init__(self.lines)
 
-    def add(self, line: str) -> None:
+    def enqueue(self, record: logging.LogRecord) -> None:
         try:
-            self.waiting.put_nowait(line)
+            self.lines.put_nowait(record)
         except queue.Full:
-            self._lost += 1
-
-    def write_to(self, stream: TextIO) -> None:
-        while True:
-            line = self.waiting.get()
-            if self._lost and self.waiting.empty():
-                lost, self._lost = self._lost, 0
-                line += _line("lost", lines=lost)
-            with suppress(
-                OSError, ValueError
-            ):  # nobody reads the log any more; requests are answered all the same
-                stream.write(line)
-                stream.flush()
-            self.waiting.task_done()
+            self.lost += 1
 
 
-_lines = _Lines()
+class _Written(logging.StreamHandler[TextIO]):
+    """Writes to stderr, and logs how many lines were lost while the queue was full."""
+
+    terminator = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if _waiting.lost and _waiting.lines.empty():
+            lost, _waiting.lost = _waiting.lost, 0
+            record.msg += _line("lost", lines=lost)
+        super().emit(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # logging's name
+        """Ignore the error: nobody reads the log any more, and requests are answered all the same."""
+
+
+_waiting = _Waiting()
 
 
 def start() -> None:
     """Start the log; messages of libraries become lines of the same form."""
-    threading.Thread(target=_lines.write_to, args=(sys.stderr,), name="log", daemon=True).start()
-    logging.basicConfig(handlers=[_OfLibraries()], level=logging.WARNING, force=True)
+    QueueListener(_waiting.lines, _Written(sys.stderr)).start()
+    logging.basicConfig(handlers=[_Lines()], level=logging.WARNING, force=True)
 
 
 def write(event: str, **fields: Any) -> None:
     """Log one event; ``fields`` are ids, times, counts and names of things."""
-    _lines.add(_line(event, **fields))
+    _waiting.enqueue(logging.makeLogRecord({"msg": _line(event, **fields)}))
 
 
 def flush() -> None:
     """Wait until all lines so far are written, but not for long: the reader may have stopped."""
-    waiting = _lines.waiting
-    with waiting.all_tasks_done:
-        waiting.all_tasks_done.wait_for(lambda: not waiting.unfinished_tasks, _FLUSH_SECONDS)
+    lines = _waiting.lines
+    with lines.all_tasks_done:
+        lines.all_tasks_done.wait_for(lambda: not lines.unfinished_tasks, _FLUSH_SECONDS)
 
 
 def fault(error: BaseException) -> dict[str, str]:
@@ -80,7 +82,7 @@ def fault(error: BaseException) -> dict[str, str]:
     return described
 
 
-class _OfLibraries(logging.Handler):
+class _Lines(logging.Handler):
     """Logs the place of a library's message without its text, which may hold anything."""
 
     def emit(self, record: logging.LogRecord) -> None:
