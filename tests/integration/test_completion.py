@@ -54,7 +54,7 @@ def upload(
 
 
 def missing(database: Database, bucket: Bucket, sale: str, clock: SettableClock) -> list[tuple[str, str]]:
-    """What stands in the way of a sale that is refused, and why."""
+    """Return what a refused sale lacks, and why."""
     refused = complete_sale(database, bucket, sale, clock)
     assert refused.completed_at is None
     assert refused.verdict is not None

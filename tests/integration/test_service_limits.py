@@ -36,7 +36,7 @@ def latin_database(server: sa.Engine) -> Iterator[Database]:
 def loaded(
     run: Run, database: Database, folder: Path, rows: Sequence[Mapping[str, str]]
 ) -> tuple[tuple[int, int], list[tuple[str, str]]]:
-    """How many clients the service of the first map took and did not take, and the errors by their lines."""
+    """Return how many clients the first map's service took and refused, and the errors by their lines."""
     source = write_csv(folder / "clients.csv", rows)
     environ = {
         "DATABASE_URL": database.engine.url.render_as_string(hide_password=False),

@@ -23,7 +23,7 @@ REQUIREMENTS = [
 ]
 
 
-@pytest.mark.parametrize("package", ["botocore", "ministack", "uvicorn"])
+@pytest.mark.parametrize("package", ["botocore", "ministack", "psycopg", "uvicorn"])
 def test_a_package_whose_private_names_are_used_has_an_upper_bound(package):
     bounds = [each for each in REQUIREMENTS if each.startswith(package)]
     assert any("<" in each for each in bounds), f"{package} may change any day: give it an upper bound"
