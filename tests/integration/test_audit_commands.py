@@ -224,7 +224,7 @@ def test_verify_tells_what_became_of_each_file(run: Run, story: Story, tmp_path:
     assert f"changed     {out}/missing-evidence.csv" in run("--quiet", "verify", out, ends=3, within={}).out
 
 
-def test_a_report_of_now_tells_of_files_in_doubt(
+def test_a_report_of_now_tells_of_findings_about_files(
     run: Run, database: Database, bucket: Bucket, s3: Any, tmp_path: Path
 ) -> None:
     s3.put_object(Bucket=bucket.name, Key="stray/Ana Lima.pdf", Body=PDF)

@@ -35,15 +35,15 @@ def _parts(found: ClientQuality, repeated: int) -> list[Part]:
     facts = [
         Fact("clients", found.clients),
         Fact("registered more than once", repeated, Colour.BAD if repeated else Colour.GOOD),
-        Fact("groups that are alike", alike, Colour.DOUBTFUL if alike else Colour.QUIET),
+        Fact("groups that are alike", alike, Colour.WARNING if alike else Colour.QUIET),
     ]
     parts: list[Part] = [Facts("Registered clients", facts)]
     if found.counts:
         doubtful = {_(QUALITY_TEXTS[code]): number for code, number in found.counts.items()}
-        parts.append(Bars.ranked("Doubtful or not there", doubtful, Colour.DOUBTFUL))
+        parts.append(Bars.ranked("Doubtful or not there", doubtful, Colour.WARNING))
     if found.alike:
         groups = {_(likeness.text): number for likeness, number in found.groups.items()}
-        parts.append(Bars.ranked("Groups of clients that are alike", groups, Colour.DOUBTFUL))
+        parts.append(Bars.ranked("Groups of clients that are alike", groups, Colour.WARNING))
         columns = ["what is the same", "clients", "CPF, masked", "client ids"]
         rows = [
             (_(each.likeness.text), each.number, each.cpf or _("several"), ", ".join(each.client_ids))

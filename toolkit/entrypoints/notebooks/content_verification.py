@@ -36,7 +36,7 @@ def _parts(verified: Verified) -> list[Part]:
         Fact("verified", verified.verified, Colour.GOOD),
         Fact("unusable", verified.unusable, Colour.BAD if verified.unusable else Colour.QUIET),
         Fact("unreadable", verified.unreadable, Colour.BAD if verified.unreadable else Colour.QUIET),
-        Fact("left for the next time", verified.left, Colour.DOUBTFUL if verified.left else Colour.QUIET),
+        Fact("left for the next time", verified.left, Colour.WARNING if verified.left else Colour.QUIET),
     ]
     hint = _("Notebook 03 names the sales of unusable files.") if verified.unusable else ""
     problems = {str(problem): number for problem, number in verified.problems.items() if number}

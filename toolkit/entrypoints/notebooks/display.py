@@ -27,13 +27,13 @@ class Colour(StrEnum):
     """The colours of the report's pages (``toolkit/reports/templates/page.css``)."""
 
     GOOD = "#b7cdc4"
-    DOUBTFUL = "#e09a2d"
+    WARNING = "#e09a2d"
     BAD = "#a52f45"
     NEUTRAL = "#1f5a8a"
     QUIET = "#8a94a0"
 
 
-STATUS_COLOURS: Final = {"compliant": Colour.GOOD, "incomplete": Colour.DOUBTFUL, "conflict": Colour.BAD}
+STATUS_COLOURS: Final = {"compliant": Colour.GOOD, "incomplete": Colour.WARNING, "conflict": Colour.BAD}
 """The colour of each status of a sale."""
 
 _EDGE: Final = "1px solid rgba(128,128,128,.35)"

@@ -51,7 +51,7 @@ def _parts(found: Sequence[RunRow], job: str, number: dict[RunStatus, int], zone
         parts.append(Bars("Seconds of each run that is done", seconds, {"seconds": Colour.NEUTRAL}))
     judged = {names[run.id]: {"open sales": sales["open"]} for run in done if (sales := open_sales(run.counts))}
     if judged:
-        parts.append(Bars("Open sales after each run", judged, {"open sales": Colour.DOUBTFUL}))
+        parts.append(Bars("Open sales after each run", judged, {"open sales": Colour.WARNING}))
     columns = ["due", "status", "why", "starts", "seconds", "files", "id"]
     rows = [
         (

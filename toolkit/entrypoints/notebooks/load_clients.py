@@ -118,7 +118,7 @@ def _parts(result: LoadResult, zone: ZoneInfo, *, made_up: bool) -> list[Part]:
         parts.append(Bars.ranked("What was repaired, in rows that are fine", repairs, Colour.NEUTRAL))
     if result.warnings:
         warned = {_(WARNINGS[name]): count for name, count in result.warnings.items()}
-        parts.append(Bars.ranked("Doubtful, though valid", warned, Colour.DOUBTFUL))
+        parts.append(Bars.ranked("Doubtful, though valid", warned, Colour.WARNING))
         parts.append(_examples("The first rows with each warning", result, result.warnings))
     return parts
 

@@ -82,7 +82,7 @@ def _parts(result: AuditResult, written: Sequence[Path], timezone: ZoneInfo, spo
     facts = [
         Fact("sales", result.sales),
         Fact("compliant", result.compliant, Colour.GOOD),
-        Fact("incomplete", result.incomplete, Colour.DOUBTFUL),
+        Fact("incomplete", result.incomplete, Colour.WARNING),
         Fact("in conflict", result.conflict, Colour.BAD),
     ]
     as_of = f"{spoken.text('As of')} {spoken.moment(result.as_of, timezone)}."

@@ -73,7 +73,7 @@ class ClientQuality:
 def client_quality(database: Database, today: date, most: int = 500) -> ClientQuality:
     """Look through all clients, in one picture of the database; name ``most`` groups of each likeness."""
     with database.snapshot() as connection:
-        counts = connection.execute(_doubts(today)).mappings().one()
+        counts = connection.execute(_warnings(today)).mappings().one()
         found = {each: connection.execute(query.limit(most)).all() for each, query in _ALIKE.items()}
     alike = [
         AlikeClients(likeness, row.number, row.cpf, tuple(map(str, row.ids)))
@@ -88,9 +88,9 @@ def client_quality(database: Database, today: date, most: int = 500) -> ClientQu
     )
 
 
-def _doubts(today: date) -> sa.Select[Any]:
+def _warnings(today: date) -> sa.Select[Any]:
     """Count the clients with each doubtful value."""
-    doubts = {
+    warnings = {
         QualityWarning.AREA_CODE_UNKNOWN: sa.func.left(clients.c.phone_number, 2).not_in(sorted(AREA_CODES)),
         QualityWarning.CEP_UNASSIGNED: sa.func.replace(addresses.c.zip_code, "-", "").between(*UNASSIGNED_CEP),
         QualityWarning.BIRTHDATE_IN_FUTURE: clients.c.birthdate > today,
@@ -104,7 +104,7 @@ def _doubts(today: date) -> sa.Select[Any]:
         "NO_SALE": ~sa.exists().where(sales.c.client_id == clients.c.id),
     }
     number = sa.func.count(sa.distinct(clients.c.id))
-    counted: list[Any] = [number.filter(condition).label(str(code)) for code, condition in doubts.items()]
+    counted: list[Any] = [number.filter(condition).label(str(code)) for code, condition in warnings.items()]
     with_address = clients.outerjoin(addresses, addresses.c.client_id == clients.c.id)
     return sa.select(*counted, number.label("clients")).select_from(with_address)
 

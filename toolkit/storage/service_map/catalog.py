@@ -81,7 +81,7 @@ class CatalogTable:
     """The columns of its primary key."""
     made: str = ""
     """The query that gives its rows, where it is not a table."""
-    doubt: str = ""
+    question: str = ""
     """The question that has to be answered before the query can be used."""
     parts: tuple[str, ...] = ()
     """The tables that the query puts one after the other, or the one that it reads some rows of."""

@@ -68,8 +68,8 @@ def _of_one_kind(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable
             made = f"one kind of rows of {table.name}; the others are {kinds}"
             found = _query(value, shown + members, f"{rows} AS row", table.references, made)
             ended = [each for each in values if said[each] & {"deleted", "cancelled"} and said[each] & said[value]]
-            doubt = f"which rows do those of {', '.join(ended)} end? a query without them, from {found.name}"
-            yield replace(found, parts=(table.name,), doubt=doubt if ended else "")
+            question = f"which rows do those of {', '.join(ended)} end? a query without them, from {found.name}"
+            yield replace(found, parts=(table.name,), question=question if ended else "")
 
 
 def _elements(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable]:

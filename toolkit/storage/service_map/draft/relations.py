@@ -39,13 +39,13 @@ class DraftedRelation:
     """Why rows may be read that do not count, to be settled in ``where``."""
     reasons: list[str] = field(default_factory=list)
     """Why somebody has to look at its table."""
-    doubt: str = ""
+    question: str = ""
     """The question that has to be answered before any table can be named."""
 
     @property
     def is_open(self) -> bool:
         """Tell whether somebody has to name its table, or to complete its query."""
-        return bool(self.doubt) or (self.table is not None and bool(to_fill_in(self.table.name)))
+        return bool(self.question) or (self.table is not None and bool(to_fill_in(self.table.name)))
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the relation in the file."""
@@ -54,7 +54,7 @@ class DraftedRelation:
             yield "absent = true  # REVIEW: no table was found for it"
             return
         review = f"  # REVIEW: {'; '.join(self.reasons)}" if self.reasons else ""
-        yield f'from = "{TODO}"  # {self.doubt}' if self.doubt else f"from = {toml(self.table.name)}{review}"
+        yield f'from = "{TODO}"  # {self.question}' if self.question else f"from = {toml(self.table.name)}{review}"
         if self.where is not None:
             yield f"where = {self.where.line}"
         yield from (f"# REVIEW: {note} add it to where" for note in self.notes)
@@ -83,11 +83,11 @@ class Drafting:
         """Return all of them, in the order of the contract."""
         self.zones.settle([self._matches[name] for name in NEEDED if name in self._matches], self._samples)
         relations = [self._relation(name) for name in NEEDED]
-        doubtful = {each.table.name: each.name for each in relations if each.table is not None and each.doubt}
+        questioned = {each.table.name: each.name for each in relations if each.table is not None and each.question}
         for relation in relations:
             for column, choice in relation.choices.items():
                 source = choice.source
-                if isinstance(source, Mapping) and (named := doubtful.get(source.get("table", ""))):
+                if isinstance(source, Mapping) and (named := questioned.get(source.get("table", ""))):
                     why = f"the table or the query that from of [{named}] names"
                     relation.choices[column] = Choice({**source, "table": TODO}, why)
         return relations
@@ -106,10 +106,10 @@ class Drafting:
                 column.name: Choice(TODO, QUESTIONS[column.name]) if column.name in QUESTIONS else Choice(ABSENT)
                 for column in NEEDED[name].columns
             }
-            doubt = f"no table looks like the {name} of the contract: name it, or a query, as (SELECT ...)"
+            question = f"no table looks like the {name} of the contract: name it, or a query, as (SELECT ...)"
             where = Choice(TODO, "which rows count? none that was deleted or cancelled; true for all")
-            return DraftedRelation(name, CatalogTable(TODO, TODO), choices, where, doubt=doubt)
-        drafted = DraftedRelation(name, match.table, doubt=match.table.doubt)
+            return DraftedRelation(name, CatalogTable(TODO, TODO), choices, where, question=question)
+        drafted = DraftedRelation(name, match.table, question=match.table.question)
         files = file_parts(match, self._samples, self._holds) if name == "evidences" else {}
         for column in NEEDED[name].columns:
             drafted.choices[column.name] = files.get(column.name) or self._choice(name, match, column.name)
@@ -130,9 +130,11 @@ class Drafting:
         if alike:
             drafted.reasons.append(f"built alike, and not read: {', '.join(other.name for other in alike)}")
         if others_hold := self._samples.rows_of_their_own(match.table, alike):
-            drafted.doubt = _which(match.table, others_hold)
+            drafted.question = _which(match.table, others_hold)
         elif others := ", ".join(self._rivals(name, match.table)):
-            drafted.doubt = f"which holds the {name}, {match.table.name} or {others}? name it, or a query of both"
+            drafted.question = (
+                f"which holds the {name}, {match.table.name} or {others}? name it, or a query of both"
+            )
             if name == "sales":
                 drafted.where = Choice(TODO, "which rows count? none that was deleted or cancelled; true for all")
                 for asked in ("id", "completed_at"):
