@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Iterator
 from itertools import count, product
@@ -21,6 +22,7 @@ from toolkit.domain.jobs import outcomes
 from toolkit.domain.quality import QualityWarning
 from toolkit.entrypoints import cli
 from toolkit.entrypoints.cli import explain, sale_case
+from toolkit.entrypoints.cli.help import pieces
 from toolkit.entrypoints.jobs.notices import texts
 from toolkit.operations.judge.audit import result
 from toolkit.operations.register.bulk_load import WARNINGS, Repair, loads
@@ -39,27 +41,6 @@ _METHODS = [("**.py", "python"), ("templates/**.j2", "jinja2")]
 
 _TOLD = {"show", "note", "_", "sentence"}
 """The functions of entrypoints that people read the argument of."""
-_RAISING = (
-    "domain/fields.py",
-    "domain/clients.py",
-    "domain/sales.py",
-    "domain/evidence.py",
-    "reports",
-    "operations/spreadsheets",
-    "operations/register",
-    "operations/request",
-    "operations/upload",
-    "operations/judge",
-    "operations/observe/disappearance.py",
-    "operations/atomic_file.py",
-    "operations/prove/custody_log",
-    "entrypoints/cli/samples.py",
-    "entrypoints/notebooks",
-    "entrypoints/timestamps.py",
-    "entrypoints/packaged_notebooks.py",
-)
-"""The modules that raise errors which analysts and compliance teams meet; those of operators are in English."""
-
 _CODE = re.compile(r"[a-z]+[A-Z]\w*")
 """The name of a column of the contract."""
 
@@ -92,7 +73,17 @@ _CLICK_TEXTS = (
 )
 """What click says of a wrong usage, ``{1}`` and ``{2}`` for its values."""
 
-_HELP_TEXTS = ("Options", "Commands", "Show this message and exit.", "Show the version and exit.")
+_EXAMPLES = re.compile(r" +\S+( \S+)*(\n +\S+( \S+)*)*")
+"""Commands without a word about them."""
+
+_HELP_TEXTS = (
+    "required",
+    "default",
+    "Options",
+    "Commands",
+    "Show this message and exit.",
+    "Show the version and exit.",
+)
 """What click writes in every help."""
 
 Template = str
@@ -112,9 +103,8 @@ def templates() -> set[Template]:
         found |= set(_templates_in(path, _in_calls)) | set(_templates_in(path, _in_displays))
     for path in [*(PACKAGE / "operations").rglob("*.py"), *FOLDER.glob("*.py")]:
         found |= set(_templates_in(path, _in_tasks))
-    for place in _RAISING:
-        paths = [PACKAGE / place] if place.endswith(".py") else (PACKAGE / place).rglob("*.py")
-        for path in paths:
+    for path in PACKAGE.rglob("*.py"):
+        if "http_api" not in path.parts:  # which answers programs
             found |= set(_templates_in(path, _in_errors)) | set(_templates_in(path, _in_rejections))
     return found
 
@@ -278,15 +268,20 @@ def _of_loops() -> Iterator[str]:
     yield from (warning.text.partition(" ")[2] for warning in QualityWarning)  # behind the name of its field
     yield from ("source", "accepted", "rejected", "skipped", "reasons", "repairs", "warnings")
     yield from (*_HELP_TEXTS, "No progress bars.", *(summary for _, summary in cli._COMMANDS.values()))
-    yield from _short_helps(cli._toolkit)
+    yield from _helps(cli._toolkit)
     yield from (*sale_case._PAYERS.values(), *explain._TITLES.values())
 
 
-def _short_helps(group: click.Group) -> Iterator[str]:
-    """Return the line of each command in the help of its group."""
-    for name in group.list_commands(click.Context(group)):
-        command = group.get_command(click.Context(group), name)
-        if group is not cli._toolkit and command is not None:
-            yield command.get_short_help_str(200)
-        if isinstance(command, click.Group):
-            yield from _short_helps(command)
+def _helps(command: click.Command) -> Iterator[str]:
+    """Return the texts of a command's help, and of all below it."""
+    for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
+        yield from (each.strip("\b\n") for each in pieces(paragraph) if not _EXAMPLES.fullmatch(each))
+    for each in command.params:
+        yield getattr(each, "help", None) or ""
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            own = command.get_command(click.Context(command), name)
+            assert own is not None
+            if command is not cli._toolkit:
+                yield own.get_short_help_str(200)
+            yield from _helps(own)

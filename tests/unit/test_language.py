@@ -181,6 +181,10 @@ def test_a_sentence_with_values_is_recognised_and_keeps_all_of_them() -> None:
         (["clients", "load"], "Erro: falta o argumento 'FILE...'."),
         (["report", "--format", "html,doc"], "Erro: Valor inválido para --format: "),
         (["job", "history", "--limit", "0"], "está fora do intervalo"),
+        (["audit", "--help"], "Exemplos:\n    toolkit audit\n    toolkit audit --all\n"),
+        (["credentials", "request", "--help"], "O arquivo de credenciais a escrever.  [obrigatório]"),
+        (["--help"], "toolkit sales load sales.csv        recebe as vendas"),
+        (["report", "--snapshot", "nowhere", "--engine", "duckdb"], "Não há nenhum snapshot em nowhere."),
     ],
 )
 def test_commands_speak_the_language_of_the_environment(

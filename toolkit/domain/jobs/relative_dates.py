@@ -66,7 +66,9 @@ def _filled(text: str, names: dict[str, str], where: str) -> str:
                     raise _unknown(name, names, where)
                 found.append(names[name])
     except ValueError:
-        raise SettingsError(f"{where}: a brace in {text!r} has no pair; write {{{{ or }}}} for a brace.") from None
+        raise SettingsError(
+            f"{where}: a brace in {text!r} has no pair; a doubled one stands for itself."
+        ) from None
     return "".join(found)
 
 

@@ -7,15 +7,16 @@ Results go to stdout, progress and notes to stderr. Exit status: 0 done (also of
 import importlib
 import io
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import click
 
 from toolkit.entrypoints.cli.context import DONE, FAILED, WRONG_USAGE, Context
+from toolkit.entrypoints.cli.help import Help
 from toolkit.entrypoints.cli.printing import note
 from toolkit.entrypoints.file_mode import files_for_owner_and_group
-from toolkit.entrypoints.spoken import _, complaint, sentence, speak_as
+from toolkit.entrypoints.spoken import complaint, sentence, speak_as
 from toolkit.errors import SettingsError, ToolkitError
 from toolkit.extras import require
 
@@ -50,20 +51,7 @@ _COMMANDS: Final = {
 """Each command, the module of this package that holds it, and its line in ``--help``."""
 
 
-class _Help(click.HelpFormatter):
-    """Writes headings, and the lines of commands and options, in the reader's language."""
-
-    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
-        super().write_usage(prog, args, prefix or f"{_('Usage:')} ")
-
-    def write_heading(self, heading: str) -> None:
-        super().write_heading(_(heading))
-
-    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
-        super().write_dl([(name, _(told)) for name, told in rows], col_max, col_spacing)
-
-
-click.Context.formatter_class = _Help
+click.Context.formatter_class = Help
 
 
 class _Commands(click.Group):

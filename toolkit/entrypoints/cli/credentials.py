@@ -39,7 +39,7 @@ def credentials() -> None:
 @click.option(
     "--requested-by",
     default=signed_in_account,
-    help="The requester, kept with each record.  [default: the account]",
+    help="The requester, kept with each record; your account by default.",
 )
 @json_option
 @pass_context

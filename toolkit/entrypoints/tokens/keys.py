@@ -138,7 +138,7 @@ def _key_set(path: Path) -> TokenKeys:
     except OSError as error:
         raise SettingsError(f"{_SET}: {path} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise SettingsError(f'{_SET}: {path} holds no JSON Web Key Set ({{"keys": [...]}})') from None
+        raise SettingsError(f"{_SET}: {path} holds no JSON Web Key Set: an object with a list of keys") from None
     keys: dict[str | None, Key] = {}
     for place, document in enumerate(described, start=1):
         name = f"{_SET}: key {place} of {path}"
