@@ -49,6 +49,9 @@ from toolkit.storage.file_store import FolderStore
 from toolkit.storage.frames import read_arrow
 
 _SALES = 2_000_000
+_AMPLE = "16GB"
+"""Enough memory for the hand-written SQL, which fails in 2 GB at full size."""
+
 _ROUNDS = 2
 
 
@@ -92,12 +95,13 @@ def engines(sales: int) -> None:
         _heading(sales)
         prints: set[str] = set()
         by_hand, ours = _in_turn(
-            lambda: _by_hand(snapshot, home), lambda: _by_duckdb(snapshot, home, "2GB", prints)
+            lambda: _by_hand(snapshot, home), lambda: _by_duckdb(snapshot, home, _AMPLE, prints)
         )
-        _line("floor: hand-written SQL on DuckDB in 2GB", by_hand, "1.00 floors")
-        _line("judging the snapshot, DuckDB in 2GB", ours, f"{ours.cpu / by_hand.cpu:.2f} floors (goal 1.2)")
-        less = _by_duckdb(snapshot, home, "1GB", prints)
-        _line("judging the snapshot, DuckDB in 1GB", less, f"{less.cpu / by_hand.cpu:.2f} floors (goal 1.2)")
+        _line(f"floor: hand-written SQL on DuckDB in {_AMPLE}", by_hand, "1.00 floors")
+        _line(f"judging the snapshot, DuckDB in {_AMPLE}", ours, f"{ours.cpu / by_hand.cpu:.2f} floors (goal 1.2)")
+        for memory in ("2GB", "1GB"):
+            less = _by_duckdb(snapshot, home, memory, prints)
+            _line(f"judging the snapshot, DuckDB in {memory}", less, f"{less.cpu / by_hand.cpu:.2f} floors")
         if importlib.util.find_spec("pysail") is not None:
             one, two = (_by_sail(snapshot, home, workers, prints) for workers in (1, 2))
             _line("judging the snapshot, Sail with one worker", one, "")
@@ -106,16 +110,14 @@ def engines(sales: int) -> None:
             )
     assert len(prints) == 1, prints
     print(f"one fingerprint of every judged row on every engine: {prints.pop()[:16]}")
-    quarter = growth(sales // 4)
-    _line(
-        "a quarter of it, DuckDB in 2GB", quarter, f"the whole takes {ours.cpu / quarter.cpu:.2f} of it (goal 4.5)"
-    )
+    quarter = growth(sales // 4, _AMPLE)
+    _line("a quarter of it", quarter, f"the whole takes {ours.cpu / quarter.cpu:.2f} of it (goal 4.5)")
 
 
-def growth(sales: int) -> Timed[Any]:
-    """Return the time that DuckDB takes for a snapshot of so many sales, within 2 GB."""
+def growth(sales: int, memory: str = "2GB") -> Timed[Any]:
+    """Return the time that DuckDB takes for a snapshot of so many sales, within so much memory."""
     with _generated(sales) as (snapshot, home):
-        return _by_duckdb(snapshot, home, "2GB")
+        return _by_duckdb(snapshot, home, memory)
 
 
 @contextmanager
@@ -162,7 +164,7 @@ def _status(judged: ibis.Table) -> ibis.Table:
 
 
 def _by_hand(snapshot: Snapshot, home: Path) -> Timed[Any]:
-    with PrivateFolder(home) as scratch, duckdb_session(scratch, "2GB") as session:
+    with PrivateFolder(home) as scratch, duckdb_session(scratch, _AMPLE) as session:
         session.execute("CREATE SCHEMA audit")
         for content in CONTENTS:
             paths = [str(home / "snapshot" / file.name) for file in snapshot.files(content.name, "rows")]
