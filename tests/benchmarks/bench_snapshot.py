@@ -115,14 +115,14 @@ def engines(sales: int) -> None:
             )
     assert len(prints) == 1, prints
     print(f"one fingerprint of every judged row on every engine: {prints.pop()[:16]}")
-    quarter = growth(sales // 4, _AMPLE)
+    quarter = growth(sales // 4)
     _line("a quarter of it", quarter, f"the whole takes {ours.cpu / quarter.cpu:.2f} of it (goal 4.5)")
 
 
-def growth(sales: int, memory: str = "2GB") -> Timed[Any]:
-    """Return the time that DuckDB takes for a snapshot of so many sales, within so much memory."""
+def growth(sales: int) -> Timed[Any]:
+    """Return the time that DuckDB takes for a snapshot of so many sales."""
     with _generated(sales) as (snapshot, home):
-        return _by_duckdb(snapshot, home, memory)
+        return _by_duckdb(snapshot, home, _AMPLE)
 
 
 @contextmanager

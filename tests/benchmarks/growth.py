@@ -1,6 +1,6 @@
 """Draw how the judging of a snapshot grows: ``python -m tests.benchmarks.growth [--scale X]``.
 
-Scale 1 is 1, 2, 5 and 10 million sales, in snapshots made for it, on DuckDB within 2 GB. The page
+Scale 1 is 1, 2, 5 and 10 million sales, in snapshots made for it, on DuckDB within 16 GB. The page
 about snapshots shows the picture.
 """
 
@@ -46,7 +46,7 @@ def picture(found: dict[int, float]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH + 130}" height="{base + 50}" '
         'font-family="sans-serif" font-size="12">\n'
         '<rect width="100%" height="100%" fill="white"/>\n'
-        f'<text x="{_LEFT}" y="20">CPU seconds to judge a snapshot on DuckDB within 2 GB, by sales</text>\n'
+        f'<text x="{_LEFT}" y="20">CPU seconds to judge a snapshot on DuckDB within 16 GB, by sales</text>\n'
         f'<polyline points="{_LEFT},{base} {line}" fill="none" stroke="#1d4ed8"/>\n'
         f'<path d="M{_LEFT} {_TOP}V{base}H{_LEFT + _WIDTH}" fill="none" stroke="#6b7280"/>\n'
         f"{dots}</svg>\n"
