@@ -12,7 +12,7 @@ from typing import Final
 from toolkit.domain.evidence import FileKind, kind_of_media_type
 
 SIGNATURE_BYTES: Final = 4096
-"""How much of a file is looked at: holds a PDF's header (within 1,024 bytes) and two frames of MPEG audio."""
+"""The bytes of a file that are looked at: a PDF's header (within 1,024) and two frames of MPEG audio fit in."""
 
 UNKNOWN: Final = "application/octet-stream"
 

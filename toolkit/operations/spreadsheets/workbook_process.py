@@ -55,7 +55,7 @@ class CellKind(IntEnum):
     DATE = 3
     OTHER = 4
     ERROR = 5
-    """What a formula has instead of a value, such as #N/A."""
+    """An error that a formula has instead of a value, such as #N/A."""
 
 
 class Fault(StrEnum):

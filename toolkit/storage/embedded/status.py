@@ -16,7 +16,7 @@ class ServiceStatus:
     address: str | None
     """The socket folder or the endpoint, while it runs."""
     url: str | None
-    """What a client connects to, while it runs; it holds no password."""
+    """The address that a client connects to, while it runs; it holds no password."""
     data: Path
     data_bytes: int
     log: Path

@@ -38,7 +38,7 @@ class Column:
     rules: tuple[str, ...] = ()
     """The SQL of constraints that look at this column alone, over its own name."""
     spoken: str = ""
-    """What its comment calls it, where its name says nothing."""
+    """Its name by its comment, where its own name says nothing."""
 
     @property
     def says(self) -> str:
@@ -87,7 +87,7 @@ class CatalogTable:
     """The tables that the query puts one after the other, or the one that it reads some rows of."""
 
     spoken: str = ""
-    """What its comment calls it, where its name says nothing."""
+    """Its name by its comment, where its own name says nothing."""
 
     @property
     def says(self) -> str:

@@ -32,7 +32,7 @@ class Source:
     rules: str = field(default_factory=rules_fingerprint)
     """A fingerprint that changes when the minimum-evidence rules do."""
     picture_since: datetime | None = None
-    """When that part of the bucket was looked at that had waited longest; objects of open sales never wait."""
+    """The last look at that part of the bucket which had waited longest; objects of open sales never wait."""
     records_assumed_at: datetime | None = None
     """Until when evidence records were not observed: what is said of earlier moments is what they were then."""
     records_of_unknown_partners: int = 0

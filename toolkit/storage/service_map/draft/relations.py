@@ -36,9 +36,9 @@ class DraftedRelation:
     update: dict[str, str] = field(default_factory=dict)
     unused: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """Why rows may be read that do not count, to be settled in ``where``."""
+    """The reason to settle in ``where``: rows may be read that do not count."""
     reasons: list[str] = field(default_factory=list)
-    """Why somebody has to look at its table."""
+    """The reason for somebody to look at its table."""
     question: str = ""
     """The question that has to be answered before any table can be named."""
 
