@@ -18,11 +18,12 @@ VERSIONS = Path("toolkit", "storage", "migrations", "versions")
 def copy(tmp_path) -> Path:
     shutil.copytree(ROOT / "toolkit", tmp_path / "toolkit", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / ".venv").symlink_to(VENV)  # make takes no path with a space
     return tmp_path
 
 
 def make(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = ("make", f"--file={ROOT / 'Makefile'}", f"VENV={VENV}", "--old-file=setup", "migration", *arguments)
+    command = ("make", f"--file={ROOT / 'Makefile'}", "--old-file=setup", "migration", *arguments)
     return subprocess.run(command, cwd=copy, capture_output=True, text=True)
 
 
