@@ -1,7 +1,7 @@
 """Find the table of each of the contract's relations, and the field for each of its columns."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from toolkit.storage.service_map.catalog import CatalogTable
@@ -38,19 +38,16 @@ class Match:
     table: CatalogTable
     fields: Mapping[str, Field]
     score: float
+    rivals: tuple[CatalogTable, ...] = ()
+    """Other tables that fit nearly as well."""
+    is_named: bool = False
+    """True if files, or for clients the sales, name this table by a key, and no rival."""
 
 
 def match_tables(tables: Collection[CatalogTable], samples: Samples) -> dict[str, Match]:
     """Return the best table for each relation; address columns may stand in the table of the clients."""
-    candidates = [
-        (match.score, relation, match)
-        for relation in TABLE_WORDS
-        for table in tables
-        if not any(_stands_for(other, table, samples) for other in samples.alike(table))
-        if (match := matched(relation, table, samples)).score >= 2
-    ]
     found: dict[str, Match] = {}
-    for _, relation, match in sorted(candidates, key=lambda each: -each[0]):
+    for relation, match in _ranked(tables, samples):
         taken = {other: each.table.name for other, each in found.items()}
         if relation in found:
             continue
@@ -58,6 +55,46 @@ def match_tables(tables: Collection[CatalogTable], samples: Samples) -> dict[str
         if not alone or alone | {relation} in ({"clients", "addresses"}, {"sales", "addresses"}):
             found[relation] = match
     return found
+
+
+def _ranked(tables: Collection[CatalogTable], samples: Samples) -> list[tuple[str, Match]]:
+    """Return what fits a relation, the best first; of tables that fit alike the one that other rows name."""
+    fitting = {
+        relation: [
+            match
+            for table in tables
+            if not any(_stands_for(other, table, samples) for other in samples.alike(table))
+            if (match := matched(relation, table, samples)).score >= _FITS
+        ]
+        for relation in TABLE_WORDS
+    }
+    naming = fitting["evidences"]
+    for relation in ("sales", "clients"):
+        named = {reference.table for match in naming for reference in match.table.references}
+        fitting[relation] = [_among(match, fitting[relation], named, samples) for match in fitting[relation]]
+        naming = sorted(fitting[relation], key=lambda match: -match.score)[:1]
+    ranked = [(relation, match) for relation, matches in fitting.items() for match in matches]
+    return sorted(ranked, key=lambda each: -each[1].score)
+
+
+def _among(match: Match, others: list[Match], named: Collection[str], samples: Samples) -> Match:
+    """Return the match with its rivals, and a higher score where its table is named by a key."""
+    alike = [match.table, *samples.alike(match.table)]
+    rivals = [
+        other.table
+        for other in others
+        if other.table not in alike
+        and other.table.kind == match.table.kind
+        and abs(other.score - match.score) < _NEAR
+    ]
+    is_named = match.table.name in named
+    alone = is_named and not any(rival.name in named for rival in rivals)
+    return replace(match, rivals=tuple(rivals), is_named=alone, score=match.score + _NEAR * is_named)
+
+
+_FITS: Final = 2
+_NEAR: Final = 1
+"""The difference in scores up to which two tables may both be meant."""
 
 
 def _stands_for(one: CatalogTable, other: CatalogTable, samples: Samples) -> bool:

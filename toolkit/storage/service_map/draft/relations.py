@@ -129,11 +129,14 @@ class Drafting:
         alike = self._samples.alike(match.table)
         if alike:
             drafted.reasons.append(f"built alike, and not read: {', '.join(other.name for other in alike)}")
+        rivals = list(dict.fromkeys(self._rivals(name, match)))
         if others_hold := self._samples.rows_of_their_own(match.table, alike):
             drafted.question = _which(match.table, others_hold)
-        elif others := ", ".join(self._rivals(name, match.table)):
+        elif rivals:
+            others = ", ".join(map(self._samples.counted, rivals))
             drafted.question = (
-                f"which holds the {name}, {match.table.name} or {others}? name it, or a query of both"
+                f"which holds the {name}, {self._samples.counted(match.table)} or {others}? name it, or a query "
+                f"of both; the lines below read {match.table.name}"
             )
             if name == "sales":
                 drafted.where = Choice(TODO, "which rows count? none that was deleted or cancelled; true for all")
@@ -141,6 +144,9 @@ class Drafting:
                     drafted.choices[asked] = Choice(
                         {"sql": TODO}, f"{QUESTIONS[asked]} (of the rows that from names)"
                     )
+        if unread := [rival for rival in match.rivals if rival not in rivals]:
+            why = f"{self._samples.counted(match.table)} fits, and so do "
+            drafted.reasons.append(f"{why}{', '.join(map(self._samples.counted, unread))}, which are not read")
         if name == "evidences" and (match.table.kind != QUERY or match.table.parts):
             beside = ", ".join(table.name for table in self._tables_of_files("sales", match.table))
             drafted.reasons += [f"hold files of sales too, and are not read: {beside}"] if beside else []
@@ -169,18 +175,21 @@ class Drafting:
         """Return the table of the files, whose histories are not those of its sales."""
         return (self._matches["evidences"].table.name,) if name == "sales" and "evidences" in self._matches else ()
 
-    def _rivals(self, name: str, taken: CatalogTable) -> Iterator[str]:
+    def _rivals(self, name: str, match: Match) -> Iterator[CatalogTable]:
         """Yield the tables that may hold the same: sales under another word, or evidence of the sales' clients."""
+        taken = match.table
         for table in self._samples.catalog.values() if name == "sales" else ():
             ways = [(table, taken), (taken, table)]
             linked = any(each.table == other.name for one, other in ways for each in one.references)
             if linked and table is not taken and set(tokens(table.says)) & MEANINGS == {"sale"}:
-                yield table.name
+                yield table
+        if name == "sales" and not match.is_named:
+            yield from match.rivals
         for table in self._tables_of_files("clients", taken) if name == "evidences" else ():
             found = matched(name, table, self._samples).fields.get("evidence_type")
             values = [] if found is None else self._samples.values(found)
             if found is not None and len(decoded("evidence_type", values, found.column.comment)[1]) < len(values):
-                yield table.name
+                yield table
 
     def _tables_of_files(self, target: str, taken: CatalogTable) -> Iterator[CatalogTable]:
         """Yield the other tables that name rows of a relation and hold keys of files."""

@@ -173,6 +173,13 @@ class Samples:
             self._filled[table.schema] = int(self.rows(counted)[0][0] or 0) if tables else 0
         return keys, self._filled[table.schema], table.schema
 
+    def counted(self, table: CatalogTable) -> str:
+        """Return the name of a table with the number of its rows."""
+        if not table.readable:
+            return table.name
+        count = int(self.rows(f"SELECT count(*)::text FROM (SELECT FROM {table.name} LIMIT {_ROWS}) AS seen")[0][0] or 0)  # noqa: S608, E501
+        return f"{table.name} ({'at least ' * (count == _ROWS)}{count} rows)"
+
     def rows_of_their_own(self, table: CatalogTable, others: list[CatalogTable]) -> list[CatalogTable]:
         """Return the tables built alike that hold rows which this one does not hold in the same form."""
         query = """
