@@ -185,21 +185,30 @@ _TABLES: Final = """
 """
 
 _COLUMNS: Final = """
+    WITH RECURSIVE domain AS (
+        SELECT oid AS type, typbasetype AS base, typtypmod AS modifier FROM pg_type WHERE typtype = 'd'
+        UNION ALL
+        SELECT domain.type, typbasetype, typtypmod FROM domain JOIN pg_type ON oid = base WHERE typtype = 'd'
+    )
     SELECT attrelid AS table, attname AS name, format_type(atttypid, atttypmod) AS type,
            format_type(atttypid, NULL) AS cast,
            coalesce(base.typname, type.typname) AS base,
-           CASE WHEN type.typname IN ('varchar', 'bpchar') AND atttypmod > 4 THEN atttypmod - 4 END AS length,
+           CASE WHEN coalesce(base.typname, type.typname) IN ('varchar', 'bpchar')
+                THEN nullif(greatest(coalesce(modifier, atttypmod), 4), 4) - 4 END AS length,
            attnotnull AS required,
            atthasdef OR attidentity <> '' AS filled,
            attgenerated <> '' OR attidentity = 'a' AS generated,
            coalesce(pg_get_expr(adbin, adrelid), '') AS default,
            coalesce(col_description(attrelid, attnum), '') AS comment,
-           ARRAY(SELECT enumlabel::text FROM pg_enum WHERE enumtypid = atttypid ORDER BY enumsortorder) AS labels,
+           ARRAY(SELECT enumlabel::text FROM pg_enum
+                 WHERE enumtypid = coalesce(domain.base, atttypid) ORDER BY enumsortorder) AS labels,
            ARRAY(SELECT pg_get_expr(conbin, conrelid) FROM pg_constraint
                  WHERE conrelid = attrelid AND contype = 'c' AND conkey = ARRAY[attnum]
                  UNION ALL
                  SELECT regexp_replace(pg_get_expr(conbin, 0), '\\yVALUE\\y', quote_ident(attname), 'g')
-                 FROM pg_constraint WHERE contypid = atttypid AND contype = 'c') AS rules,
+                 FROM pg_constraint WHERE contypid IN (SELECT atttypid
+                                                       UNION SELECT each.base FROM domain AS each
+                                                       WHERE each.type = atttypid) AND contype = 'c') AS rules,
            EXISTS (SELECT FROM pg_index WHERE indrelid = attrelid AND indisprimary AND indkey::text = attnum::text)
                AS key,
            EXISTS (SELECT FROM pg_index WHERE indrelid = attrelid AND indisunique AND indpred IS NULL
@@ -213,9 +222,10 @@ _COLUMNS: Final = """
     JOIN pg_class AS class ON class.oid = attrelid
     JOIN pg_namespace AS space ON space.oid = relnamespace
     JOIN pg_type AS type ON type.oid = atttypid
-    LEFT JOIN pg_type AS base ON base.oid = type.typbasetype
+    LEFT JOIN domain ON domain.type = type.oid
+    LEFT JOIN pg_type AS base ON base.oid = domain.base
     LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
-    WHERE attrelid = ANY(:tables) AND attnum > 0 AND NOT attisdropped
+    WHERE attrelid = ANY(:tables) AND attnum > 0 AND NOT attisdropped AND base.typtype IS DISTINCT FROM 'd'
     ORDER BY attrelid, attnum
 """
 

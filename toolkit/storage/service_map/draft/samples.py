@@ -177,7 +177,8 @@ class Samples:
         """Return the name of a table with the number of its rows."""
         if not table.readable:
             return table.name
-        count = int(self.rows(f"SELECT count(*)::text FROM (SELECT FROM {table.name} LIMIT {_ROWS}) AS seen")[0][0] or 0)  # noqa: S608, E501
+        query = f"SELECT count(*)::text FROM (SELECT FROM {table.name} LIMIT {_ROWS}) AS seen"  # noqa: S608
+        count = int(self.rows(query)[0][0] or 0)
         return f"{table.name} ({'at least ' * (count == _ROWS)}{count} rows)"
 
     def rows_of_their_own(self, table: CatalogTable, others: list[CatalogTable]) -> list[CatalogTable]:
