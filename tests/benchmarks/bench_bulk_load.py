@@ -1,9 +1,11 @@
 """Bulk loading of clients beside its floor and its peers.
 
 The floor is two COPYs of already split CSV, ids included, into the same two tables with the same keys and
-indexes, in one transaction. Four processes that load four files have four such connections for a floor, and at
-most 1.2 of it for a goal, too. Goals on 2 cores, for one million rows of which 2 % are bad: the whole command at
-most 1.2 floors, a dry run of at least 500,000 rows a second, 15 times as fast as row by row; the same memory
+indexes, in one transaction. Its ids are random (version 4), as ``gen_random_uuid()`` and most services make them;
+beside it stands the same with ids in the order of time (version 7), as the load makes them: their places in an
+index cost less. Four processes that load four files have four such connections for a floor, and at most 1.2 of it
+for a goal, too. Goals on 2 cores, for one million rows of which 2 % are bad: the whole command at most 1.2 floors,
+a dry run of at least 500,000 rows a second, 15 times as fast as row by row; the same memory
 within 20 % for one and five million rows, under 500 MB; a workbook of 100,000 rows read and judged in 1.3
 times what the reader library takes alone. Where others work on the machine, too, CPU seconds tell more: those of
 the client and of the server are shown beside the seconds.
@@ -14,29 +16,33 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from uuid import uuid4
+from typing import BinaryIO
+from uuid import UUID, uuid4
 
+import numpy as np
 import psycopg
 import pyarrow as pa
+import pyarrow.compute as pc
 import sqlalchemy as sa
 from python_calamine import load_workbook
 
 from tests.benchmarks import bulk_load_peers as peers
 from tests.benchmarks.client_files import write_clients
 from tests.benchmarks.commands import server_cpu, toolkit
-from tests.benchmarks.timing import Timed, line, timed
+from tests.benchmarks.timing import line, timed
 from tests.client_rows import FIELDS
 from tests.own_services import own_home
 from toolkit.operations.register.bulk_load import LoadOptions, load_clients
-from toolkit.operations.register.bulk_load.copying import rows_of
 from toolkit.operations.register.bulk_load.verdicts import decide
 from toolkit.operations.spreadsheets import TableSource, open_table
+from toolkit.operations.spreadsheets.text_bytes import Bytes, values
 from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_ids
@@ -60,10 +66,20 @@ def main(scale: float) -> None:
         bench.workbook(max(1, round(_WORKBOOK_ROWS * scale)))
 
 
-def _beside(load: Timed[None], floor: Timed[None]) -> str:
-    """Return both ratios as they are shown."""
-    ratio, of_cpu = load.seconds / floor.seconds, load.cpu / floor.cpu
-    return f"{ratio:.2f} floors (goal 1.2); {load.cpu:.2f} s of CPU, {of_cpu:.2f} floors"
+@dataclass(frozen=True)
+class _Spent:
+    """Seconds by the clock, and those of the processors: of the clients and of the server."""
+
+    seconds: float
+    client: float
+    server: float
+
+    def beside(self, floor: _Spent) -> str:
+        """Return the seconds and their ratios to a floor as they are shown."""
+        ratio, cpu = self.seconds / floor.seconds, self.client + self.server
+        of_cpu = cpu / (floor.client + floor.server)
+        apart = f"{self.client:.2f} s of the clients, {self.server:.2f} s of the server"
+        return f"{ratio:.2f} floors; CPU {of_cpu:.2f} floors: {apart}"
 
 
 class _Bench:
@@ -75,16 +91,23 @@ class _Bench:
 
     def against_floor(self) -> None:
         """The whole command, with and without writing."""
-        split = self._split()
-        floor, load, dry_run = self._in_turn(
-            lambda url: _copy(url, *split),
+        ordered, random = self._split(self._source)
+        floor, floor_in_order, load, dry_run = self._in_turn(
+            lambda url: _copy(url, *random),
+            lambda url: _copy(url, *ordered),
             lambda url: self._toolkit(url, self._source),
             lambda url: self._toolkit(url, self._source, "--dry-run"),
         )
         self._load_rate = self._rows / load.seconds
         print(f"{'':46}{'seconds':>8}{'rows/s':>12}  ratio")
-        line("floor: two COPYs", floor.seconds, self._rows, f"1.00 floors; {floor.cpu:.2f} s of CPU")
-        line("toolkit clients load, whole command", load.seconds, self._rows, _beside(load, floor))
+        line("floor: two COPYs", floor.seconds, self._rows, floor.beside(floor))
+        line(
+            "the same with ids in the order of time",
+            floor_in_order.seconds,
+            self._rows,
+            floor_in_order.beside(floor),
+        )
+        line("toolkit clients load, whole command", load.seconds, self._rows, f"{load.beside(floor)} (goal 1.2)")
         line("toolkit clients load --dry-run", dry_run.seconds, self._rows, "(goal 500,000 rows/s)")
 
     def side_by_side(self, rows: int) -> None:
@@ -92,27 +115,30 @@ class _Bench:
         sources = [
             write_clients(self._home / f"part{part}.csv", rows, seed=2 + part) for part in range(_PROCESSES)
         ]
-        split = [self._split(source) for source in sources]
+        ordered, random = zip(*map(self._split, sources), strict=True)
         with ThreadPoolExecutor(_PROCESSES) as threads:
-            floor, load = self._in_turn(
-                lambda url: list(threads.map(lambda paths: _copy(url, *paths), split)),
+            floor, floor_in_order, load = self._in_turn(
+                lambda url: list(threads.map(lambda paths: _copy(url, *paths), random)),
+                lambda url: list(threads.map(lambda paths: _copy(url, *paths), ordered)),
                 lambda url: list(threads.map(lambda source: self._toolkit(url, source), sources)),
             )
-        name, ratio = f"floor: {_PROCESSES} connections, two COPYs each", f"1.00 floors; {floor.cpu:.2f} s of CPU"
-        line(name, floor.seconds, _PROCESSES * rows, ratio)
-        name, ratio = f"{_PROCESSES} processes load {_PROCESSES} files", _beside(load, floor)
-        line(name, load.seconds, _PROCESSES * rows, ratio)
+        for name, spent in (
+            (f"floor: {_PROCESSES} connections, two COPYs each", floor),
+            ("the same with ids in the order of time", floor_in_order),
+            (f"{_PROCESSES} processes load {_PROCESSES} files of {rows:,} rows", load),
+        ):
+            line(name, spent.seconds, _PROCESSES * rows, spent.beside(floor) + " (goal 1.2)" * (spent is load))
 
-    def _in_turn(self, *works: Callable[[str], object]) -> list[Timed[None]]:
+    def _in_turn(self, *works: Callable[[str], object]) -> list[_Spent]:
         """Return the median of some rounds of each, every time in a fresh database."""
-        rounds: list[list[tuple[float, float]]] = [[] for _ in works]
+        rounds: list[list[tuple[float, float, float]]] = [[] for _ in works]
         for _ in range(_ROUNDS):
             for work, times in zip(works, rounds, strict=True):
                 with self._database() as url:
-                    taken = timed(partial(work, url), partial(server_cpu, self._home))
-                    times.append((taken.seconds, taken.cpu))
-        middle = ([statistics.median(each) for each in zip(*times, strict=True)] for times in rounds)
-        return [Timed(seconds, cpu, None) for seconds, cpu in middle]
+                    before = server_cpu(self._home)
+                    taken = timed(partial(work, url))
+                    times.append((taken.seconds, taken.cpu, server_cpu(self._home) - before))
+        return [_Spent(*(statistics.median(each) for each in zip(*times, strict=True))) for times in rounds]
 
     def against_peers(self, rows: int) -> None:
         """The same work by usual means, on fewer rows."""
@@ -178,27 +204,50 @@ class _Bench:
         assert run.status in (0, 3), run.output
         return run.seconds
 
-    def _split(self, source: Path | None = None) -> tuple[Path, Path]:
-        """The accepted rows as the two tables have them, as usual CSV."""
-        source = source or self._source
-        paths = (self._home / f"{source.stem}-clients.csv", self._home / f"{source.stem}-addresses.csv")
+    def _split(self, source: Path) -> tuple[_Split, _Split]:
+        """The accepted rows as the two tables have them, as usual CSV: with ids in order, and with random ids."""
         columns = {name: position for position, name in enumerate(FIELDS)}
         now = _now()
-        with paths[0].open("wb") as people, paths[1].open("wb") as places:
+        with ExitStack() as files:
+            found = []
+            for kind in ("ordered", "random"):
+                paths = [self._home / f"{source.stem}-{kind}-{table.name}.csv" for table in (clients, addresses)]
+                found.append((paths[0], paths[1]))
+            streams = [[files.enter_context(path.open("wb")) for path in paths] for paths in found]
             for chunk in open_table(TableSource(source)).chunks():
                 verdict = decide(chunk, columns, LoadOptions(), now.date())
                 mask = pa.array(verdict.accepted)
                 accepted = {name: column.filter(mask) for name, column in verdict.values.items()}
-                rows = rows_of(
-                    accepted,
-                    now,
-                    lambda count: (new_ids(count), new_ids(count)),
-                    (chunk, verdict.accepted.nonzero()[0]),
-                )
-                # None of these values holds a comma or a quotation mark.
-                people.write(rows.clients.tobytes().replace(b"\x01", b","))
-                places.write(rows.addresses.tobytes().replace(b"\x01", b","))
-        return paths
+                count = len(accepted["cpf"])
+                for new, (people, places) in zip((new_ids, _random_ids), streams, strict=True):
+                    accepted["id"] = accepted["client_id"] = _texts(new(count))
+                    accepted["created_at"] = pa.array([now.isoformat(" ")] * count)
+                    _write(people, [accepted[column.name] for column in clients.columns])
+                    accepted["id"] = _texts(new(count))
+                    _write(places, [accepted[column.name] for column in addresses.columns])
+        return found[0], found[1]
+
+
+_Split = tuple[Path, Path]
+
+
+def _random_ids(count: int) -> Bytes:
+    """Return ids of version 4, as ``new_ids`` returns those of version 7."""
+    ids = np.frombuffer(os.urandom(16 * count), np.uint8).reshape(count, 16).copy()
+    ids[:, 6] = (ids[:, 6] & 0x0F) | 0x40
+    ids[:, 8] = (ids[:, 8] & 0x3F) | 0x80
+    return ids
+
+
+def _texts(ids: Bytes) -> pa.StringArray:
+    return pa.array([str(UUID(bytes=each.tobytes())) for each in ids])
+
+
+def _write(stream: BinaryIO, columns: Sequence[pa.StringArray]) -> None:
+    """Write rows whose values hold no comma and no quotation mark."""
+    absent = pc.JoinOptions(null_handling="replace", null_replacement="")
+    lines = pc.binary_join_element_wise(*columns, ",", options=absent)
+    values(pc.binary_join_element_wise(lines, "\n", "")).tofile(stream)
 
 
 def _copy(url: str, people: Path, places: Path) -> float:

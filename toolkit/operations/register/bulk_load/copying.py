@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from toolkit.operations.register.bulk_load.shapes import column_of
 from toolkit.operations.register.bulk_load.threads import Behind
 from toolkit.operations.register.limits import REFUSALS, refusal
 from toolkit.operations.spreadsheets import Chunk
-from toolkit.operations.spreadsheets.text_bytes import Bytes, values
+from toolkit.operations.spreadsheets.text_bytes import Bytes, mask_of, offsets, values
 from toolkit.storage.tables import addresses, clients
 
 _CLIENT_COLUMNS: Final = tuple(clients.columns.keys())
@@ -35,58 +35,75 @@ NewIds = Callable[[int], tuple[Bytes, Bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows as the database wants them: both tables as text for COPY, ids included; ``source`` is their place."""
+    """Rows of both tables in COPY's binary format, ids included; ``source`` is their place."""
 
-    clients: Bytes
-    addresses: Bytes
+    clients: pa.BinaryArray
+    addresses: pa.BinaryArray
     source: Source
 
     def part(self, begin: int, end: int) -> Self:
         """Return the rows from one place to another."""
         chunk, rows = self.source
-        people, places = _lines(self.clients, begin, end), _lines(self.addresses, begin, end)
+        people, places = self.clients[begin:end], self.addresses[begin:end]
         return replace(self, clients=people, addresses=places, source=(chunk, rows[begin:end]))
-
-
-def _lines(text: Bytes, begin: int, end: int) -> Bytes:
-    ends = np.concatenate([[0], np.flatnonzero(text == ord("\n")) + 1])
-    return text[ends[begin] : ends[end]]
 
 
 def rows_of(settled: Mapping[str, pa.StringArray], created_at: datetime, ids: NewIds, source: Source) -> Rows:
     """Give each row its two ids, and write it down for COPY."""
     count = len(settled["cpf"])
     client_ids, address_ids = ids(count)
+    days = settled["birthdate"].cast(pa.date32()).view(pa.int32()).to_numpy() - (_EPOCH.date() - _UNIX_DAY).days
+    microseconds = np.full(count, (created_at - _EPOCH) // timedelta(microseconds=1))
     columns = {
         **settled,
-        "id": (client_id := _id_column(client_ids)),
-        "client_id": client_id,
-        "created_at": pa.repeat(pa.scalar(created_at.isoformat(" "), pa.string()), count),
+        "id": client_ids,
+        "client_id": client_ids,
+        "birthdate": _big_endian(days, ">i4"),
+        "created_at": _big_endian(microseconds, ">i8"),
     }
-    client_rows = _as_text(columns, _CLIENT_COLUMNS)
-    columns["id"] = _id_column(address_ids)
-    return Rows(client_rows, _as_text(columns, _ADDRESS_COLUMNS), source)
+    client_rows = _as_binary(columns, _CLIENT_COLUMNS)
+    columns["id"] = address_ids
+    return Rows(client_rows, _as_binary(columns, _ADDRESS_COLUMNS), source)
 
 
-def _id_column(ids: Bytes) -> pa.StringArray:
-    """Return ids of 16 bytes as hexadecimal digits, without the hyphens, which PostgreSQL does not need."""
-    return column_of(np.frombuffer(ids.tobytes().hex().encode(), np.uint8).reshape(len(ids), 32))
+_EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
+"""The moment from which PostgreSQL counts the days of a date and the microseconds of a timestamp."""
+_UNIX_DAY: Final = date(1970, 1, 1)
 
 
-_DELIMITER: Final = "\x01"
-"""A control character, which no valid value holds: so only backslashes have to be escaped."""
+def _as_binary(columns: Mapping[str, pa.StringArray | Bytes], names: tuple[str, ...]) -> pa.BinaryArray:
+    """Return the rows in COPY's binary format, which the server reads with a sixth less work than text.
 
-
-def _as_text(columns: Mapping[str, pa.StringArray], names: tuple[str, ...]) -> Bytes:
-    """Return the rows in COPY's text format, which the server reads faster than CSV; what is absent is empty."""
-    *first, last = (columns[name] for name in names)
+    It is the number of fields, then each field behind its length, -1 for one that is absent. Bytes are columns
+    in which every value is as long.
+    """
+    count = len(columns["id"])
+    parts: list[pa.BinaryArray] = []
+    fixed = [_big_endian(np.full(count, len(names)), ">i2")]
+    for name in names:
+        column = columns[name]
+        if isinstance(column, np.ndarray):
+            fixed += [_big_endian(np.full(count, column.shape[1]), ">i4"), column]
+            continue
+        lengths = np.diff(offsets(column))
+        if column.null_count:
+            lengths = np.where(mask_of(column.is_null()), -1, lengths)
+        fixed.append(_big_endian(lengths, ">i4"))
+        parts += [column_of(np.hstack(fixed)).view(pa.binary()), column.view(pa.binary())]
+        fixed = []
+    if fixed:
+        parts.append(column_of(np.hstack(fixed)).view(pa.binary()))
     absent = pc.JoinOptions(null_handling="replace", null_replacement="")
-    ended = pc.binary_join_element_wise(last, "\n", "", options=absent)
-    rows = values(pc.binary_join_element_wise(*first, ended, _DELIMITER, options=absent))
-    if (rows == ord("\\")).any():
-        rows = np.frombuffer(rows.tobytes().replace(b"\\", rb"\\"), np.uint8)
-    return rows
+    return pc.binary_join_element_wise(*parts, pa.scalar(b""), options=absent)
 
+
+def _big_endian(numbers: npt.NDArray[np.integer[Any]], kind: str) -> Bytes:
+    """Return each number as a row of bytes, in the order in which PostgreSQL sends and reads them."""
+    return numbers.astype(kind).view(np.uint8).reshape(len(numbers), -1)
+
+
+_HEADER: Final = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_TRAILER: Final = b"\xff\xff"
 
 _LINE: Final = re.compile(r"^COPY \w+, line ([0-9]+)", re.MULTILINE)
 
@@ -115,7 +132,7 @@ class Copying(Behind):
             part = waiting.pop()
             try:
                 with self._connection.transaction():
-                    self._connection.execute("SET CONSTRAINTS ALL DEFERRED")
+                    self._connection.execute("SET LOCAL client_encoding TO 'UTF8'; SET CONSTRAINTS ALL DEFERRED")
                     self._copy(clients, _CLIENT_COLUMNS, part.clients)
                     self._copy(addresses, _ADDRESS_COLUMNS, part.addresses)
                     self._connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
@@ -130,13 +147,12 @@ class Copying(Behind):
                 cuts = sorted({0, at, at + 1, count} if line else {0, at, count})
                 waiting += reversed([part.part(one, two) for one, two in pairwise(cuts)])
 
-    def _copy(self, table: sa.Table, columns: tuple[str, ...], rows: Bytes) -> None:
-        statement = sql.SQL(
-            "COPY {} ({}) FROM STDIN (FORMAT text, ENCODING 'UTF8', DELIMITER {}, NULL '')"
-        ).format(
+    def _copy(self, table: sa.Table, columns: tuple[str, ...], rows: pa.BinaryArray) -> None:
+        statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT binary)").format(
             sql.Identifier(table.schema or "", table.name),
             sql.SQL(", ").join(map(sql.Identifier, columns)),
-            sql.Literal(_DELIMITER),
         )
         with self._connection.cursor() as cursor, cursor.copy(statement) as copy:
-            copy.write(rows.data)
+            copy.write(_HEADER)
+            copy.write(values(rows)[offsets(rows)[0] :].data)
+            copy.write(_TRAILER)
