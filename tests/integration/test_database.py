@@ -69,6 +69,20 @@ def test_a_table_that_is_missing(database: Database) -> None:
     assert reason(database, "SELECT * FROM nothing").startswith(SchemaMismatch.__name__)
 
 
+def test_a_table_of_another_server_that_does_not_answer(empty_database: Database) -> None:
+    said = reason(
+        empty_database,
+        "CREATE EXTENSION postgres_fdw; CREATE SERVER far FOREIGN DATA WRAPPER postgres_fdw OPTIONS (port '1');"
+        "CREATE USER MAPPING FOR PUBLIC SERVER far OPTIONS (password 'pass-word');"
+        "CREATE FOREIGN TABLE far_away (id int) SERVER far; SELECT id FROM far_away",
+    )
+    assert said.startswith("DatabaseUnavailable: The database at ")
+    assert (
+        'answers, but not the other server that a table of it stands in: could not connect to server "far"' in said
+    )
+    assert "pass-word" not in said
+
+
 def test_a_refused_row_is_not_quoted(database: Database) -> None:
     statement = "INSERT INTO clients (id, cpf) VALUES ('00000000-0000-7000-8000-000000000000', '52998224725')"
     refused = reason(database, statement)

@@ -12,6 +12,7 @@ from tests.integration.test_service_maps import MAPS, STORY, mapped
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.findings import Status
 from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
+from toolkit.errors import WriteRefused
 from toolkit.storage import schema
 from toolkit.storage.database import Database, raw
 from toolkit.storage.service_map import load_map
@@ -19,6 +20,7 @@ from toolkit.storage.service_map.draft import Draft, draft_map
 from toolkit.storage.service_map.model import NEEDED, understood
 from toolkit.storage.service_map.proof import prove
 from toolkit.storage.service_map.views import make_views
+from toolkit.storage.service_map.writing import require_writable
 from toolkit.storage.tables import evidences, sales
 
 LARAVEL = """
@@ -224,7 +226,9 @@ def test_a_date_begins_with_its_day_whatever_the_server_is_set_to(empty_database
     ]
 
 
-def test_a_database_without_an_encoding_is_read(empty_database: Database) -> None:
+def test_a_database_without_an_encoding_is_read_as_far_as_it_is_utf8(
+    empty_database: Database, tmp_path: Path
+) -> None:
     name = f"ascii_{empty_database.engine.url.database}"
     server = empty_database.engine.execution_options(isolation_level="AUTOCOMMIT")
     with server.connect() as connection:
@@ -234,10 +238,25 @@ def test_a_database_without_an_encoding_is_read(empty_database: Database) -> Non
     draft = drafted(
         database, "CREATE TABLE vendas (código text, responsável text); INSERT INTO vendas VALUES ('é', 'à')"
     )
+    (tmp_path / "map.toml").write_text(_UNION.sub('from = "north.sales"', MAP))
+    mapping = load_map(tmp_path / "map.toml")
+    with mapped(database) as through_views:
+        with through_views.transaction() as connection:
+            raw(connection).execute(
+                b"CREATE SCHEMA north; CREATE TABLE north.sales (id text, grp text, payer bool, at timestamptz); "
+                b"CREATE TABLE north.files (id uuid, sale text, kind text, key text, at timestamptz); "
+                b"INSERT INTO north.sales VALUES ('S-1', convert_from('\\xe9', 'SQL_ASCII'), true, now())"
+            )
+            make_views(connection, mapping)
+        proof = prove(through_views, mapping)
     database.dispose()
     with server.connect() as connection:
         connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
     assert 'id = "código"' in draft.text
+    assert [each.text for each in proof.deviations] == [
+        "sales.utility_group: 1 rows: some value is no text in UTF-8 [22021]"
+    ]
+    assert "The database states no encoding (SQL_ASCII): texts that are not UTF-8 cannot be read." in proof.notes
 
 
 TENANTS = """
@@ -253,6 +272,8 @@ TENANTS = """
     GRANT USAGE ON SCHEMA north, south TO plain_reader;
     GRANT SELECT ON ALL TABLES IN SCHEMA north, south TO plain_reader;
 """
+
+_UNION = re.compile(r'from = "\(.*')
 
 MAP = """
     timezone = "UTC"
@@ -330,7 +351,7 @@ def test_a_check_sees_policies_behind_the_views_of_the_service(
         raw(connection).execute(
             f"{TENANTS}; {view}; GRANT SELECT ON ALL TABLES IN SCHEMA north TO plain_reader".encode()
         )
-    (tmp_path / "map.toml").write_text(re.sub(r'from = "\(.*', 'from = "north.shown"', MAP))
+    (tmp_path / "map.toml").write_text(_UNION.sub('from = "north.shown"', MAP))
     mapping = load_map(tmp_path / "map.toml")
     with mapped(empty_database) as database:
         with database.transaction() as connection:
@@ -359,6 +380,38 @@ def test_a_check_counts_rows_that_a_filter_leaves_out_by_mistake(empty_database:
     ]
     assert "evidences: 1 of 3 rows are left out by where." in proof.notes
     assert proof.picture["evidences.evidence_type"] == "POV 1"
+
+
+ELSEWHERE = """
+    CREATE SCHEMA north; CREATE EXTENSION file_fdw; CREATE SERVER head_office FOREIGN DATA WRAPPER file_fdw;
+    CREATE FOREIGN TABLE north.sales (id text, grp text, payer boolean, at timestamptz) SERVER head_office
+        OPTIONS (program 'echo S-1,A,true,2026-10-02 02:30Z', format 'csv');
+    CREATE TABLE north.file (id uuid, sale text, kind text, key text, at timestamptz);
+    INSERT INTO north.file VALUES (gen_random_uuid(), 'S-1', 'POV', 'a/1.mp3', '2026-10-02 03:00Z');
+    CREATE MATERIALIZED VIEW north.copy AS SELECT * FROM north.file;
+    CREATE VIEW north.files AS SELECT * FROM north.copy;
+"""
+
+
+def test_rows_of_another_database_and_copies_are_told_and_never_written(
+    empty_database: Database, tmp_path: Path
+) -> None:
+    draft = drafted(empty_database, ELSEWHERE)
+    assert 'from = "north.sales"  # REVIEW: a table of another database' in draft.text
+    (tmp_path / "map.toml").write_text(_UNION.sub('from = "north.sales"', MAP))
+    mapping = load_map(tmp_path / "map.toml")
+    with mapped(empty_database) as database:
+        schema.upgrade(database, service_map=mapping)
+        proof = prove(database, mapping)
+        with pytest.raises(WriteRefused, match=r"read from north\.sales, which is a table of another database"):
+            require_writable(database, "sales.complete")
+    assert proof.rows == {"clients": 0, "addresses": 0, "sales": 1, "evidences": 1}
+    assert proof.deviations == ()
+    assert proof.notes[:2] == (
+        "evidences: north.copy is a materialised view: it holds what there was when it was refreshed last, and "
+        "PostgreSQL does not keep when that was.",
+        "sales: north.sales stands in another database, of server head_office.",
+    )
 
 
 DRAFTED = Path(__file__).parents[1] / "data" / "service_maps" / "drafted"

@@ -111,6 +111,11 @@ class ErrorTranslation:
             if isinstance(error, psycopg.ProgrammingError) or _OPTION_TROUBLE.search(said):
                 hint = _PROTECTION if _UNPROTECTED.search(said) else "Check DATABASE_URL."
                 return DatabaseError(f"The database at {self._address} cannot be reached: {said} {hint}")
+        if state == "08001" and error.diag.severity_nonlocalized == "ERROR":
+            return DatabaseUnavailable(
+                f"The database at {self._address} answers, but not the other server that a table of it stands in: "
+                f"{_first_line(error)}. Try again later."
+            )
         if lost or state.startswith(("08", "57P")) or (not state and isinstance(error, _LINK_ERRORS)):
             return self._unavailable(self._said(error) if not state else "")
         if state.startswith("22"):  # a value that does not fit; the message quotes it

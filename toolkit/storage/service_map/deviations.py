@@ -48,14 +48,17 @@ def unreadable_values(connection: Connection, mapping: ServiceMap) -> tuple[dict
     for name in mapping.relations:
         counts[name] = connection.execute(sa.text(f"SELECT count(*) FROM {SERVICE}.{name}")).scalar_one()  # noqa: S608
         for column in NEEDED[name].columns:
+            is_text = isinstance(column.type, sa.Text)
+            read = f"convert_to({column.name}, 'UTF8')" if is_text else column.name
             try:
                 with connection.begin_nested():
-                    connection.execute(sa.text(f"SELECT count({column.name}) FROM {SERVICE}.{name}"))  # noqa: S608
+                    connection.execute(sa.text(f"SELECT count({read}) FROM {SERVICE}.{name}"))  # noqa: S608
             except DBAPIError as error:
                 if not isinstance(error.orig, psycopg.DataError):
                     raise
-                kind = f"some value is no {column.type.compile()} [{error.orig.sqlstate}]".lower()
-                unreadable.append(Deviation(name, column.name, kind, counts[name]))
+                kind = "text in UTF-8" if is_text else column.type.compile().lower()
+                problem = f"some value is no {kind} [{error.orig.sqlstate.lower()}]"
+                unreadable.append(Deviation(name, column.name, problem, counts[name]))
     return counts, unreadable
 
 

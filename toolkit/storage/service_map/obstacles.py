@@ -25,8 +25,10 @@ def obstacles(mapping: ServiceMap, name: str, tables: Tables) -> dict[str, str]:
             works, f"The service's data are read only: so says read_only in the mapping ({name})."
         )
     table = None if relation.is_query or relation.absent else tables(relation.from_)
-    if table is None or table.kind not in "rpf":
-        read = f"it is read from {'a query' if relation.is_query else relation.from_}, which is no table"
+    if table is None or table.kind not in "rp":
+        is_foreign = table is not None and table.kind == "f"  # what is rolled back here may stay there
+        kind = "a table of another database" if is_foreign else "no table"
+        read = f"it is read from {'a query' if relation.is_query else relation.from_}, which is {kind}"
         why = "the service has no such table" if relation.absent else read
         return dict.fromkeys(works, f"{name} cannot be written: {why}.")
     sharing = [

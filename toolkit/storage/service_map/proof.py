@@ -50,13 +50,14 @@ def prove(database: Database, mapping: ServiceMap | None, holds: Callable[[str],
         left_out, notes = _left_out(connection, described)
         hidden = _hidden(connection, OWN_TABLES if mapping is None else SERVICE)
         deviations += [*hidden, *left_out]
+        notes += _elsewhere(connection, OWN_TABLES if mapping is None else SERVICE)
         notes += _notes(connection, described)
     return Proof(readable, picture, tuple(deviations), tuple(notes))
 
 
 def _hidden(connection: Connection, schema: str) -> Iterator[Deviation]:
     """Yield the tables whose policies hide rows from the role that reads them."""
-    for row in connection.execute(sa.text(_POLICIES), {"schema": schema, "names": list(NEEDED)}):
+    for row in connection.execute(sa.text(_REACHED + _POLICIES), {"schema": schema, "names": list(NEEDED)}):
         yield Deviation(
             row.relation,
             "from",
@@ -65,6 +66,18 @@ def _hidden(connection: Connection, schema: str) -> Iterator[Deviation]:
             f"ALTER ROLE {row.role} BYPASSRLS",
             None,
         )
+
+
+def _elsewhere(connection: Connection, schema: str) -> Iterator[str]:
+    """Yield the tables whose rows are kept elsewhere, or are a copy of what there was."""
+    for row in connection.execute(sa.text(_REACHED + _ELSEWHERE), {"schema": schema, "names": list(NEEDED)}):
+        if row.server is None:
+            yield (
+                f"{row.relation}: {row.place} is a materialised view: it holds what there was when it was "
+                "refreshed last, and PostgreSQL does not keep when that was."
+            )
+        else:
+            yield f"{row.relation}: {row.place} stands in another database, of server {row.server}."
 
 
 def _left_out(connection: Connection, mapping: ServiceMap) -> tuple[list[Deviation], list[str]]:
@@ -120,7 +133,7 @@ _TOLD: Final = (
 )
 _FEW: Final = 12
 
-_POLICIES: Final = """
+_REACHED: Final = """
     WITH RECURSIVE reached AS (
         SELECT named.relname AS relation, named.oid AS place, relkind AS kind,
                CASE relkind WHEN 'v' THEN pg_get_userbyid(relowner) ELSE current_user END AS reader
@@ -139,6 +152,13 @@ _POLICIES: Final = """
         JOIN pg_class AS behind ON behind.oid = used.refobjid
         WHERE kind IN ('v', 'm')
     )
+"""
+"""Tables behind the views, those of the service included, each with the role whose rights hold for it.
+
+What a view names is read with its owner's rights, or with those of its own reader (``security_invoker``).
+"""
+
+_POLICIES: Final = """
     SELECT DISTINCT relation, hidden.oid::regclass::text AS hidden, quote_ident(reader.rolname) AS role
     FROM reached
     JOIN pg_class AS hidden ON hidden.oid = place
@@ -147,15 +167,22 @@ _POLICIES: Final = """
       AND (hidden.relforcerowsecurity OR NOT pg_has_role(reader.oid, hidden.relowner, 'USAGE'))
     ORDER BY 1, 2
 """
-"""Tables behind the views, those of the service included, each with the role whose policies hold for it.
 
-What a view names is read with its owner's rights, or with those of its own reader (``security_invoker``).
+_ELSEWHERE: Final = """
+    SELECT DISTINCT relation, place::regclass::text AS place, srvname AS server
+    FROM reached
+    LEFT JOIN pg_foreign_table ON ftrelid = place
+    LEFT JOIN pg_foreign_server AS server ON server.oid = ftserver
+    WHERE kind IN ('m', 'f')
+    ORDER BY 1, 2
 """
 
 
 def _notes(connection: Connection, mapping: ServiceMap) -> Iterator[str]:
     encoding = connection.execute(sa.text("SELECT current_setting('server_encoding')")).scalar_one()
-    if encoding != "UTF8":
+    if encoding == "SQL_ASCII":
+        yield "The database states no encoding (SQL_ASCII): texts that are not UTF-8 cannot be read."
+    elif encoding != "UTF8":
         yield f"The database is encoded in {encoding}: clients with other characters are rejected one by one."
     catalog = read_catalog(connection)
     resolve = resolver(connection, catalog)

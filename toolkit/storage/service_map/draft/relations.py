@@ -125,7 +125,7 @@ class Drafting:
         drafted.notes += [note] if note else []
         if several := tenants(match.table, self._samples):
             drafted.notes.append(f"rows of several tenants are read, by {several}; for one,")
-        drafted.reasons += [match.table.made] if match.table.made else []
+        drafted.reasons += [why for why in (match.table.made, _KEPT_ELSEWHERE.get(match.table.kind)) if why]
         alike = self._samples.alike(match.table)
         if alike:
             drafted.reasons.append(f"built alike, and not read: {', '.join(other.name for other in alike)}")
@@ -233,6 +233,13 @@ class Drafting:
 
 _DIGITS: Final = {"cpf": (11, "eleven"), "zip_code": (8, "eight"), "phone_number": (11, "")}
 """The digits of what may be written with a mask; and how many a number stands for, which has lost its zeros."""
+
+
+_KEPT_ELSEWHERE: Final = {
+    "m": "a materialised view: a copy of what there was when it was refreshed last",
+    "f": "a table of another database",
+}
+"""The reasons to look at a table whose rows are not kept in this database, or not as they are."""
 
 
 def _mask(values: list[str], places: int) -> str:
