@@ -57,7 +57,7 @@ def unreadable_values(connection: Connection, mapping: ServiceMap) -> tuple[dict
                 if not isinstance(error.orig, psycopg.DataError):
                     raise
                 kind = "text in UTF-8" if is_text else column.type.compile().lower()
-                problem = f"some value is no {kind} [{error.orig.sqlstate.lower()}]"
+                problem = f"some value is no {kind} [{error.orig.sqlstate}]"
                 unreadable.append(Deviation(name, column.name, problem, counts[name]))
     return counts, unreadable
 
