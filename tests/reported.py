@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from math import inf
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -19,13 +20,13 @@ from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.integrity import IntegrityFinding
 from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.operations.judge.audit import AuditResult
-from toolkit.operations.judge.audit.census import UNKNOWN_GROUP
+from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
 from toolkit.operations.judge.audit.expression import COVERAGES
 from toolkit.operations.judge.audit.life import NO_LIFE
 from toolkit.operations.judge.audit.present import present_file_findings, present_findings
 from toolkit.operations.judge.audit.result import FEW, ROW_COLUMNS
 from toolkit.operations.judge.audit.source import LastSync, Source
-from toolkit.operations.judge.findings.living import living
+from toolkit.operations.judge.findings.living import living, tally
 from toolkit.operations.verify.contents.verification import Verified
 from toolkit.reports import DEFAULT_FORMATS, write_report
 
@@ -149,19 +150,25 @@ def result_of(
             present_file_findings(file_findings, pd.DataFrame(columns=["sale_id", "partner", "utility_group"])),
         ]
     )
-    no_lives = pd.DataFrame(columns=["id"])
+    found = living(present, pd.DataFrame(columns=["id"]), [], [], AS_OF, Deadlines(zone))
     return AuditResult(
         as_of=AS_OF,
         made_at=AS_OF,
         source=given_source or source(),
         counts=counts,
+        open_by_age=pd.DataFrame(
+            {
+                "partner": rows["partner"],
+                "status": rows["status"],
+                "band": pd.cut(rows["ageDays"], [-1, *AGE_BANDS.values(), inf], labels=[*AGE_BANDS, OLDER]),
+                "sales": 1,
+            }
+        ),
         read_rows=lambda: told_rows,
         cpf_shown=cpf_shown,
         file_findings=tuple(file_findings),
         verification=Verified(0, {}, 0),
-        life=replace(
-            NO_LIFE, read=lambda: (living(present, no_lives, [], [], AS_OF, Deadlines(zone)), NO_LIFE.trends)
-        ),
+        life=replace(NO_LIFE, read_findings=lambda: found, read_tally=lambda: tally(found)),
         read_faults=lambda: pd.DataFrame(columns=FAULTS),
         read_withdrawals=lambda: pd.DataFrame(columns=WITHDRAWN),
         read_completions=lambda: pd.DataFrame(columns=["partner", "completed", "median_days"]),

@@ -21,7 +21,7 @@ from toolkit.domain.deadlines import Deadlines
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.judge.audit.present import present_findings
 from toolkit.operations.judge.findings.changes import Changes
-from toolkit.operations.judge.findings.living import living
+from toolkit.operations.judge.findings.living import living, tally
 from toolkit.reports import write_report
 
 
@@ -41,12 +41,11 @@ def _with_findings(result: AuditResult) -> AuditResult:
     findings = living(present_findings(result.rows), nobody, [], [], AS_OF, deadlines)
     ids, none = pa.array(findings["id"], pa.large_string()), pa.array([], pa.large_string())
     half = len(ids) // 2
-    changes = Changes(AS_OF - timedelta(days=1), AS_OF, ids[:half], none, none, ids[half:])
+    start, still = AS_OF - timedelta(days=1), ids[half:]
+    changes = Changes(start, AS_OF, ids[:half], none, none, len(still), lambda: still)
     findings = findings.assign(overdue=findings.index >= half)
-    return replace(
-        result,
-        life=replace(result.life, read=lambda: (findings, result.life.trends), read_changes=lambda: changes),
-    )
+    life = replace(result.life, read_findings=lambda: findings, read_tally=lambda: tally(findings))
+    return replace(result, life=replace(life, read_changes=lambda: changes))
 
 
 if __name__ == "__main__":

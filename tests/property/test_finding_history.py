@@ -27,7 +27,7 @@ from toolkit.operations.judge.audit.engines import duckdb_engine
 from toolkit.operations.judge.audit.from_snapshot import audit_snapshot
 from toolkit.operations.judge.audit.present import present_findings
 from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
-from toolkit.operations.judge.findings.changes import KINDS, all_partners, changes_seen, trends
+from toolkit.operations.judge.findings.changes import KINDS, all_partners, changes_between, trends
 from toolkit.operations.snapshot.export import export_snapshot
 from toolkit.operations.snapshot.manifest import File
 from toolkit.operations.snapshot.reading import open_snapshot
@@ -82,6 +82,17 @@ def later(world: Audited) -> SettableClock:
     return SettableClock(max(world.clock.now, world.results[-1].as_of) + timedelta(days=730))
 
 
+@dataclass(frozen=True)
+class Opened:
+    """A place whose tables are open already."""
+
+    reader: Reader
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Reader]:
+        yield self.reader
+
+
 stories = st.lists(st.one_of(changes, st.tuples(st.just(World.audit))), min_size=8, max_size=25)
 
 
@@ -106,7 +117,8 @@ def changes_lead_from_one_moment_to_the_other(
     reader: Reader, world: Audited, there: dict[datetime, set[UUID]]
 ) -> None:
     for earlier, later in combinations(world.results, 2):
-        found = changes_seen(reader, earlier.as_of, later.as_of)
+        found = changes_between(Opened(reader), earlier.as_of, later.as_of)
+        assert found.counts == {kind: len(getattr(found, kind)) for kind in KINDS}
         new, resolved, reopened, still = ({*map(UUID, getattr(found, kind).to_pylist())} for kind in KINDS)
         before, after = there[earlier.as_of], there[later.as_of]
         assert before - resolved | new | reopened == after

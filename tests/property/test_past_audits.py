@@ -65,8 +65,9 @@ class World:
             for statement in statements:
                 connection.execute(statement)
 
-    def sale(self, number: int, group: str, completed: bool) -> None:
+    def sale(self, number: int, group: str, completed: bool, partner: str | None = None) -> None:
         values: dict[str, Any] = {
+            "partner": partner,
             "utility_group": group,
             "is_client_financial_responsible": group != "D",
             "created_at": START - timedelta(days=number),
@@ -247,9 +248,10 @@ _UNREADABLE = f"""
 """
 
 number = st.integers(0, 3)
+partner = st.sampled_from([None, "Norte", "Sul"])
 back = st.sampled_from([timedelta(0), timedelta(minutes=30), timedelta(days=3)])
 changes = st.one_of(
-    st.tuples(st.just(World.sale), number, st.sampled_from("ADX"), st.booleans()),
+    st.tuples(st.just(World.sale), number, st.sampled_from("ADX"), st.booleans(), partner),
     st.tuples(st.just(World.no_sale), number),
     st.tuples(st.just(World.record), number, number, st.sampled_from(EvidenceType), back),
     st.tuples(st.just(World.record), number, number, st.sampled_from(EvidenceType), back),

@@ -25,9 +25,7 @@ def life_summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
     changes = result.life.changes
     counted = None
     if changes is not None:
-        counted = {"since": iso_exact(changes.start, timezone)} | {
-            kind: len(getattr(changes, kind)) for kind in KINDS
-        }
+        counted = {"since": iso_exact(changes.start, timezone)} | changes.counts
     return {
         "partner": result.partner,
         "findingCounts": result.life.counts,

@@ -8,8 +8,7 @@ from toolkit.domain.codes import CODES, names_of
 from toolkit.domain.findings import Problem, Reason, Status
 from toolkit.domain.integrity import IntegrityProblem
 from toolkit.language import Language
-from toolkit.operations.judge.audit.census import UNKNOWN_GROUP
-from toolkit.operations.judge.audit.result import AGE_BANDS, OLDER
+from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
 from toolkit.reports import wording
 from toolkit.reports.report import Report
 from toolkit.reports.wording import told

@@ -182,7 +182,7 @@ def _changes(report: Report) -> Section:
         about = report.language.count(
             "Since the audit before, at %(moment)s. %(number)s finding of then is still there.",
             "Since the audit before, at %(moment)s. %(number)s findings of then are still there.",
-            len(changes.open),
+            changes.still_open,
             moment=since,
         )
         kinds = {"new": changes.new, "back again": changes.reopened, "resolved": changes.resolved}

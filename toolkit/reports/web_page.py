@@ -25,8 +25,7 @@ from toolkit.domain.finding_life import FindingStatus
 from toolkit.domain.findings import Reason, Status
 from toolkit.domain.report_cells import REPORT, items
 from toolkit.language import language as language_of
-from toolkit.operations.judge.audit.census import UNKNOWN_GROUP
-from toolkit.operations.judge.audit.result import AGE_BANDS, OLDER
+from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
 from toolkit.reports import web_data, wording
 from toolkit.reports.charts import charts, shares
 from toolkit.reports.notices import headline, notices, provenance

@@ -10,7 +10,7 @@ from toolkit.entrypoints.cli.audit_options import Asked, asked_for, audit_option
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
 from toolkit.entrypoints.cli.printing import json_option, note, print_json, show, show_table
 from toolkit.entrypoints.spoken import _, counted, readable, spoken
-from toolkit.operations.judge.findings.changes import KINDS, Changes, all_partners, changes_seen, trends
+from toolkit.operations.judge.findings.changes import Changes, all_partners, changes_between, trends
 from toolkit.operations.judge.findings.history import audits_until, lives_at
 from toolkit.reports.document_life import changes_as_json, finding_records
 from toolkit.reports.notices import notices
@@ -111,8 +111,8 @@ def changes(ctx: Context, start: str, end: str | None, as_json: bool) -> None:
     """
     first, last = ctx.past_moment(start, "--from"), ctx.past_moment(end, "--to") if end else ctx.now()
     zone = ctx.settings.timezone
+    found = changes_between(ctx.application.database, first, last)
     with ctx.application.database.snapshot() as connection:
-        found = changes_seen(connection, first, last)
         lives = lives_at(connection, last)
         if not audits_until(connection, first):
             note(f"note: no audit had been made by {readable(first, zone)}, so that every finding counts as new")
@@ -127,8 +127,8 @@ def changes(ctx: Context, start: str, end: str | None, as_json: bool) -> None:
 def _show_changes(found: Changes, lives: pd.DataFrame, by_day: pd.DataFrame, ctx: Context) -> None:
     zone = ctx.settings.timezone
     show(f"From {readable(found.start, zone)} to {readable(found.end, zone)}")
-    for kind in KINDS:
-        show(f"{_(kind):<9} {spoken().number(len(getattr(found, kind)))}")
+    for kind, number in found.counts.items():
+        show(f"{_(kind):<9} {spoken().number(number)}")
     for row in by_day[by_day["day"] > found.end.astimezone(zone).date() - timedelta(days=14)].pipe(tuples):
         show(f"  {row.day}  {counted(int(row.present), 'finding'):>17}  +{row.came:,}  -{row.went:,}")
     rows = []

@@ -12,7 +12,7 @@ from toolkit.entrypoints.notebooks.notebook_errors import application, told_plai
 from toolkit.entrypoints.spoken import readable
 from toolkit.entrypoints.timestamps import parse_timestamp
 from toolkit.operations.judge.audit import AuditResult
-from toolkit.operations.judge.findings.changes import KINDS, Changes, changes_between
+from toolkit.operations.judge.findings.changes import Changes, changes_between
 from toolkit.operations.judge.findings.history import audits_until
 
 
@@ -28,7 +28,7 @@ def compare_moments(*, earlier: str = "", later: str = "") -> Shown[Changes]:
         findings = after.life.findings
     counts = {
         "job": "compare_moments",
-        **{kind: len(getattr(changes, kind)) for kind in KINDS},
+        **changes.counts,
         "needsAttention": bool(changes.new or changes.reopened),
     }
     names = [readable(moment, zone) for moment in (first, last)]
@@ -50,7 +50,7 @@ def _parts(
         Fact("new", len(changes.new), Colour.BAD if changes.new else Colour.QUIET),
         Fact("back again", len(changes.reopened), Colour.BAD if changes.reopened else Colour.QUIET),
         Fact("resolved", len(changes.resolved), Colour.GOOD if changes.resolved else Colour.QUIET),
-        Fact("still open", len(changes.open)),
+        Fact("still open", changes.still_open),
     ]
     sales = {
         name: named(result, "compliant", "incomplete", "conflict")

@@ -25,6 +25,9 @@ finding_observations = Table(
     Column("seen_at", moment, nullable=False),
     Column("gone_at", moment),
     Index(None, "sale_id"),
+    Index(None, "seen_at"),
+    Index(None, "gone_at", postgresql_where=text("gone_at IS NOT NULL")),
+    Index("finding_observations_ended_idx", "finding_id", postgresql_where=text("gone_at IS NOT NULL")),
     Index("finding_observations_current_idx", "finding_id", unique=True, postgresql_where=text("gone_at IS NULL")),
 )
 """Each stretch of a finding's life: from the audit that saw it first until the audit that did not see it any more.
@@ -47,6 +50,11 @@ judged_sales = Table(
     Column("unusable", sa.Boolean, nullable=False),
     Column("stands_until", moment),
     Index(None, "sale_id", postgresql_where=text("unusable")),
+    Index(
+        "judged_sales_completed_idx",
+        *("partner", "created_at", "completed_at"),
+        postgresql_where=text("completed_at IS NOT NULL"),
+    ),
     Index(None, "stands_until", postgresql_where=text("stands_until IS NOT NULL")),
     prefixes=["UNLOGGED"],
 )

@@ -5,6 +5,7 @@ occurs, so it stays small whatever the number of sales, and every total is a sum
 """
 
 from collections.abc import Collection, Iterable
+from datetime import datetime, timedelta
 from typing import Final
 
 import ibis
@@ -23,6 +24,11 @@ _COUNTS: Final = ("sales", "unexamined", *COVERAGES.values())
 
 UNVERIFIED: Final = 1000
 """Compliant sales on files that are not fully verified, of which this is all that is wrong, that are listed."""
+
+AGE_BANDS: Final = {"0-1": 1, "2-7": 7, "8-30": 30, "31-90": 90}
+"""The age of a sale in whole days since it was created: each band, and the last day that belongs to it."""
+
+OLDER: Final = ">90"
 
 _DAY: Final = 86_400
 """Seconds."""
@@ -74,6 +80,16 @@ def to_act_on(audited: Table, clients: Table, with_files: Collection[str] = ()) 
     sales = audited.filter(told).union(unverified)
     found = sales.left_join(clients, sales.client_id == clients.id)
     return found.select(*(sales[name] for name in audited.columns), clients.cpf)
+
+
+def by_age(audited: Table, moment: datetime) -> Table:
+    """Count the sales that are not compliant: ``status``, ``partner``, the ``band`` of age, and ``sales``."""
+    waiting = audited.filter(audited.status != Status.COMPLIANT)
+    younger = {band: moment - timedelta(days=last + 1) for band, last in AGE_BANDS.items()}
+    bands = ((waiting.created_at > ibis.literal(since), band) for band, since in younger.items())
+    return waiting.group_by("status", "partner", band=ibis.cases(*bands, else_=OLDER)).aggregate(
+        sales=waiting.count()
+    )
 
 
 def by_partner(audited: Table) -> Table:

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
 from toolkit.operations import Clock
-from toolkit.operations.judge.audit.census import by_partner, census, to_act_on
+from toolkit.operations.judge.audit.census import by_age, by_partner, census, to_act_on
 from toolkit.operations.judge.audit.details import faults_at, withdrawals_at
 from toolkit.operations.judge.audit.engines import Engine, bound
 from toolkit.operations.judge.audit.judgement import Judged, judging, sales_of, told_rows
@@ -88,6 +88,7 @@ def audit_snapshot(
             people_asked=people is not None,
         ),
         counts=judged.read(census(judged.sales)),
+        open_by_age=judged.read(by_age(judged.sales, moment)),
         read_rows=lambda: told,
         read_faults=cache(partial(faults_at, tables, moment)),
         read_withdrawals=cache(partial(withdrawals_at, tables, moment)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Final
 
 import pandas as pd
@@ -17,7 +17,7 @@ from toolkit.domain.waivers import Waiver
 from toolkit.operations.judge.audit.present import COLUMNS as PRESENT
 from toolkit.operations.judge.findings.changes import TREND, Changes, all_partners, changes_between, trends
 from toolkit.operations.judge.findings.history import audits_until, lives_at
-from toolkit.operations.judge.findings.living import COLUMNS, living, places_in
+from toolkit.operations.judge.findings.living import COLUMNS, living, places_in, tallied, tally
 from toolkit.operations.judge.findings.waivers import waivers_at
 from toolkit.storage.reader import Place
 
@@ -30,30 +30,31 @@ ENDS_SOON: Final = 14
 
 @dataclass(frozen=True, eq=False)
 class Life:
-    """The findings of an audit and their history up to its moment."""
+    """The findings of an audit and their history up to its moment; what was noted until then stays as it is."""
 
-    read: Callable[[], tuple[pd.DataFrame, pd.DataFrame]]
-    """Reads ``findings`` and ``trends``; what was noted up to the moment stays, so that it may be asked later."""
+    read_findings: Callable[[], pd.DataFrame]
+    read_tally: Callable[[], pd.DataFrame]
+    read_trends: Callable[[], pd.DataFrame]
     read_changes: Callable[[], Changes | None]
-    """Reads ``changes`` likewise."""
     waivers: tuple[Waiver, ...]
     """The waivers that hold on the day of the audit."""
     ending: tuple[Waiver, ...]
     """Those of them that end within ``ENDS_SOON`` days."""
 
     @cached_property
-    def _lists(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        return self.read()
-
-    @property
     def findings(self) -> pd.DataFrame:
         """One row a finding, see ``toolkit.operations.judge.findings.living``; resolved ones come last."""
-        return self._lists[0]
+        return self.read_findings()
 
-    @property
+    @cached_property
+    def tally(self) -> pd.DataFrame:
+        """The number of findings by ``partner``, ``status`` and ``overdue``: ``findings``."""
+        return self.read_tally()
+
+    @cached_property
     def trends(self) -> pd.DataFrame:
         """The last days by partner, see ``toolkit.operations.judge.findings.changes.trends``."""
-        return self._lists[1]
+        return self.read_trends()
 
     @cached_property
     def changes(self) -> Changes | None:
@@ -62,11 +63,17 @@ class Life:
 
     def only(self, findings: pd.DataFrame, partner: str) -> Life:
         """Return the life of these findings, which are all that this partner has."""
+        own = self.trends[self.trends["partner"] == partner].reset_index(drop=True)
+        still = self.trend.assign(partner=partner, present=0, came=0, went=0)[list(TREND)]
+        changes = None if self.changes is None else self.changes.only(findings["id"])
+        waivers = set(findings["waiverId"])
         return Life(
-            read=lambda: (findings, self.trends[self.trends["partner"] == partner].reset_index(drop=True)),
-            read_changes=lambda: None if self.changes is None else self.changes.only(findings["id"]),
-            waivers=tuple(each for each in self.waivers if str(each.id) in set(findings["waiverId"])),
-            ending=tuple(each for each in self.ending if str(each.id) in set(findings["waiverId"])),
+            read_findings=lambda: findings,
+            read_tally=lambda: tally(findings),
+            read_trends=lambda: still if own.empty else own,
+            read_changes=lambda: changes,
+            waivers=tuple(each for each in self.waivers if str(each.id) in waivers),
+            ending=tuple(each for each in self.ending if str(each.id) in waivers),
         )
 
     @property
@@ -77,14 +84,18 @@ class Life:
     @property
     def counts(self) -> dict[str, int]:
         """Findings by status, and ``overdue`` ones."""
-        found = self.findings["status"].value_counts()
-        return {str(status): int(found.get(str(status), 0)) for status in FindingStatus} | {
-            "overdue": int(self.findings["overdue"].sum())
-        }
+        found = self.tally.groupby("status", observed=True)["findings"].sum()
+        overdue = self.tally.loc[self.tally["overdue"].astype(bool), "findings"].sum()
+        return {str(each): int(found.get(str(each), 0)) for each in FindingStatus} | {"overdue": int(overdue)}
 
 
 NO_LIFE: Final = Life(
-    lambda: (pd.DataFrame(columns=list(COLUMNS)), pd.DataFrame(columns=list(TREND))), lambda: None, (), ()
+    lambda: pd.DataFrame(columns=list(COLUMNS)),
+    lambda: tally(pd.DataFrame(columns=list(COLUMNS))),
+    lambda: pd.DataFrame(columns=list(TREND)),
+    lambda: None,
+    (),
+    (),
 )
 
 
@@ -94,30 +105,46 @@ def read_life(
     of_files: pd.DataFrame | None,
     moment: datetime,
     deadlines: Deadlines,
+    standing: tuple[pd.DataFrame, int] | None = None,
 ) -> Life:
-    """Read the lives of these findings; where nobody looked at files (``None``), those that were noted stand."""
+    """Read the lives of these findings; where nobody looked at files (``None``), those that were noted stand.
+
+    What an audit of now left, see ``standing_findings``, is counted without reading the findings themselves.
+    """
     today = deadlines.day_of(moment)
     with place.snapshot() as connection:
         audits = audits_until(connection, moment)
         waivers = [each for each in waivers_at(connection, moment) if each.holds(today)]
 
-    def read() -> tuple[pd.DataFrame, pd.DataFrame]:
+    @cache
+    def listed() -> tuple[pd.DataFrame, dict[str, str]]:
+        """Return the findings, and the partners of those that were noted under another one."""
         present = of_sales()
         with place.snapshot() as connection:
             lives = lives_at(connection, moment)
-            of_any_file = _noted(lives) if of_files is None else of_files
-            present = pd.concat([present, of_any_file], ignore_index=True)
-            first, moved = today - timedelta(days=TREND_DAYS - 1), _moved(present, lives)
-            by_day = trends(connection, first, moment, deadlines.timezone, moved)
-        return living(present, lives, audits, waivers, moment, deadlines), by_day
+        present = pd.concat([present, _noted(lives) if of_files is None else of_files], ignore_index=True)
+        return living(present, lives, audits, waivers, moment, deadlines), _moved(present, lives)
 
-    def read_changes() -> Changes | None:
+    def counted() -> pd.DataFrame:
+        if standing is None:
+            return tally(listed()[0])
+        return tallied(*standing, waivers, moment, deadlines)
+
+    def by_day() -> pd.DataFrame:
+        moved = listed()[1] if standing is None else _moved_alone(standing[0])
+        first = today - timedelta(days=TREND_DAYS - 1)
+        with place.snapshot() as connection:
+            return trends(connection, first, moment, deadlines.timezone, moved)
+
+    def changed() -> Changes | None:
         before = [each for each in audits if each < moment]
         return changes_between(place, before[-1], moment) if before else None
 
     return Life(
-        read=read,
-        read_changes=read_changes,
+        read_findings=lambda: listed()[0],
+        read_tally=counted,
+        read_trends=by_day,
+        read_changes=changed,
         waivers=tuple(waivers),
         ending=tuple(each for each in waivers if each.days_left(today) <= ENDS_SOON),
     )
@@ -136,3 +163,8 @@ def _moved(present: pd.DataFrame, lives: pd.DataFrame) -> dict[str, str]:
     now = known["partner"].astype("str").fillna("")
     moved = now != lives["partner"].take(places[places >= 0]).astype("str").fillna("").array
     return dict(zip(known.loc[moved, "id"], now[moved], strict=True))
+
+
+def _moved_alone(standing: pd.DataFrame) -> dict[str, str]:
+    moved = standing[standing["id"].notna()]
+    return dict(zip(moved["id"], moved["partner"].fillna(""), strict=True))

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from math import inf
 from typing import Any, Final, Self
 
 import pandas as pd
@@ -19,7 +18,7 @@ from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
 from toolkit.domain.report_cells import items
 from toolkit.domain.rules import GROUP_RULES
 from toolkit.errors import InvalidInput, NothingEvaluated
-from toolkit.operations.judge.audit.census import UNKNOWN_GROUP
+from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
 from toolkit.operations.judge.audit.expression import COVERAGES
 from toolkit.operations.judge.audit.life import Life
 from toolkit.operations.judge.audit.source import Source
@@ -49,12 +48,6 @@ ROW_COLUMNS: Final = {
 FEW: Final = ("utilityGroup", "status", "missing", "reasons", "problems", "counted", "partner")
 """The columns with few distinct values: each is stored once, as a category, for there may be millions of sales."""
 
-AGE_BANDS: Final = {"0-1": 1, "2-7": 7, "8-30": 30, "31-90": 90}
-"""The age of a sale in whole days since it was created: each band, and the last day that belongs to it."""
-
-OLDER: Final = ">90"
-
-
 _NO_SALES: Final = (
     "Nothing was evaluated: there is no sale in the service's table, or none that this database user may see. "
     "Check DATABASE_URL, row level security and the service map; sales come into an embedded database by: "
@@ -74,6 +67,8 @@ class AuditResult:
     source: Source
     counts: pd.DataFrame
     """The census: one row a combination, see ``toolkit.operations.judge.audit.census``."""
+    open_by_age: pd.DataFrame
+    """The open sales by age, see ``toolkit.operations.judge.audit.census.by_age``."""
     read_rows: Callable[[], pd.DataFrame]
     """Reads ``told``, of all partners; as of the moment, whenever it is asked for."""
     life: Life
@@ -219,10 +214,11 @@ class AuditResult:
     @cached_property
     def ages(self) -> pd.DataFrame:
         """Open sales by ``ageDays``, a band of days since they were created: ``incomplete`` and ``conflict``."""
-        bands = pd.cut(self.rows["ageDays"], [-1, *AGE_BANDS.values(), inf], labels=[*AGE_BANDS, OLDER])
-        alike = self.rows["status"].groupby([bands, self.rows["status"]], observed=True).size()
-        rows = alike.reset_index(name="sales").itertuples(index=False, name=None)
-        found = Counter[tuple[str, str]]({(band, status): number for band, status, number in rows})
+        found = Counter[tuple[str, str]]()
+        for status, band, sales in self.open_by_age[["status", "band", "sales"]].itertuples(
+            index=False, name=None
+        ):
+            found[band, status] += sales
         return _grid(found, "ageDays", [*AGE_BANDS, OLDER], [Status.INCOMPLETE, Status.CONFLICT])
 
     @cached_property
@@ -237,8 +233,7 @@ class AuditResult:
         for row in self._census():
             board = found.setdefault(_named(row.partner), Counter())
             board.update({"sales": row.sales, row.status: row.sales})
-        alike = self.life.findings.groupby(["partner", "status", "overdue"], observed=True, dropna=False)
-        for name, status, overdue, number in alike.size().reset_index().itertuples(index=False, name=None):
+        for name, status, overdue, number in self.life.tally.itertuples(index=False, name=None):
             board = found.setdefault(_named(name), Counter())
             if status != FindingStatus.RESOLVED:
                 board["waived" if status == FindingStatus.WAIVED else "findings"] += number
@@ -284,6 +279,7 @@ class AuditResult:
         return replace(
             own,
             counts=own._own(self.counts),
+            open_by_age=own._own(self.open_by_age),
             life=self.life.only(findings, name),
             file_findings=tuple(
                 restricted

@@ -16,7 +16,7 @@ from toolkit.domain.documents import named
 from toolkit.domain.masking import Unmasking
 from toolkit.errors import InvalidInput, JudgementDiffers
 from toolkit.operations import Clock
-from toolkit.operations.judge.audit.census import census
+from toolkit.operations.judge.audit.census import by_age, census
 from toolkit.operations.judge.audit.details import faults_at, withdrawals_at
 from toolkit.operations.judge.audit.judgement import (
     AUDITED,
@@ -39,7 +39,7 @@ from toolkit.operations.judge.audit.life import NO_LIFE, read_life
 from toolkit.operations.judge.audit.present import present_file_findings, present_findings
 from toolkit.operations.judge.audit.result import AuditResult
 from toolkit.operations.judge.audit.source import LastSync, Source
-from toolkit.operations.judge.findings.history import note_file_findings, note_findings
+from toolkit.operations.judge.findings.history import note_file_findings, note_findings, standing_findings
 from toolkit.operations.observe.belonging import check_replica
 from toolkit.operations.observe.bucket_sync import picture_since
 from toolkit.operations.prove.custody_log.events import record_unmasking
@@ -110,7 +110,8 @@ def run_audit(
         found = _judged_elsewhere(asked, final_moment(asked.place, clock, as_of), of_now=False)
     place = database if as_of is None else asked.place
     of_files = found.of_files if with_file_findings else None
-    life = read_life(place, lambda: present_findings(found.result.told), of_files, found.result.as_of, deadlines)
+    of_sales = cache(lambda: present_findings(found.result.told))
+    life = read_life(place, of_sales, of_files, found.result.as_of, deadlines, found.standing)
     return replace(found.result, life=life)
 
 
@@ -136,6 +137,8 @@ class _Found:
     result: AuditResult
     of_files: pd.DataFrame
     """The findings about files, in the columns of ``present``."""
+    standing: tuple[pd.DataFrame, int] | None = None
+    """What an audit of now left, where the judgement is kept beside it."""
 
 
 def _judged_now(asked: _Asked, everything: bool) -> _Found:
@@ -161,6 +164,8 @@ def _judged_now(asked: _Asked, everything: bool) -> _Found:
             note_findings(connection, AUDITED, moment, touched=touched)
             if asked.with_files:
                 note_file_findings(connection, found.of_files, moment)
+            if asked.replica is None:
+                found = replace(found, standing=standing_findings(connection, with_files=asked.with_files))
     except JudgementDiffers:
         with asked.database.transaction() as connection:
             forget_judgement(connection)
@@ -213,6 +218,7 @@ def _answered(
             records_of_unknown_partners=records_of_unknown_partners(connection, moment) if asked.with_files else 0,
         ),
         counts=counts,
+        open_by_age=judged.read(by_age(judged.sales, moment)),
         read_rows=cache(partial(told, with_files)),
         cpf_shown=asked.cpf_shown,
         file_findings=file_findings,

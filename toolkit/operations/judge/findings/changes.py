@@ -5,9 +5,10 @@ Both are read from the stretches that the audits noted: a moment between two aud
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
+from functools import cached_property, partial
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -26,7 +27,7 @@ KINDS: Final = ("new", "resolved", "reopened", "open")
 TREND: Final = ("partner", "day", "present", "came", "went")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Changes:
     """The ids of findings by what happened between two moments, as texts in their order.
 
@@ -39,13 +40,27 @@ class Changes:
     new: pa.Array
     resolved: pa.Array
     reopened: pa.Array
-    open: pa.Array
+    still_open: int
+    """The number of ``open``."""
+    read_open: Callable[[], pa.Array]
+    """Reads ``open``, which are many more than those that changed."""
+
+    @cached_property
+    def open(self) -> pa.Array:
+        """The ids of the findings that are in both."""
+        return self.read_open()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of findings of each kind."""
+        return {kind: self.still_open if kind == "open" else len(getattr(self, kind)) for kind in KINDS}
 
     def only(self, ids: pd.Series[str]) -> Changes:
         """Return the changes of these findings."""
         kept = pa.array(ids, pa.large_string())
-        found = {kind: getattr(self, kind) for kind in KINDS}
-        return Changes(self.start, self.end, **{kind: of.filter(pc.is_in(of, kept)) for kind, of in found.items()})
+        found = (getattr(self, kind) for kind in KINDS)
+        new, resolved, reopened, still = (each.filter(pc.is_in(each, kept)) for each in found)
+        return Changes(self.start, self.end, new, resolved, reopened, len(still), lambda: still)
 
 
 def changes_between(place: Place, start: datetime, end: datetime) -> Changes:
@@ -55,24 +70,31 @@ def changes_between(place: Place, start: datetime, end: datetime) -> Changes:
         InvalidInput: the first moment lies after the second.
         NothingEvaluated: no audit had been made by the second.
     """
-    with place.snapshot() as connection:
-        return changes_seen(connection, start, end)
-
-
-def changes_seen(connection: Reader, start: datetime, end: datetime) -> Changes:
-    """Return the same, as this connection sees the database; raises as ``changes_between`` does."""
     if start > end:
         raise InvalidInput("The first moment lies after the second: a change goes from the earlier to the later.")
-    if not connection.scalar(sa.text(_NOTED), {"end": end}):
-        raise NothingEvaluated(
-            f"Nothing was evaluated: no audit had been made by {end.isoformat(timespec='seconds')}. "
-            "Run: toolkit audit"
-        )
-    moments = {"start": f"timestamptz '{start.isoformat()}'", "end": f"timestamptz '{end.isoformat()}'"}
-    rows = read_arrow(connection, _CHANGES.format(**moments), _CHANGED)
-    return Changes(
-        start, end, **{kind: rows["id"].filter(pc.equal(rows["kind"], kind)).combine_chunks() for kind in KINDS}
-    )
+    bound = {"start": start, "end": end}
+    with place.snapshot() as connection:
+        if not connection.scalar(sa.text(_NOTED), {"end": end}):
+            raise NothingEvaluated(
+                f"Nothing was evaluated: no audit had been made by {end.isoformat(timespec='seconds')}. "
+                "Run: toolkit audit"
+            )
+        rows = _read(connection, _CHANGES, bound, _CHANGED)
+        before = connection.scalar(sa.text(_BEFORE), {"start": start})
+    changed = {kind: rows["id"].filter(pc.equal(rows["kind"], kind)).combine_chunks() for kind in KINDS[:-1]}
+    still = before - len(changed["resolved"])
+    return Changes(start, end, **changed, still_open=still, read_open=partial(_still_open, place, bound))
+
+
+def _still_open(place: Place, bound: Mapping[str, datetime]) -> pa.Array:
+    with place.snapshot() as connection:
+        return _read(connection, _OPEN, bound, _IDS)["id"].combine_chunks()
+
+
+def _read(connection: Reader, query: str, moments: Mapping[str, datetime], schema: pa.Schema) -> pa.Table:
+    for name, moment in moments.items():
+        query = query.replace(f":{name}", f"timestamptz '{moment.isoformat()}'")
+    return read_arrow(connection, query, schema)
 
 
 def trends(
@@ -85,7 +107,11 @@ def trends(
     """
     moved = moved or {}
     bound: dict[str, Any] = {"before": first - timedelta(days=1), "until": until, "zone": timezone.key}
-    bound |= {"moved": list(moved), "partners": list(moved.values())}
+    bound |= {
+        "opening": datetime.combine(first, time(), timezone),
+        "moved": list(moved),
+        "partners": list(moved.values()),
+    }
     return pd.DataFrame(connection.execute(sa.text(_TRENDS), bound).all(), columns=list(TREND))
 
 
@@ -96,23 +122,52 @@ def all_partners(trends_of: pd.DataFrame) -> pd.DataFrame:
 
 _NOTED: Final = "SELECT EXISTS (SELECT 1 FROM audit.audit_runs WHERE as_of <= :end)"
 
-_CHANGED: Final = pa.schema({"kind": pa.string(), "id": pa.large_string()})
+_IDS: Final = pa.schema({"id": pa.large_string()})
+
+_CHANGED: Final = _IDS.insert(0, pa.field("kind", pa.string()))
 
 _CHANGES: Final = """
-    WITH lives AS (
+    WITH stretches AS (
+        SELECT finding_id, seen_at, gone_at FROM audit.finding_observations
+        WHERE seen_at > :start AND seen_at <= :end
+        UNION ALL
+        SELECT finding_id, seen_at, gone_at FROM audit.finding_observations
+        WHERE gone_at > :start AND gone_at <= :end AND seen_at <= :start
+    ),
+    moved AS (
         SELECT finding_id,
-               bool_or(seen_at <= {start}) AS known,
-               bool_or(seen_at <= {start} AND (gone_at IS NULL OR gone_at > {start})) AS at_start,
-               bool_or(gone_at IS NULL OR gone_at > {end}) AS at_end
-        FROM audit.finding_observations
-        WHERE seen_at <= {end}
+               bool_or(seen_at <= :start) AS at_start,
+               bool_or(gone_at IS NULL OR gone_at > :end) AS at_end
+        FROM stretches
         GROUP BY finding_id
     )
-    SELECT CASE WHEN at_start AND at_end THEN 'open' WHEN at_start THEN 'resolved'
-                WHEN known THEN 'reopened' ELSE 'new' END AS kind,
+    SELECT CASE WHEN at_start THEN 'resolved'
+                WHEN EXISTS (
+                    SELECT 1 FROM audit.finding_observations AS earlier
+                    WHERE earlier.finding_id = moved.finding_id AND earlier.gone_at <= :start
+                ) THEN 'reopened' ELSE 'new' END AS kind,
            CAST(finding_id AS text) AS id
-    FROM lives
-    WHERE at_start OR at_end
+    FROM moved
+    WHERE at_start <> at_end
+    ORDER BY finding_id
+"""
+"""Every finding that changed has a stretch that began or ended meanwhile; both are found by their stamps."""
+
+_BEFORE: Final = """
+    SELECT (SELECT count(*) FROM audit.finding_observations WHERE gone_at IS NULL)
+         - (SELECT count(*) FROM audit.finding_observations WHERE gone_at IS NULL AND seen_at > :start)
+         + (SELECT count(*) FROM audit.finding_observations WHERE gone_at > :start AND seen_at <= :start)
+"""
+"""The number of findings at the start: those of today, taken back by what happened since."""
+
+_OPEN: Final = """
+    SELECT CAST(finding_id AS text) AS id FROM (
+        SELECT finding_id FROM audit.finding_observations
+        WHERE seen_at <= :start AND (gone_at IS NULL OR gone_at > :start)
+        INTERSECT
+        SELECT finding_id FROM audit.finding_observations
+        WHERE seen_at <= :end AND (gone_at IS NULL OR gone_at > :end)
+    ) AS still
     ORDER BY finding_id
 """
 
@@ -121,14 +176,15 @@ _TRENDS: Final = """
         SELECT unnest(CAST(:moved AS uuid[])) AS finding_id, unnest(CAST(:partners AS text[])) AS partner
     ),
     stretches AS (
-        SELECT coalesce(moved.partner, noted.partner, '') AS partner, seen_at, gone_at
+        SELECT coalesce(moved.partner, noted.partner, '') AS partner, seen_at, gone_at, count(*) AS alike
         FROM audit.finding_observations AS noted LEFT JOIN moved USING (finding_id)
-        WHERE seen_at <= :until
+        WHERE seen_at <= :until AND (gone_at IS NULL OR gone_at >= :opening)
+        GROUP BY 1, 2, 3
     ),
     moves AS (
-        SELECT partner, cast(seen_at AT TIME ZONE :zone AS date) AS day, 1 AS came, 0 AS went FROM stretches
+        SELECT partner, cast(seen_at AT TIME ZONE :zone AS date) AS day, alike AS came, 0 AS went FROM stretches
         UNION ALL
-        SELECT partner, cast(gone_at AT TIME ZONE :zone AS date), 0, 1 FROM stretches WHERE gone_at <= :until
+        SELECT partner, cast(gone_at AT TIME ZONE :zone AS date), 0, alike FROM stretches WHERE gone_at <= :until
     ),
     by_day AS (
         SELECT partner, greatest(day, :before) AS day, sum(came) AS came, sum(went) AS went
@@ -140,7 +196,11 @@ _TRENDS: Final = """
         FROM generate_series(
             cast(:before AS timestamp), cast(:until AS timestamptz) AT TIME ZONE :zone, interval '1 day'
         ) AS days(day)
-        CROSS JOIN (SELECT DISTINCT partner FROM stretches) AS partners
+        CROSS JOIN (
+            SELECT partner FROM stretches
+            UNION
+            SELECT '' WHERE EXISTS (SELECT 1 FROM audit.finding_observations WHERE seen_at <= :until)
+        ) AS partners
     ),
     summed AS (
         SELECT partner, day,

@@ -76,6 +76,23 @@ def lives_at(connection: Reader, moment: datetime, *, sale_id: str | None = None
     return found
 
 
+def standing_findings(connection: Connection, *, with_files: bool) -> tuple[pd.DataFrame, int]:
+    """Return the findings that an audit of now left, and the number of those that are gone.
+
+    The first are counted (``findings``) by ``code``, ``openedAt``, whether they had been gone before (``again``),
+    and ``partner`` and ``utilityGroup`` of the sale as it is judged; a finding alone has its ``id`` where it was
+    noted under another partner, and its ``saleId`` where a waiver names the sale. ``with_files`` tells that the
+    audit looked at files; otherwise the findings about them are counted as they were noted.
+    """
+    bound = {
+        kind: [code.code for code in CODES.values() if code.subject is subject] for kind, subject in _KINDS.items()
+    }
+    rows = connection.execute(sa.text(_STANDING), bound | {"with_files": with_files}).all()
+    gone = connection.scalar(sa.text(_GONE))
+    found = pd.DataFrame(rows, columns=list(STANDING))
+    return found, gone - int(found.loc[found["again"], "findings"].sum())
+
+
 def audits_until(connection: Reader, moment: datetime) -> list[datetime]:
     """Return the moments of the audits that noted findings, oldest first."""
     query = sa.select(audit_runs.c.as_of).where(audit_runs.c.as_of <= moment, audit_runs.c.with_files.is_not(None))
@@ -94,6 +111,33 @@ _LIVES_AT: Final = """
     WINDOW life AS (PARTITION BY finding_id)
     ORDER BY finding_id, seen_at DESC
 """
+
+STANDING: Final = ("id", "saleId", "partner", "utilityGroup", "code", "openedAt", "again", "findings")
+
+_KINDS: Final = {"of_sales": Subject.SALE, "of_files": Subject.FILE}
+
+_STANDING: Final = """
+    WITH standing AS (
+        SELECT finding_id, sale_id, code, seen_at, known.partner AS noted, sale.partner, sale.utility_group
+        FROM audit.finding_observations AS known JOIN audit.judged_sales AS sale USING (sale_id)
+        WHERE gone_at IS NULL AND code = ANY(:of_sales)
+          AND (status <> 'compliant' OR problems <> '' OR client_id IS NULL)
+        UNION ALL
+        SELECT finding_id, sale_id, code, seen_at, known.partner,
+               CASE WHEN :with_files THEN sale.partner ELSE known.partner END,
+               CASE WHEN :with_files THEN sale.utility_group ELSE known.utility_group END
+        FROM audit.finding_observations AS known LEFT JOIN audit.judged_sales AS sale USING (sale_id)
+        WHERE gone_at IS NULL AND code = ANY(:of_files)
+    ),
+    ended AS (SELECT DISTINCT finding_id FROM audit.finding_observations WHERE gone_at IS NOT NULL)
+    SELECT CASE WHEN partner IS DISTINCT FROM noted THEN CAST(finding_id AS text) END,
+           CASE WHEN sale_id IN (SELECT sale_id FROM audit.waivers) THEN sale_id END,
+           partner, utility_group, code, seen_at, ended.finding_id IS NOT NULL, count(*)
+    FROM standing LEFT JOIN ended USING (finding_id)
+    GROUP BY 1, 2, 3, 4, 5, 6, 7
+"""
+
+_GONE: Final = "SELECT count(DISTINCT finding_id) FROM audit.finding_observations WHERE gone_at IS NOT NULL"
 
 _MISSING: Final = missing_code("")
 

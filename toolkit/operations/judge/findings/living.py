@@ -65,6 +65,11 @@ _DAYS: Final = {
     "dueInBusinessDays": "int64",
     "overdue": "bool",
 }
+_STANDING: Final = {False: str(FindingStatus.OPEN), True: str(FindingStatus.REOPENED)}
+"""The status of a finding that is there, by whether it had been gone before."""
+
+_TALLY: Final = ("partner", "status", "overdue")
+
 _CATALOGUED: Final = dict.fromkeys(("severity", "owner", "remedy", "evidenceType"), "category")
 
 
@@ -86,10 +91,7 @@ def living(
         [_present(present, lives.reindex(columns=_LIFE), places, moment), _resolved(gone, audits, moment)]
     )
     found = found.reset_index(drop=True).astype(dict.fromkeys(_FEW, "category"))
-    found["waiverId"] = _waived(found, waivers, deadlines.day_of(moment))
-    waived = found["waiverId"].notna()
-    found["status"] = found["status"].where(~waived, str(FindingStatus.WAIVED))
-    found = _with_days(found, deadlines)
+    found = _with_days(_with_waivers(found, waivers, deadlines.day_of(moment)), deadlines)
     found = found.assign(**_made(found, ["code", "reason", "partner"], _catalogued, _CATALOGUED))
     found = found[list(COLUMNS)].astype(dict.fromkeys(_FEW_TOLD, "category"))
     order = found[["dueAt", "saleId", "code"]].assign(
@@ -99,6 +101,26 @@ def living(
     places = order.sort_values(["gone", "weight", "dueAt", "saleId", "code"], kind="stable").index.to_numpy()
     del order
     return pd.DataFrame({name: found.pop(name).array.take(places) for name in COLUMNS}, copy=False)
+
+
+def tallied(
+    standing: pd.DataFrame, resolved: int, waivers: Sequence[Waiver], moment: datetime, deadlines: Deadlines
+) -> pd.DataFrame:
+    """Return the tally of findings that are given in groups, see ``history.standing_findings``, and resolved."""
+    found = standing.assign(
+        status=standing["again"].map(_STANDING), firstSeen=standing["openedAt"], until=pd.Timestamp(moment)
+    )
+    found = _with_days(_with_waivers(found, waivers, deadlines.day_of(moment)), deadlines)
+    gone = pd.DataFrame(
+        {"partner": None, "status": str(FindingStatus.RESOLVED), "overdue": False, "findings": [resolved]}
+    )
+    return pd.concat([tally(found), gone], ignore_index=True)
+
+
+def tally(found: pd.DataFrame) -> pd.DataFrame:
+    """Count ``findings`` by ``partner``, ``status`` and ``overdue``; a row that does not tell how many is one."""
+    counted = found.assign(findings=found.get("findings", 1))
+    return counted.groupby(list(_TALLY), observed=True, dropna=False)["findings"].sum().reset_index()
 
 
 def places_in(lives: pd.DataFrame, present: pd.DataFrame) -> npt.NDArray[np.int32]:
@@ -117,7 +139,7 @@ def _present(
     first, opened = (pd.to_datetime(known[name], utc=True) for name in ("first_seen", "opened_at"))
     return _named(present).assign(
         reason=present["reason"],
-        status=again.map({False: str(FindingStatus.OPEN), True: str(FindingStatus.REOPENED)}).astype(object),
+        status=again.map(_STANDING).astype(object),
         firstSeen=first.fillna(pd.Timestamp(moment)),
         openedAt=opened.where(~back).fillna(pd.Timestamp(moment)),
         lastSeen=pd.Timestamp(moment).tz_convert("UTC"),
@@ -145,6 +167,12 @@ def _resolved(gone: pd.DataFrame, audits: Sequence[datetime], moment: datetime) 
 def _named(found: pd.DataFrame) -> pd.DataFrame:
     kinds = {ours: "category" if ours in _FEW else "str" for ours in _NAMES.values()}
     return found[list(_NAMES)].rename(columns=_NAMES).astype(kinds)
+
+
+def _with_waivers(found: pd.DataFrame, waivers: Sequence[Waiver], day: date) -> pd.DataFrame:
+    """Add the waiver that holds, which makes the status."""
+    held = _waived(found, waivers, day)
+    return found.assign(waiverId=held, status=found["status"].where(held.isna(), str(FindingStatus.WAIVED)))
 
 
 def _waived(found: pd.DataFrame, waivers: Sequence[Waiver], day: date) -> pd.Series[Any]:
