@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -417,14 +418,20 @@ def test_rows_of_another_database_and_copies_are_told_and_never_written(
 DRAFTED = Path(__file__).parents[1] / "data" / "service_maps" / "drafted"
 
 
+SHOWN = "the one that is shown"
+
+
 def answered(draft: str, answers: dict[str, str]) -> str:
     """Return the draft with other values at these places, written as ``relation.column``."""
     lines, relation = draft.splitlines(), ""
-    for number, line in enumerate(lines):
+    for number, line in enumerate(draft.splitlines()):
         relation = line.strip("[]").partition(".")[0] if line.startswith("[") else relation
         column = line.partition(" = ")[0]
         if answer := answers.get(f"{relation}.{column}"):
-            lines[number] = f"{column} = {answer}"
+            lines[number] = "" if answer == SHOWN else f"{column} = {answer}"
+            following = range(number + 1, len(lines)) if answer == SHOWN else ()
+            for shown in takewhile(lambda place: lines[place].startswith("# "), following):
+                lines[shown] = lines[shown].removeprefix("# ")
     return "\n".join(lines)
 
 

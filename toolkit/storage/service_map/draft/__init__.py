@@ -10,6 +10,7 @@ It goes in four steps, each over what the steps before it found::
     2. the table of each relation
        matching        the best table, and the field of it for each column
        derived         queries for a relation that no table holds; unions: files that stand in several tables
+       pivots          queries over events, or over attributes in rows of their own
     3. rows and columns
        filters         which rows count; history: states that rows of another table keep
        identity        what stands for one row of a relation, and how other rows name it

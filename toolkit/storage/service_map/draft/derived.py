@@ -10,6 +10,7 @@ from typing import Final
 from toolkit.storage.service_map.catalog import QUERY, CatalogTable, Column, Reference
 from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.matching import GOOD, Match, score
+from toolkit.storage.service_map.draft.pivots import pivots_of
 from toolkit.storage.service_map.draft.references import kinds_and_keys, references_of
 from toolkit.storage.service_map.draft.samples import PLACE, Field, Samples, json_path, share
 from toolkit.storage.service_map.draft.vocabulary import TABLE_WORDS, tokens
@@ -24,10 +25,13 @@ def derived_tables(matches: Mapping[str, Match], samples: Samples) -> list[Catal
     whole = (
         evidences is not None and "object_key" in evidences.fields and _names_its_sale(evidences.table, matches)
     )
+    made = [] if whole and "sales" in matches else [each for table in tables for each in pivots_of(table, samples)]
+    told = [table for table in tables if table.name not in {part for each in made for part in each.parts}]
+    found += made
     if "sales" not in matches or evidences is None:
-        found += [each for table in tables for each in _of_one_kind(table, samples)]
+        found += [each for table in told for each in _of_one_kind(table, samples)]
     if not whole:
-        for table in tables:
+        for table in told:
             found += _elements(table, samples)
             found += _columns_of_files(table, samples)
         found += _with_their_files(tables, samples)

@@ -47,6 +47,11 @@ class DraftedRelation:
         """Tell whether somebody has to name its table, or to complete its query."""
         return bool(self.question) or (self.table is not None and bool(to_fill_in(self.table.name)))
 
+    @property
+    def shows_query(self) -> bool:
+        """Tell whether a query is shown beside the question, to be taken or mended."""
+        return bool(self.question and self.table is not None and self.table.kind == QUERY and self.table.columns)
+
     def lines(self) -> Iterator[str]:
         """Yield the lines of the relation in the file."""
         yield f"[{self.name}]"
@@ -55,6 +60,8 @@ class DraftedRelation:
             return
         review = f"  # REVIEW: {'; '.join(self.reasons)}" if self.reasons else ""
         yield f'from = "{TODO}"  # {self.question}' if self.question else f"from = {toml(self.table.name)}{review}"
+        if self.shows_query:
+            yield from (f"# {line}" for line in f"from = '''{self.table.name}'''".split("\n"))
         if self.where is not None:
             yield f"where = {self.where.line}"
         yield from (f"# REVIEW: {note} add it to where" for note in self.notes)
@@ -83,12 +90,17 @@ class Drafting:
         """Return all of them, in the order of the contract."""
         self.zones.settle([self._matches[name] for name in NEEDED if name in self._matches], self._samples)
         relations = [self._relation(name) for name in NEEDED]
-        questioned = {each.table.name: each.name for each in relations if each.table is not None and each.question}
+        questioned = {each.table.name: each for each in relations if each.table is not None and each.question}
         for relation in relations:
             for column, choice in relation.choices.items():
                 source = choice.source
-                if isinstance(source, Mapping) and (named := questioned.get(source.get("table", ""))):
-                    why = f"the table or the query that from of [{named}] names"
+                read = source.get("table", "") if isinstance(source, Mapping) else ""
+                named = next((each for name, each in questioned.items() if name in read), None)
+                if isinstance(source, Mapping) and named is not None and named.shows_query:
+                    why = f"the query of [{named.name}] again: where it is mended, so is this"
+                    relation.choices[column] = Choice({**source, "table": re.sub(r"\n *", " ", read)}, why, True)
+                elif isinstance(source, Mapping) and named is not None:
+                    why = f"the table or the query that from of [{named.name}] names"
                     relation.choices[column] = Choice({**source, "table": TODO}, why)
         return relations
 

@@ -141,6 +141,18 @@ class Samples:
         """  # noqa: S608  # names of the catalog, quoted
         return [(tuple(row.path), row.is_list) for row in self._connection.execute(sa.text(query))]
 
+    def kinds_by_owner(self, table: CatalogTable, kind: Column, owner: Column) -> list[set[str]]:
+        """Return the sets of kinds that rows of one owner have, among the first rows."""
+        if not table.readable:
+            return []
+        query = f"""
+            SELECT DISTINCT array_agg(DISTINCT kind) FROM (
+                SELECT {quoted(kind.name)}::text AS kind, {quoted(owner.name)} AS owner
+                FROM {table.name} LIMIT {_ROWS}
+            ) AS seen WHERE kind IS NOT NULL GROUP BY owner
+        """  # noqa: S608  # names of the catalog, quoted
+        return [set(kinds) for kinds in self._connection.execute(sa.text(query)).scalars()]
+
     def labelled(self, key: Field, labels: list[Field]) -> dict[str, str]:
         """Return the values of a key with those of the columns beside it, among the first rows."""
         if not key.table.readable or not labels:
