@@ -1,7 +1,4 @@
-"""Copy rows from PostgreSQL to DuckDB and back, in memory that does not grow with their number.
-
-DuckDB writes the lines that COPY reads: Python sees none of the rows, only blocks of their text.
-"""
+"""Copy rows from PostgreSQL to DuckDB and back, in memory that does not grow with their number."""
 
 from __future__ import annotations
 
@@ -9,9 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+from psycopg import sql
 from pyarrow import compute as pc
 from sqlalchemy import Connection
 
+from toolkit.storage.binary_copy import binary_rows, copy_binary
 from toolkit.storage.database import raw
 from toolkit.storage.frames import streamed
 
@@ -20,12 +19,6 @@ if TYPE_CHECKING:
 
 _ROWS: Final = 50_000
 """The rows of a statement; PostgreSQL sorts them once more for the custody log, within its own memory."""
-
-_TEXT: Final = {
-    "VARCHAR": """'"' || replace({}, '"', '""') || '"'""",
-    "TIMESTAMP WITH TIME ZONE": "CAST({} AT TIME ZONE 'UTC' AS VARCHAR) || '+00'",
-}
-"""The text of a value in CSV, by its type in DuckDB; any other is written as it is, and a null as nothing."""
 
 
 def take_rows(work: DuckDBPyConnection, made: str, schema: pa.Schema, rows: Iterator[pa.RecordBatch]) -> None:
@@ -43,22 +36,15 @@ def copy_rows(
 
     With ``key`` they are copied in its order, which indexes like, and one of several with the same key is taken.
     """
-    columns = work.execute(f"DESCRIBE {query}").fetchall()
-    values = ", ',', ".join(_TEXT.get(kind, "{}").format(name) for name, kind, *_ in columns)
-    lines = f"SELECT concat({values}, chr(10)) AS line, {key or 'NULL'} FROM ({query})"  # noqa: S608  # constants
-    if key is not None:
-        lines += f" ORDER BY {key}"
     last = pa.scalar(None, pa.string())
-    for batch in stream(work, lines, _ROWS):
-        text = batch.column(0)
+    for batch in stream(work, query if key is None else f"FROM ({query}) ORDER BY {key}", _ROWS):
+        rows = batch
         if key is not None:
-            keys = batch.column(1)
+            keys = batch.column(key)
             before = pa.concat_arrays([pa.array([last], pa.string()), keys[:-1]])
-            text, last = text.filter(pc.fill_null(pc.not_equal(keys, before), True)), keys[-1]
-        block = pc.binary_join(pa.ListArray.from_arrays([0, len(text)], text), "")[0].as_buffer()
-        with raw(connection).cursor().copy(f"COPY {place} FROM STDIN (FORMAT csv)") as statement:
-            statement.write(block)
-        yield len(text)
+            rows, last = batch.filter(pc.fill_null(pc.not_equal(keys, before), True)), keys[-1]
+        copy_binary(raw(connection), sql.SQL(place), binary_rows(rows.columns))
+        yield len(rows)
 
 
 def stream(work: DuckDBPyConnection, query: str, rows: int) -> Iterator[pa.RecordBatch]:
