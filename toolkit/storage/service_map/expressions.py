@@ -18,6 +18,12 @@ THIS: Final = "this"
 
 FUNCTIONS: Final = (
     ("as_key", "value uuid", "uuid", "value"),
+    (
+        "as_key",
+        "value bytea",
+        "uuid",
+        "CASE length(value) WHEN 16 THEN encode(value, 'hex') ELSE md5(value) END::uuid",
+    ),
     ("as_key", "value numeric", "uuid", "lpad(trunc(value)::text, 32, '0')::uuid"),
     *(
         ("as_key", f"value {kind}", "uuid", "lpad(value::text, 32, '0')::uuid")

@@ -12,6 +12,7 @@ from toolkit.storage.service_map.draft.choices import Choice
 from toolkit.storage.service_map.draft.history import histories_of
 from toolkit.storage.service_map.draft.references import KEY_WORDS, meanings_of
 from toolkit.storage.service_map.draft.samples import Field, Samples, fields_of
+from toolkit.storage.service_map.draft.times import no_moment
 from toolkit.storage.service_map.draft.vocabulary import LISTS, tokens, words
 from toolkit.storage.service_map.expressions import THIS, literal, quoted
 from toolkit.storage.service_map.model import TODO
@@ -65,7 +66,7 @@ def _not_ended(name: str, found: Field, samples: Samples) -> str | None:
         return f"coalesce({column}, 'infinity') > now()"
     if said & _ENDED[name] and not said & {"by", "user"}:
         if found.family in {"timestamptz", "timestamp", "date"}:
-            return f"{column} IS NULL"
+            return no_moment(found, samples) or f"{column} IS NULL"
         if found.family == "boolean":
             return f"{column} IS NOT TRUE"
         if found.family in _CODED:

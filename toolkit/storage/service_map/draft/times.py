@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final
+from zoneinfo import available_timezones
 
 from toolkit.storage.service_map.catalog import QUERY, CatalogTable, Column
 from toolkit.storage.service_map.draft import codes
@@ -89,6 +90,15 @@ class Zones:
         hour = _hour_of(table, found.column) if found.family == "date" or not found.path else None
         if hour is not None and found.family in {"date", "text"}:
             source = {"date": found.column.name, "time": hour.name}
+        own = f"{THIS}.{quoted(found.column.name)}"
+        place = _zone_of(table, samples) if found.family == "timestamp" else None
+        if place is not None:
+            own = f"{own} AT TIME ZONE {THIS}.{quoted(place.name)}"
+        if column == "completed_at" and (none := no_moment(found, samples)):
+            why = "a day that is too far away stands for none"
+            return Choice({"sql": f"CASE WHEN NOT {none} THEN {own} END"}, why, review=True)
+        if place is not None:
+            return Choice({"sql": own}, f"each row says its zone in {place.name}", review=True)
         if found.family == "timestamptz":
             return Choice(found.column.name)
         if found.family == "text" and (read := _month_first(found, hour, samples.values(found))):
@@ -99,6 +109,27 @@ class Zones:
         if found.family == "date" and hour is None:
             return Choice(found.column.name, "a day without an hour: its first moment", review=True)
         return Choice(source if len(source) > 1 else found.column.name)
+
+
+def no_moment(found: Field, samples: Samples) -> str:
+    """Return the condition that a time stands for none, where some do: infinite, or before 1971 or after 2899."""
+    if found.path or found.family not in {"date", "timestamp", "timestamptz"}:
+        return ""
+    column = f"{THIS}.{quoted(found.column.name)}"
+    far = any(not _NEAR.match(value) or value.endswith("BC") for value in samples.values(found))
+    return f"({column} IS NULL OR {column} < '1971-01-01' OR {column} >= '2900-01-01')" if far else ""
+
+
+_NEAR: Final = re.compile(r"19[789]\d-(?<!1970-)|2[0-8]\d\d-")
+
+
+def _zone_of(table: CatalogTable, samples: Samples) -> Column | None:
+    """Return the column that names the zone of each row's times."""
+    for column in table.columns.values():
+        values = set(samples.values(Field(table, column))) if column.family in {"text", "enum"} else set()
+        if values and values <= available_timezones() and any("/" in value for value in values):
+            return column
+    return None
 
 
 def _bare(found: Field, samples: Samples) -> bool:
