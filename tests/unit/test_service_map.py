@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from toolkit.errors import SettingsError
+from toolkit.storage.grants import As, grants
 from toolkit.storage.service_map import load_map
 
 SALES = """
@@ -84,3 +85,8 @@ def test_a_mistake_is_named_with_its_line_and_the_question_of_the_draft(tmp_path
 def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"none\.toml cannot be read: No such file"):
         load_map(tmp_path / "none.toml")
+
+
+def test_rights_are_printed_for_the_names_as_they_are() -> None:
+    first, *_ = grants("night 100%", As.READER, database='a "b" %')
+    assert first == 'GRANT CONNECT ON DATABASE "a ""b"" %" TO "night 100%";'

@@ -18,7 +18,7 @@ from sqlalchemy.dialects import postgresql
 
 from toolkit.storage import tables
 
-_quote = postgresql.dialect().identifier_preparer.quote  # type: ignore[no-untyped-call]
+_preparer = postgresql.dialect().identifier_preparer  # type: ignore[no-untyped-call]
 
 _WRITTEN: Final = {"clients": "INSERT", "addresses": "INSERT", "sales": "INSERT, UPDATE", "evidences": "INSERT"}
 """The rights to write the service's relations; a withdrawal locks its sale, which takes UPDATE."""
@@ -91,6 +91,11 @@ def _history() -> Iterator[str]:
             yield f"INSERT, UPDATE (revoked_at, revoked_by) ON {table.fullname}"
         else:
             yield f"INSERT, UPDATE, DELETE ON {table.fullname}"
+
+
+def _quote(name: str) -> str:
+    """Return the name as SQL writes it, quoted where need be; SQLAlchemy doubles its per cents for drivers."""
+    return str(_preparer.quote(name)).replace("%%", "%")
 
 
 def _schema_of(source: str) -> str:

@@ -17,6 +17,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     PrivateAttr,
+    StringConstraints,
     ValidationError,
     model_validator,
 )
@@ -54,7 +55,7 @@ Zone = Annotated[str, AfterValidator(_zone)]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 _FORMS: Final = ("column", "date", "folder", "media_type_of", "value", "sql", "absent")
@@ -122,8 +123,8 @@ class Relation(_Part):
     service does not keep at all is ``absent``.
     """
 
-    from_: str = ""
-    where: str | None = None
+    from_: Annotated[str, StringConstraints(strip_whitespace=True)] = ""
+    where: Annotated[str, StringConstraints(strip_whitespace=True)] | None = None
     columns: dict[str, Annotated[Source, BeforeValidator(_source)]] = {}
     absent: bool = False
     insert: dict[str, str] = {}

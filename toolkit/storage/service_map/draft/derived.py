@@ -33,6 +33,7 @@ def derived_tables(matches: Mapping[str, Match], samples: Samples) -> list[Catal
     if not whole:
         for table in told:
             found += _elements(table, samples)
+            found += _arrays(table, samples)
             found += _columns_of_files(table, samples)
         found += _with_their_files(tables, samples)
     return found
@@ -111,6 +112,28 @@ def _elements(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable]:
             shown += _own_times(table, {column.name for _, column in shown})
             made = f"a row for each element of {column.name}"
             yield _query(column.name, shown, source, [owner], made)
+
+
+def _arrays(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable]:
+    """Yield a row for each place in the arrays of a row, where one of them holds the places of files."""
+    key = key_of(table)
+    arrays = [quoted(name) for name, column in table.columns.items() if column.cast in _ARRAYS]
+    if key is None or not arrays:
+        return
+    inside = f"unnest({', '.join(f'owner.{name}::text[]' for name in arrays)}) WITH ORDINALITY"
+    source = f"{table.name} AS owner, {inside} AS item({', '.join(arrays)}, place)"
+    items = CatalogTable(f"(SELECT item.* FROM {source})", "items")  # noqa: S608
+    columns = [Column(name) for name, column in table.columns.items() if column.cast in _ARRAYS]
+    if any(share(samples.values(Field(items, column)), PLACE) > _MOST for column in columns):
+        owner, shown = _owner(table, key)
+        shown.append((f"owner.{quoted(key.name)}::text || '/' || item.place", Column("id", key=True)))
+        shown += [(f"item.{quoted(column.name)}", column) for column in columns]
+        shown += _own_times(table, set())
+        made = f"a row for each place in {' and '.join(column.name for column in columns)}"
+        yield _query("evidences", shown, source, [owner], made)
+
+
+_ARRAYS: Final = {"text[]", "character varying[]"}
 
 
 def _columns_of_files(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable]:
