@@ -8,7 +8,8 @@ from __future__ import annotations
 import socket
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from logging import getLogger
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
 from urllib.parse import urlsplit
@@ -17,7 +18,6 @@ import ibis
 import pyarrow as pa
 from ibis import Table
 from ibis.expr import operations as ops
-from pyarrow import compute as pc
 
 from toolkit.errors import EngineUnavailable
 from toolkit.storage.duckdb_session import DEFAULT_MEMORY, duckdb_session
@@ -64,15 +64,21 @@ def spark_engine(url: str) -> Iterator[Engine]:
         from pyspark.sql import SparkSession
         from pyspark.sql.connect.client.retries import DefaultPolicy
 
+    # It writes each failed statement and where it was called to the standard error, which hides the sentence.
+    getLogger("SQLQueryContextLogger").disabled = True
     try:
-        with _without_warnings():
-            session = SparkSession.builder.remote(url).create()
-            session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES, max_backoff=_BACKOFF)])
-            session.conf.set("spark.sql.session.timeZone", "UTC")
-            connection = ibis.pyspark.connect(session)
-            connection.compiler = _compiler()
-        yield _SparkEngine(session, connection)
-        session.stop()
+        with ExitStack() as stack:
+            with _without_warnings():
+                session = SparkSession.builder.remote(url).create()
+                stack.callback(session.stop)  # which also ends the statement that runs
+                session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES, max_backoff=_BACKOFF)])
+                session.conf.set("spark.sql.session.timeZone", "UTC")
+                connection = ibis.pyspark.connect(session)
+                connection.compiler = _compiler()
+            engine = _SparkEngine(session, connection)
+            stack.callback(engine.release)
+            stack.callback(session.client.set_retry_policies, [])  # a server that is gone is asked but once
+            yield engine
     except PySparkException as error:
         words = str(error).partition("\n")[0][:200]
         raise EngineUnavailable(f"Spark at {url} failed or does not answer: {words}") from None
@@ -97,7 +103,7 @@ class DuckdbEngine:
 
     def parquet(self, paths: Sequence[str], schema: pa.Schema) -> Table:
         """Return the rows of these files."""
-        return self._connection.read_parquet(list(paths)) if paths else _empty(schema)
+        return self._connection.read_parquet(list(paths)) if paths else ibis.memtable(schema.empty_table())
 
     def taken(self, rows: pa.RecordBatchReader) -> Table:
         """Stream these rows into a table of the engine."""
@@ -141,25 +147,39 @@ class _SparkEngine:
     def __init__(self, session: Any, connection: Any) -> None:
         self._session, self._connection = session, connection
         self._views = 0
+        self._frames: list[Any] = []
 
     def parquet(self, paths: Sequence[str], schema: pa.Schema) -> Table:
-        if not paths:
-            return _empty(schema)
-        self._views += 1
-        name = f"snapshot_{self._views}"
-        self._session.read.parquet(*paths).createOrReplaceTempView(name)
-        return self._connection.table(name)
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        columns = from_arrow_schema(schema, prefer_timestamp_ntz=False)
+        reader = self._session.read.schema(columns)
+        return self._view(reader.parquet(*paths) if paths else self._session.createDataFrame([], columns))
 
     def kept(self, query: Table) -> Table:
-        return query
+        self._frames.append(self._frame(query).persist())
+        return self._view(self._frames[-1])
 
     def read(self, query: Table) -> pa.Table:
         with _without_warnings():
-            found = self._connection.to_pyarrow(query)
-        for place, field in enumerate(found.schema):
-            if pa.types.is_timestamp(field.type) and field.type.tz is None:  # in the zone of the session
-                found = found.set_column(place, field.name, pc.assume_timezone(found.column(place), "UTC"))
-        return found
+            return self._frame(query).toArrow()
+
+    def release(self) -> None:
+        """Release what the server keeps, which would outlive the session, where the server is still there."""
+        from pyspark.errors import PySparkException
+
+        with suppress(PySparkException):
+            for frame in self._frames:
+                frame.unpersist()
+
+    def _frame(self, query: Table) -> Any:
+        return self._session.sql(self._connection.compile(query))
+
+    def _view(self, frame: Any) -> Table:
+        self._views += 1
+        name = f"view_{self._views}"
+        frame.createOrReplaceTempView(name)
+        return self._connection.table(name)
 
 
 def _without_warnings() -> AbstractContextManager[object]:
@@ -184,7 +204,3 @@ def bound(query: Table, table_of: Callable[[str], Table]) -> Table:
         node: table_of(node.name).select(*node.schema.names).op() for node in query.op().find(ops.UnboundTable)
     }
     return query.op().replace(replaced).to_expr()
-
-
-def _empty(schema: pa.Schema) -> Table:
-    return ibis.memtable(schema.empty_table())
