@@ -31,6 +31,7 @@ from hypothesis import Phase
 from hypothesis import settings as hypothesis_settings
 
 from tests.browser import chromium
+from tests.spark_server import REMOTE, sail
 from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.spoken import speak_as
 from toolkit.errors import EmbeddedServiceError
@@ -133,6 +134,19 @@ def _language_of_the_machine() -> Iterator[None]:
 def browser() -> Iterator[Any]:
     with chromium() as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def spark_url() -> Iterator[str]:
+    """The server of Spark Connect that ``SPARK_REMOTE`` names, or Sail."""
+    with pytest.MonkeyPatch.context() as changed:
+        # Without a file of the main module, as in a worker of xdist, PySpark believes to run its own doctests.
+        changed.setattr(sys.modules["__main__"], "__file__", "pytest", raising=False)
+        if REMOTE in os.environ:
+            yield os.environ[REMOTE]
+        else:
+            with sail() as (url, _):
+                yield url
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,13 @@
 """Exports beside COPY of the same tables, and the judging of a snapshot on each engine, row by row the same.
 
 Scale 1 is 2,000,000 sales with 5,000,000 evidence records; scale 5 is 10,000,000 with 25,000,000. They are judged
-in a snapshot that is made for it; PostgreSQL is filled with a tenth, exported, and judged itself. Goals: an export
+in a snapshot that is made for it, and PostgreSQL is filled with all of it; another one is filled with a tenth and
+exported. A running Spark is measured too where ``SPARK_REMOTE`` names it. Goals: an export
 at least half the speed of COPY; DuckDB at most 1.2 times hand-written SQL on DuckDB, also within 1 GB; four times
 the data at most 4.5 times the time; two workers at least 1.5 times one; every engine with the same fingerprint.
 
 Exports, and what DuckDB does, are compared by CPU seconds, which the neighbours on the machine change least; the
-cluster by the clock. ``python -m tests.benchmarks.bench_snapshot engines 5`` runs the engines alone.
+cluster by the clock. ``python -m tests.benchmarks.bench_snapshot fingerprints 5`` compares the rows alone.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from functools import partial
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +30,16 @@ import ibis
 import numpy as np
 import pyarrow as pa
 from pyarrow import compute as pc
+from pyarrow.csv import WriteOptions, write_csv
+from pyarrow.parquet import ParquetFile
 
 from tests.benchmarks.by_hand import BY_HAND
-from tests.benchmarks.commands import server_cpu
+from tests.benchmarks.commands import peak_mb, server_cpu
 from tests.benchmarks.generated_snapshot import generate
 from tests.benchmarks.made_sales import NOW, fill
 from tests.benchmarks.timing import Timed, timed
 from tests.own_services import own_database, own_home
+from tests.spark_server import REMOTE, sail
 from toolkit.errors import EngineUnavailable
 from toolkit.operations.judge.audit.engines import Engine, bound, duckdb_engine, spark_engine
 from toolkit.operations.judge.audit.judgement import judging
@@ -53,6 +58,9 @@ _SALES = 2_000_000
 _AMPLE = "16GB"
 """Enough memory for the hand-written SQL, which fails in 2 GB at full size."""
 
+_HALF = "8GB"
+"""Half of it, which leaves room for the rows of ten million sales, where DuckDB spills."""
+
 _ROUNDS = 2
 
 
@@ -61,6 +69,7 @@ def main(scale: float) -> None:
     sales = max(4000, round(_SALES * scale))
     exports(sales // 10)
     engines(sales)
+    fingerprints(sales)
 
 
 def exports(sales: int) -> None:
@@ -86,7 +95,7 @@ def exports(sales: int) -> None:
         print(f"{manifest.rows:,} rows, {sum(file.bytes for file in manifest.files) / 1e6:,.0f} MB")
         with PrivateFolder(home) as scratch, duckdb_engine(scratch) as engine:
             exported = _fingerprint(engine.read(_judged(engine, open_snapshot(store, NOW), home)))
-        assert exported == _fingerprint_of(database)
+        assert exported == _fingerprint(_in_postgres(database))
         print(f"one fingerprint of every judged row on PostgreSQL and of its export: {exported[:16]}")
 
 
@@ -113,10 +122,45 @@ def engines(sales: int) -> None:
             _line(
                 "judging the snapshot, Sail with two workers", two, f"{one.seconds / two.seconds:.2f} (goal 1.5)"
             )
+        if REMOTE in os.environ:
+            real = _by_spark(snapshot, home, os.environ[REMOTE], prints)
+            _line(f"judging the snapshot, Spark at {os.environ[REMOTE]}", real, "")
     assert len(prints) == 1, prints
-    print(f"one fingerprint of every judged row on every engine: {prints.pop()[:16]}")
     quarter = growth(sales // 4)
     _line("a quarter of it", quarter, f"the whole takes {ours.cpu / quarter.cpu:.2f} of it (goal 4.5)")
+
+
+def fingerprints(sales: int) -> None:
+    """Compare all judged rows of every engine, each asked after the other, by one fingerprint."""
+    with own_database() as (database, home):
+        snapshot = generate(home, sales, NOW)
+        _heading(sales)
+        prints: set[str] = set()
+
+        def compare(name: str, judged: Callable[[], pa.Table]) -> None:
+            found = timed(lambda: _fingerprint(judged()), partial(server_cpu, home))
+            _line(name, found, found.answer[:16])
+            prints.add(found.answer)
+
+        def spark(url: str) -> pa.Table:
+            with spark_engine(url) as engine:
+                return engine.read(_judged(engine, snapshot, home))
+
+        def duckdb() -> pa.Table:
+            with PrivateFolder(home) as scratch, duckdb_engine(scratch, _HALF) as engine:
+                return engine.read(_judged(engine, snapshot, home))
+
+        if importlib.util.find_spec("pysail") is not None:
+            with _sail(2) as (url, server):
+                compare("Sail with two workers", partial(spark, url))
+                print(f"Sail held {peak_mb(server.pid):,.0f} MB at most", flush=True)
+        if REMOTE in os.environ:
+            compare("Spark", partial(spark, os.environ[REMOTE]))
+        compare(f"DuckDB in {_HALF}", duckdb)
+        _line("PostgreSQL, filled", timed(lambda: _fill(database, snapshot, home), partial(server_cpu, home)), "")
+        compare("PostgreSQL", partial(_in_postgres, database))
+    assert len(prints) == 1, prints
+    print(f"one fingerprint of every judged row on every engine: {prints.pop()[:16]}")
 
 
 def growth(sales: int) -> Timed[Any]:
@@ -145,12 +189,30 @@ def _by_duckdb(snapshot: Snapshot, home: Path, memory: str, prints: set[str] | N
     return judged
 
 
+def _sail(workers: int) -> AbstractContextManager[tuple[str, subprocess.Popen[bytes]]]:
+    """A cluster of Sail, which gets a core for each worker."""
+    environ = {
+        "SAIL_MODE": "local-cluster",
+        "SAIL_CLUSTER__WORKER_INITIAL_COUNT": str(workers),
+        "SAIL_CLUSTER__WORKER_MAX_COUNT": str(workers),
+        "SAIL_CLUSTER__WORKER_TASK_SLOTS": "16",
+        "SAIL_EXECUTION__DEFAULT_PARALLELISM": str(workers),
+        "RUST_LOG": "error",
+    }
+    cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[:workers]))
+    return sail(environ, ("taskset", "--cpu-list", cores))
+
+
 def _by_sail(snapshot: Snapshot, home: Path, workers: int, prints: set[str]) -> Timed[Any]:
-    with _sail(workers) as url, spark_engine(url) as spark:
+    with _sail(workers) as (url, _):
+        return _by_spark(snapshot, home, url, prints)
+
+
+def _by_spark(snapshot: Snapshot, home: Path, url: str, prints: set[str]) -> Timed[Any]:
+    with spark_engine(url) as spark:
         judged = _judged(spark, snapshot, home)
         answered = timed(lambda: spark.read(_status(judged)))
-        if workers == 1:
-            prints.add(_fingerprint(spark.read(judged)))
+        prints.add(_fingerprint(spark.read(judged)))
     return answered
 
 
@@ -181,12 +243,27 @@ def _by_hand(snapshot: Snapshot, home: Path) -> Timed[Any]:
         return timed(lambda: session.execute(f"CREATE TABLE judged AS {BY_HAND}"))
 
 
-def _fingerprint_of(database: Database) -> str:
+def _in_postgres(database: Database) -> pa.Table:
     with database.snapshot() as connection:
         query = judging(NOW)
-        return _fingerprint(
-            read_arrow(connection, str(ibis.to_sql(query, dialect="postgres")), query.schema().to_pyarrow())
-        )
+        return read_arrow(connection, str(ibis.to_sql(query, dialect="postgres")), query.schema().to_pyarrow())
+
+
+def _fill(database: Database, snapshot: Snapshot, home: Path) -> None:
+    """Put the rows of the snapshot into the tables that it is of, without events of the custody log."""
+    with database.raw() as connection:
+        connection.execute("SET LOCAL session_replication_role = replica")
+        for content in CONTENTS:
+            names = [name for name in content.schema.names if name in content.table.columns]
+            told = f"COPY {content.table.fullname} ({', '.join(names)}) FROM STDIN (FORMAT csv)"
+            for file in snapshot.files(content.name, "rows"):
+                with connection.cursor() as cursor, cursor.copy(told.encode()) as copy:
+                    for batch in ParquetFile(home / "snapshot" / file.name).iter_batches(columns=names):
+                        lines = BytesIO()
+                        write_csv(batch, lines, WriteOptions(include_header=False))
+                        copy.write(lines.getvalue())
+    with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("VACUUM ANALYZE")
 
 
 def _fingerprint(rows: pa.Table) -> str:
@@ -201,34 +278,6 @@ def _fingerprint(rows: pa.Table) -> str:
         digest.update(np.diff(offsets(texts)).data)
         digest.update(values(texts).data)
     return digest.hexdigest()
-
-
-@contextmanager
-def _sail(workers: int) -> Iterator[str]:
-    """A cluster of Sail in a process of its own, which gets a core for each worker."""
-    environ = os.environ | {
-        "SAIL_MODE": "local-cluster",
-        "SAIL_CLUSTER__WORKER_INITIAL_COUNT": str(workers),
-        "SAIL_CLUSTER__WORKER_MAX_COUNT": str(workers),
-        "SAIL_CLUSTER__WORKER_TASK_SLOTS": "16",
-        "SAIL_EXECUTION__DEFAULT_PARALLELISM": str(workers),
-        "RUST_LOG": "error",
-    }
-    command = "import pysail.spark as s; v = s.SparkConnectServer('127.0.0.1', 0); v.start(background=True)"
-    command += "; print(v.listening_address[1], flush=True); input()"
-    cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[:workers]))
-    server = subprocess.Popen(
-        ["taskset", "--cpu-list", cores, sys.executable, "-c", command],
-        env=environ,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    try:
-        assert server.stdout is not None
-        yield f"sc://127.0.0.1:{int(server.stdout.readline())}"
-    finally:
-        server.kill()
-        server.communicate()
 
 
 def _copied(database: Database, path: Path) -> None:
@@ -264,4 +313,5 @@ _A_HUNDREDTH = """
 
 
 if __name__ == "__main__":
-    {"exports": exports, "engines": engines}[sys.argv[1]](round(_SALES * float(sys.argv[2])))
+    parts = {"exports": exports, "engines": engines, "fingerprints": fingerprints}
+    parts[sys.argv[1]](round(_SALES * float(sys.argv[2])))

@@ -5,10 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -23,6 +20,7 @@ import sqlalchemy as sa
 
 from tests.conftest import Run, SettableClock
 from tests.integration.audited import Story, day
+from tests.spark_server import sail
 from toolkit.domain.evidence import EvidenceType, FileKind
 from toolkit.errors import EngineUnavailable, InvalidInput, UnreadableFile
 from toolkit.operations.judge.audit import AuditResult, run_audit
@@ -49,12 +47,6 @@ def store(tmp_path: Path) -> FileStore:
     return FolderStore(tmp_path / "snapshot", "snapshot")
 
 
-@pytest.fixture(autouse=True)
-def main_module(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a file of the main module, as in a worker of xdist, PySpark believes to run its own doctests."""
-    monkeypatch.setattr(sys.modules["__main__"], "__file__", "pytest", raising=False)
-
-
 @pytest.fixture(params=["duckdb", "spark"])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     if request.param == "duckdb":
@@ -62,33 +54,8 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
         with duckdb_engine(tmp_path / "scratch", "512MB") as opened:
             yield opened
         return
-    with spark_engine(request.getfixturevalue("sail")) as opened:
+    with spark_engine(request.getfixturevalue("spark_url")) as opened:
         yield opened
-
-
-@pytest.fixture(scope="module")
-def sail() -> Iterator[str]:
-    """A server of Spark Connect in this process."""
-    server = pytest.importorskip("pysail.spark").SparkConnectServer("127.0.0.1", 0)
-    server.start(background=True)
-    host, port = server.listening_address
-    yield f"sc://{host}:{port}"
-    server.stop()
-
-
-@contextmanager
-def sail_of_its_own() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """A server of Spark Connect in a process of its own, with the environment of this one."""
-    pytest.importorskip("pysail.spark")
-    command = "import pysail.spark as s; v = s.SparkConnectServer('127.0.0.1', 0); v.start(background=True)"
-    command += "; print(v.listening_address[1], flush=True); input()"
-    server = subprocess.Popen([sys.executable, "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    try:
-        assert server.stdout is not None
-        yield f"sc://127.0.0.1:{int(server.stdout.readline())}", server
-    finally:
-        server.kill()
-        server.communicate()
 
 
 def judged(
@@ -297,7 +264,7 @@ def test_the_commands_export_to_a_bucket_that_every_engine_reads(
     assert (found["sales"], found["compliant"], found["incomplete"], found["conflict"]) == (4, 1, 2, 1)
     assert found["source"]["snapshot"].startswith(target)
     monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
-    with sail_of_its_own() as (url, _):
+    with sail() as (url, _):
         environ = embedded_environment | {"TOOLKIT_SPARK_URL": url}
         options = ("--snapshot", target, "--engine", "spark", "--as-of", found["asOf"], "--json")
         told = run("audit", *options, ends=3, within=environ).told
@@ -367,7 +334,7 @@ def test_a_memory_that_is_too_small_is_said_with_its_setting() -> None:
 def test_a_cluster_that_dies_in_the_middle_is_said_within_seconds(tmp_path: Path) -> None:
     pd.DataFrame({"id": [1]}).to_parquet(tmp_path / "one.parquet")
     with (
-        sail_of_its_own() as (url, server),
+        sail() as (url, server),
         pytest.raises(EngineUnavailable, match="failed or does not answer"),
         spark_engine(url) as engine,
     ):

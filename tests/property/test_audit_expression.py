@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -29,6 +30,7 @@ from toolkit.domain.rules import (
     evaluate,
     evidence_state,
 )
+from toolkit.operations.judge.audit.engines import Engine, duckdb_engine, spark_engine
 from toolkit.operations.judge.audit.expression import (
     COVERAGES,
     EVIDENCES,
@@ -162,21 +164,18 @@ NAMES = ("audited_in_sales", "audited_in_evidences", "audited_in_objects")
 EXPRESSION_INPUT = tuple(
     ibis.table(schema, name=name) for schema, name in zip((SALES, EVIDENCES, OBJECTS), NAMES, strict=True)
 )
-Engine = Callable[[tuple[pa.Table, ...]], list[dict[str, Any]]]
+Judging = Callable[[tuple[pa.Table, ...]], list[dict[str, Any]]]
 
 
-def in_memory(given_tables: tuple[pa.Table, ...]) -> list[dict[str, Any]]:
-    found = missing_evidence(*(ibis.memtable(each) for each in given_tables), AS_OF)
-    return ibis.duckdb.connect().to_pyarrow(found).to_pylist()
-
-
-def over_parquet(folder: Path, given_tables: tuple[pa.Table, ...]) -> list[dict[str, Any]]:
-    connection = ibis.duckdb.connect()
-    read = []
-    for name, each in zip(NAMES, given_tables, strict=True):
-        pq.write_table(each, folder / f"{name}.parquet")
-        read.append(connection.read_parquet(folder / f"{name}.parquet"))
-    return connection.to_pyarrow(missing_evidence(*read, AS_OF)).to_pylist()
+def over_parquet(
+    opened: Callable[[], AbstractContextManager[Engine]], folder: Path, given_tables: tuple[pa.Table, ...]
+) -> list[dict[str, Any]]:
+    with opened() as engine:
+        read = []
+        for name, each in zip(NAMES, given_tables, strict=True):
+            pq.write_table(each, folder / f"{name}.parquet")
+            read.append(engine.parquet([str(folder / f"{name}.parquet")], each.schema))
+        return engine.read(missing_evidence(*read, AS_OF)).to_pylist()
 
 
 def in_postgresql(database: Database, given_tables: tuple[pa.Table, ...]) -> list[dict[str, Any]]:
@@ -205,14 +204,16 @@ POSTGRESQL = {
 }
 
 
-@pytest.fixture(params=["PostgreSQL", "DuckDB", "Parquet"])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
+@pytest.fixture(params=["PostgreSQL", "DuckDB", "Spark"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Judging:
     if request.param == "PostgreSQL":
         return partial(in_postgresql, request.getfixturevalue("database"))
-    return in_memory if request.param == "DuckDB" else partial(over_parquet, tmp_path)
+    if request.param == "DuckDB":
+        return partial(over_parquet, duckdb_engine, tmp_path)
+    return partial(over_parquet, partial(spark_engine, request.getfixturevalue("spark_url")), tmp_path)
 
 
-def check(engine: Engine, found: list[Case]) -> None:
+def check(engine: Judging, found: list[Case]) -> None:
     judged = {row["sale_id"]: row for row in engine(inputs(found))}
     assert len(judged) == len(found)
     for number, case in enumerate(found):
@@ -241,13 +242,13 @@ on_each_engine = settings(
 
 @on_each_engine
 @given(found=cases)
-def test_the_expression_gives_the_verdict_of_the_rules(engine: Engine, found: list[Case]) -> None:
+def test_the_expression_gives_the_verdict_of_the_rules(engine: Judging, found: list[Case]) -> None:
     check(engine, found)
 
 
 @on_each_engine
 @given(found=cases)
-def test_other_rules_change_both_readings(engine: Engine, found: list[Case]) -> None:
+def test_other_rules_change_both_readings(engine: Judging, found: list[Case]) -> None:
     pov, aut, contract, payer = GROUP_RULES[UtilityGroup.A]
     with pytest.MonkeyPatch.context() as changed:
         changed.setitem(GROUP_RULES, UtilityGroup.B, (pov, Requirement(aut.accepts), payer))
@@ -256,5 +257,5 @@ def test_other_rules_change_both_readings(engine: Engine, found: list[Case]) -> 
         check(engine, found)
 
 
-def test_no_sale_at_all(engine: Engine) -> None:
+def test_no_sale_at_all(engine: Judging) -> None:
     check(engine, [])
