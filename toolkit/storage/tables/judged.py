@@ -51,6 +51,12 @@ judged_sales = Table(
     Column("stands_until", moment),
     Index(None, "sale_id", postgresql_where=text("unusable")),
     Index(
+        "judged_sales_told_idx",
+        "sale_id",
+        postgresql_include=["partner", "utility_group", "status", "created_at"],
+        postgresql_where=text("status <> 'compliant' OR problems <> '' OR client_id IS NULL"),
+    ),
+    Index(
         "judged_sales_completed_idx",
         *("partner", "created_at", "completed_at"),
         postgresql_where=text("completed_at IS NOT NULL"),

@@ -87,6 +87,7 @@ def standing_findings(connection: Connection, *, with_files: bool) -> tuple[pd.D
     bound = {
         kind: [code.code for code in CODES.values() if code.subject is subject] for kind, subject in _KINDS.items()
     }
+    connection.execute(sa.text("SET LOCAL random_page_cost TO DEFAULT"))  # all that stand are read, by no index
     rows = connection.execute(sa.text(_STANDING), bound | {"with_files": with_files}).all()
     gone = connection.scalar(sa.text(_GONE))
     found = pd.DataFrame(rows, columns=list(STANDING))
