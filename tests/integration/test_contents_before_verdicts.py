@@ -21,6 +21,7 @@ from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 
 DECODED = ("MP3", "WAV", "FLAC", "OGG", "AIFF", "AU", "CAF")
+COMPRESSED = ("MP3", "FLAC", "OGG", "OPUS")
 RECORDINGS = {
     **{container: tone(3.0, container) for container in DECODED},
     "OPUS": tone(5.0, "OGG", subtype="OPUS"),
@@ -34,15 +35,20 @@ DOCUMENTS = {
     "damaged-PDF": pdf().replace(b"/Pages", b"/Sages"),
     "encrypted-PDF": pdf(password="secret"),
     "picture-as-document": JPEG,
+    "recording-as-document": tone(),
+    "empty-document": b"",
 }
 UNUSABLE = {
     **{name: (EvidenceType.DOC_CONTRATANTE, body) for name, body in DOCUMENTS.items()},
     **{f"truncated-{name}": (EvidenceType.POV, body[: len(body) // 2]) for name, body in RECORDINGS.items()},
     **{f"silent-{name}": (EvidenceType.POV, silence(3.0, name)) for name in DECODED},
-    **{f"damaged-{name}": (EvidenceType.POV, overwritten(RECORDINGS[name])) for name in ("MP3", "FLAC", "OGG")},
+    "silent-OPUS": (EvidenceType.POV, tone(5.0, "OGG", subtype="OPUS", loudness=0.0)),
+    **{f"damaged-{name}": (EvidenceType.POV, overwritten(RECORDINGS[name])) for name in COMPRESSED},
     "short-recording": (EvidenceType.POV, tone(0.4)),
     "document-as-recording": (EvidenceType.POV, pdf()),
+    "empty-recording": (EvidenceType.POV, b""),
 }
+SEEN_AT_ONCE = {name for name in UNUSABLE if "-as-" in name or name.startswith("empty-")}
 FILES = 2 * (len(RECORDINGS) + len(UNUSABLE))
 ALL_VERIFIED = {"verified": FILES - len(UNUSABLE), "firstBytes": 0, "never": 0, "unreadable": 0}
 
@@ -80,10 +86,15 @@ def test_files_that_are_unusable_change_the_verdict_of_the_report_itself(
     run: Run, uploaded: None, tmp_path: Path
 ) -> None:
     looked_at_once, document, said = reported(run, tmp_path, "--no-verify")
-    assert set(looked_at_once) == {"picture-as-document", "document-as-recording"}
+    assert set(looked_at_once) == SEEN_AT_ONCE
     assert "were not verified before this report" in said
     assert document["compliantVerified"] == 0
-    assert document["coverage"] == {"verified": 0, "firstBytes": FILES - 2, "never": 0, "unreadable": 0}
+    assert document["coverage"] == {
+        "verified": 0,
+        "firstBytes": FILES - len(SEEN_AT_ONCE),
+        "never": 0,
+        "unreadable": 0,
+    }
 
     rows, document, said = reported(run, tmp_path)
     assert rows == {sale_id: f"{evidence_type} UNUSABLE" for sale_id, (evidence_type, _) in UNUSABLE.items()}

@@ -217,10 +217,10 @@ def _au_sizes(data: mmap.mmap) -> tuple[int, int]:
 
 
 def _ogg_sizes(data: mmap.mmap) -> tuple[int, int]:
-    """Return that nothing is declared: a page that begins in the file must end in it.
+    """Return that nothing is declared: a page that begins in the file must end in it, and the next one follow.
 
     Raises:
-        Broken: the last page is cut.
+        Broken: the last page is cut, or pages come after something that is none.
     """
     position = 0
     while data[position : position + 4] == b"OggS":
@@ -229,6 +229,8 @@ def _ogg_sizes(data: mmap.mmap) -> tuple[int, int]:
         if sizes is None or len(sizes) < data[table - 1] or (end := table + len(sizes) + sum(sizes)) > len(data):
             raise Broken
         position = end
+    if data.find(b"OggS", position) >= 0:
+        raise Broken
     return 0, len(data)
 
 
