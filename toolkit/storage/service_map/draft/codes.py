@@ -18,6 +18,8 @@ _NUMBER: Final = re.compile(r"[0-9]{1,3}")
 _EXACT: Final = {"".join(words(each.value)): each for each in EvidenceType}
 _AUDIO: Final = LISTS["audio"]
 _KYC: Final = LISTS["kyc"]
+_BOTH: Final = LISTS["both"]
+_PAPERS: Final = LISTS["papers"]
 _ANYBODY: Final = {"person", "pessoa", "persona"}
 _OWN: Final = {"client", "same"}
 _SAY_NOTHING: Final = {"o", "a", "sale", "installation", "conta", "fatura", "account", "flag"}
@@ -53,11 +55,11 @@ def evidence_type(text: str) -> str | None:
     client = "client" in tokens("_".join(spelled - _ANYBODY if payer else spelled))
     if spelled & _AUDIO and client != payer:
         return EvidenceType.AUT if payer else EvidenceType.POV
-    if "document" in meant and (client or payer):
-        both = EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO
+    both = bool(spelled & _BOTH) or (client and payer)
+    if ("document" in meant or spelled & _PAPERS) and (client or payer or both):
         return (
-            both
-            if client and payer
+            EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO
+            if both
             else EvidenceType.DOC_RESPONSAVEL_FINANCEIRO
             if payer
             else EvidenceType.DOC_CONTRATANTE
@@ -85,7 +87,7 @@ def flags(values: Iterable[str]) -> dict[str, bool]:
     )
 
 
-_PAIRS: Final = (("S", "N"), ("Y", "N"), ("1", "0"), ("T", "F"), ("true", "false"), ("t", "f"), ("X", ""))
+_PAIRS: Final = (("S", "N"), ("Y", "N"), ("1", "0"), ("-1", "0"), ("J", "N"), ("T", "F"), ("true", "false"), ("t", "f"), ("X", ""))
 
 
 def payer(text: str) -> bool | None:
