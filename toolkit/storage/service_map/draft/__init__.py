@@ -15,6 +15,7 @@ It goes in four steps, each over what the steps before it found::
        filters         which rows count; history: states that rows of another table keep
        identity        what stands for one row of a relation, and how other rows name it
        coded           codes, flags and partners, here or in another table; people: who pays
+       composed         types by two columns together; types and sales by a part of the file's key
        places, times   the parts of a file's key and name; moments and their zone
     4. the file
        relations       the parts of each relation put together

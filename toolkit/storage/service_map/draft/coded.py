@@ -6,6 +6,7 @@ from typing import Any, Final
 from toolkit.storage.service_map.catalog import CatalogTable, Reference
 from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.choices import ABSENT, Choice
+from toolkit.storage.service_map.draft.composed import composed_type
 from toolkit.storage.service_map.draft.matching import GOOD, Match, named, score
 from toolkit.storage.service_map.draft.people import People, payer_of
 from toolkit.storage.service_map.draft.references import kinds_and_keys, references_of
@@ -38,6 +39,8 @@ class Coded:
         elsewhere = self._elsewhere(match.table, column)
         if elsewhere is not None and (here is None or not elsewhere.open):
             return elsewhere
+        if column == "evidence_type" and (made := composed_type(match, self._samples)) is not None:
+            return made
         wanted = f"one of {', '.join(codes.MEANINGS[column][1])}; nothing was found"
         return here or Choice({"sql": TODO}, f"{wanted}{self._perhaps(match)}")
 

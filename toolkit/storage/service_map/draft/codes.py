@@ -1,7 +1,7 @@
 """Translate the codes of another system into the contract's, by its own comments or by plain names."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from toolkit.domain.evidence import EvidenceType, UtilityGroup
@@ -22,6 +22,7 @@ _BOTH: Final = LISTS["both"]
 _PAPERS: Final = LISTS["papers"]
 _ANYBODY: Final = {"person", "pessoa", "persona"}
 _OWN: Final = {"client", "same"}
+_PLACE: Final = {"key", "path", "file", "folder", "name", "id", "uuid"}
 _SAY_NOTHING: Final = {"o", "a", "sale", "installation", "conta", "fatura", "account", "flag"}
 
 
@@ -45,7 +46,7 @@ def group(text: str) -> str | None:
 
 def evidence_type(text: str) -> str | None:
     """Return the evidence type that a text names, by the contract's word or by words in English or Portuguese."""
-    exact = _EXACT.get("".join(words(text)))
+    exact = _EXACT.get("".join(words(text))) or _EXACT.get("".join(_without_place(text)))
     if exact is not None:
         return exact.value
     spelled, meant = set(words(text)), set(tokens(text))
@@ -65,6 +66,11 @@ def evidence_type(text: str) -> str | None:
             else EvidenceType.DOC_CONTRATANTE
         )
     return None
+
+
+def _without_place(text: str) -> Iterator[str]:
+    """Yield the words of a text but for those that say where a file is, as in ``pov_key``."""
+    yield from (word for word in words(text) if not {*tokens(word)} & _PLACE)
 
 
 def flag(text: str) -> bool | None:
@@ -87,7 +93,17 @@ def flags(values: Iterable[str]) -> dict[str, bool]:
     )
 
 
-_PAIRS: Final = (("S", "N"), ("Y", "N"), ("1", "0"), ("-1", "0"), ("J", "N"), ("T", "F"), ("true", "false"), ("t", "f"), ("X", ""))
+_PAIRS: Final = (
+    ("S", "N"),
+    ("Y", "N"),
+    ("1", "0"),
+    ("-1", "0"),
+    ("J", "N"),
+    ("T", "F"),
+    ("true", "false"),
+    ("t", "f"),
+    ("X", ""),
+)
 
 
 def payer(text: str) -> bool | None:

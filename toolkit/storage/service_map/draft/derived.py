@@ -12,8 +12,8 @@ from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.matching import GOOD, Match, score
 from toolkit.storage.service_map.draft.pivots import pivots_of
 from toolkit.storage.service_map.draft.references import kinds_and_keys, references_of
-from toolkit.storage.service_map.draft.samples import PLACE, Field, Samples, json_path, share
-from toolkit.storage.service_map.draft.vocabulary import TABLE_WORDS, tokens
+from toolkit.storage.service_map.draft.samples import KEY, PLACE, Field, Samples, json_path, share
+from toolkit.storage.service_map.draft.vocabulary import TABLE_WORDS, tokens, words
 from toolkit.storage.service_map.expressions import literal, quoted
 
 
@@ -23,7 +23,10 @@ def derived_tables(matches: Mapping[str, Match], samples: Samples) -> list[Catal
     found: list[CatalogTable] = []
     evidences = matches.get("evidences")
     whole = (
-        evidences is not None and "object_key" in evidences.fields and _names_its_sale(evidences.table, matches)
+        evidences is not None
+        and "object_key" in evidences.fields
+        and _names_its_sale(evidences.table, matches)
+        and not any(_columns_of_files(evidences.table, samples))
     )
     made = [] if whole and "sales" in matches else [each for table in tables for each in pivots_of(table, samples)]
     told = [table for table in tables if table.name not in {part for each in made for part in each.parts}]
@@ -139,26 +142,50 @@ _ARRAYS: Final = {"text[]", "character varying[]"}
 def _columns_of_files(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable]:
     """Yield a row for each column that names a type of evidence and holds the place of its file."""
     key = key_of(table)
-    named = [
-        column
-        for column in table.columns.values()
-        if column.family == "text"
-        and codes.evidence_type(column.name) is not None
-        and _holds_places(samples.values(Field(table, column)))
-    ]
-    if key is None or len(named) < _FEWEST or not any(samples.values(Field(table, column)) for column in named):
+    values = {
+        each.name: samples.values(Field(table, each)) for each in table.columns.values() if each.family == "text"
+    }
+    known = {name for name, held in values.items() if codes.evidence_type(name) and _holds_places(held)}
+    unknown = {name for name, held in values.items() if held and _holds_places(held) and share(held, KEY) > _MOST}
+    if key is None or not known or len(known | unknown) < _FEWEST or not any(values[name] for name in known):
         return
-    pairs = ", ".join(f"({literal(column.name)}, owner.{quoted(column.name)}::text)" for column in named)
-    source = f"{table.name} AS owner CROSS JOIN LATERAL (VALUES {pairs}) AS file(type, path) WHERE file.path <> ''"
+    named = [table.columns[name] for name in values if name in known | unknown]
+    moments = [_moment_beside(column, table) for column in named]
+    timed = all(moments)
+    pairs = ", ".join(
+        f"({literal(column.name)}, owner.{quoted(column.name)}::text"
+        + (f", owner.{quoted(moment.name)})" if timed and moment else ")")
+        for column, moment in zip(named, moments, strict=True)
+    )
+    listed = "type, path, sent_at" if timed else "type, path"
+    source = f"{table.name} AS owner CROSS JOIN LATERAL (VALUES {pairs}) AS file({listed}) WHERE file.path <> ''"
     owner, shown = _owner(table, key)
+    to_sale = [each for each in table.references if "sale" in tokens(samples.catalog[each.table].says)]
+    for reference in to_sale:
+        named_row = replace(table.columns[reference.column], key=False, unique=False)
+        shown.append((f"owner.{quoted(reference.column)}", named_row))
     shown += [
         (f"owner.{quoted(key.name)}::text || '/' || file.type", Column("id", key=True)),
-        ("file.type", Column("type")),
+        ("file.type", Column("type", labels=tuple(column.name for column in named))),
         ("file.path", Column("path")),
-        *_own_times(table, set()),
+        *([("file.sent_at", replace(moments[0], name="sent_at"))] if timed and moments[0] else ()),
+        *(() if timed else _own_times(table, set())),
     ]
     made = "a row for each column that holds the place of a file"
-    yield _query("evidences", shown, source, [owner], made)
+    yield _query("evidences", shown, source, [*to_sale, owner], made)
+
+
+def _moment_beside(column: Column, table: CatalogTable) -> Column | None:
+    """Return the column with the time of a file whose place stands in another one named alike."""
+    own = words(column.name)[:-1]
+    return next(
+        (
+            each
+            for each in table.columns.values()
+            if each.family.startswith("time") and own and words(each.name)[: len(own)] == own
+        ),
+        None,
+    )
 
 
 def _with_their_files(tables: list[CatalogTable], samples: Samples) -> Iterator[CatalogTable]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from toolkit.storage.service_map.catalog import CatalogTable, Column
@@ -137,7 +138,8 @@ def settled(
         unsure = any(_UNSURE & set(tokens(state)) for state in states)
         opaque = bool(states) and all(map(_OPAQUE.fullmatch, states))
         former = _begun_by(field) is not None and bool(samples.values(field))
-        asks = former or unsure or opaque or (len(values) > 1 and bool(said & _TELL))
+        published = moment and "draft" in said and samples.values(field) != [] and samples.lacks(field)
+        asks = former or unsure or opaque or published or (len(values) > 1 and bool(said & _TELL))
         if asks or not used:
             shown = len(values) <= _CODES and all(len(value) <= _CODE_LENGTH for value in values)
             told.append(f"{field.name} ({', '.join(values)})" if values and shown else field.name)
@@ -147,6 +149,8 @@ def settled(
             told.append(f"{past.field.table.name} ({', '.join(past.meanings)})")
     if not asked:
         return where, f"rows that do not count may be told by {', '.join(told)};" if told else ""
+    if where is not None and where.open:
+        return replace(where, why=f"{where.why}; others may not, by {', '.join(told)}"), ""
     known = "" if where is None else f"{where.source} AND "
     return Choice(known + TODO, f"which rows count? some may not, by {', '.join(told)}; true for all"), ""
 

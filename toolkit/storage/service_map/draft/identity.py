@@ -5,6 +5,7 @@ from typing import Final
 
 from toolkit.storage.service_map.catalog import QUERY, CatalogTable, Column
 from toolkit.storage.service_map.draft.choices import ABSENT, Choice
+from toolkit.storage.service_map.draft.composed import named_in_key
 from toolkit.storage.service_map.draft.derived import key_of
 from toolkit.storage.service_map.draft.matching import Match
 from toolkit.storage.service_map.draft.people import people_of
@@ -85,6 +86,10 @@ class Identities:
             return _looked_up(wanted, other, key.name, owner.key, _SAID_BY_NAME)
         if optional and self.people is not None and self.people.person_key == name_there:
             return self.people.client
+        if name == "evidences" and wanted is not None:
+            keys = other.whole_key[0] if len(other.whole_key) == 1 else wanted.column.name
+            if (part := named_in_key(self._matches[name], other, wanted, keys, self._samples)) is not None:
+                return part
         told = f" Their id is {_parts(other.whole_key)}" if wanted is None and other.whole_key else ""
         why = f"which of the {target} does it belong to?{told}"
         return Choice(ABSENT) if optional else Choice({"sql": TODO}, why)

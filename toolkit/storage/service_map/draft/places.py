@@ -11,13 +11,15 @@ from toolkit.storage.service_map.draft.matching import Match
 from toolkit.storage.service_map.draft.references import KEY_WORDS
 from toolkit.storage.service_map.draft.samples import ENDING, MEDIA, Field, Samples, fields_of, share
 from toolkit.storage.service_map.draft.vocabulary import tokens, words
-from toolkit.storage.service_map.expressions import THIS, quoted
+from toolkit.storage.service_map.expressions import THIS, literal, quoted
 from toolkit.storage.service_map.model import TODO
 
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]+/")
 _STORAGE: Final = re.compile(r"https?://(?:s3[.-]|[^/]*\bminio|storage\.googleapis\.)[^/]*/|https?://[^/]+:9000/")
 _ENCODED: Final = re.compile(r"%[0-9A-Fa-f]{2}")
 _BUCKET: Final = "[^/]+/"
+_BUCKETS: Final = {"bucket", "container"}
+_SEVERAL: Final = 2
 _SLASHES: Final = 3
 _TRIED: Final = 10
 
@@ -88,6 +90,9 @@ def _as_stored(
 ) -> Choice:
     """Return the key as the bucket has it: without an address, a slash or the bucket in front."""
     front, said, review = "", why, False
+    if several := _buckets(examples, holds):
+        named = f"the files lie in several buckets ({', '.join(several)})"
+        return Choice({"sql": TODO}, f"{named}, and the toolkit reads one: what are their keys there?")
     if any(map(_ADDRESS.match, examples)):
         first = {value.split("/")[3] for value in examples if value.count("/") > _SLASHES}
         in_bucket = all(map(_STORAGE.match, examples)) and len(first) == 1
@@ -118,6 +123,38 @@ def _as_stored(
             front = known
     source = source | ({"strip": front} if front else {})
     return Choice(source if len(source) > 1 else source["column"], said, review)
+
+
+def _buckets(examples: list[str], holds: Callable[[str], bool] | None) -> list[str]:
+    """Return the buckets that addresses name, where there are several and not all of them are known to be one."""
+    named: dict[str, list[str]] = {}
+    for address in filter(_ADDRESS.match, examples):
+        host, _, path = address.partition("://")[2].partition("/")
+        inside = bool(_STORAGE.match(address))
+        bucket = path.partition("/")[0] if inside else host.partition(".")[0]
+        named.setdefault(bucket, []).append(_path(path.partition("/")[2] if inside else path))
+    known = holds is not None and all(any(map(holds, paths[:_TRIED])) for paths in named.values())
+    return sorted(named) if len(named) > 1 and not known else []
+
+
+def rows_of_a_bucket(
+    match: Match, samples: Samples, holds: Callable[[str], bool] | None
+) -> tuple[str, str] | None:
+    """Return what is asked where a column names several buckets, and the condition of the toolkit's, if known."""
+    key = match.fields.get("object_key")
+    for column in match.table.columns.values() if key is not None else ():
+        values = samples.values(Field(match.table, column)) if _BUCKETS & set(words(column.name)) else []
+        if key is None or len(values) < _SEVERAL:
+            continue
+        known = []
+        for condition in (f"{THIS}.{quoted(column.name)}::text = {literal(value)}" for value in values):
+            keys = samples.texts(match.table, f"CASE WHEN {condition} THEN {key.expression} END")
+            if holds is not None and any(holds(_path(each)) for each in keys[:_TRIED] if each):
+                known.append(condition)
+        asked = f"their files lie in several buckets, by {column.name} ({', '.join(values)})"
+        one = f", that of {known[0]}" if len(known) == 1 else ""
+        return f"{asked}, and the toolkit reads one{one}", known[0] if one else ""
+    return None
 
 
 def _path(address: str) -> str:

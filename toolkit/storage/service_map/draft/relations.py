@@ -13,7 +13,7 @@ from toolkit.storage.service_map.draft.codes import decoded
 from toolkit.storage.service_map.draft.filters import rows_that_belong, settled, tenants, values_for_new_rows
 from toolkit.storage.service_map.draft.identity import Identities
 from toolkit.storage.service_map.draft.matching import GOOD, Match, matched, score
-from toolkit.storage.service_map.draft.places import file_parts
+from toolkit.storage.service_map.draft.places import file_parts, rows_of_a_bucket
 from toolkit.storage.service_map.draft.references import references_of
 from toolkit.storage.service_map.draft.samples import Field, Samples, fields_of
 from toolkit.storage.service_map.draft.times import Zones
@@ -181,6 +181,12 @@ class Drafting:
         where = rows_that_belong(name, table, self._samples, self._histories_of_others(name))
         if where is not None:
             self._samples.narrow(table, str(where.source))
+        if name != "evidences":
+            return where
+        if (asked := rows_of_a_bucket(self._matches[name], self._samples, self._holds)) is not None:
+            self._samples.narrow(table, asked[1] or "true")
+            known = "" if where is None else f"{where.source} AND "
+            return Choice(known + TODO, f"which rows count? {asked[0]}")
         return where
 
     def _histories_of_others(self, name: str) -> tuple[str, ...]:

@@ -90,17 +90,18 @@ class Samples:
         return self._known[key]
 
     def _read(self, field: Field) -> list[str]:
-        if not field.table.readable:
-            return []
-        query = f"""
-            SELECT DISTINCT value FROM ({self._first(field)}) AS seen
-            WHERE value IS NOT NULL ORDER BY value LIMIT {_DISTINCT}
-        """  # noqa: S608
-        return [str(value) for (value,) in self.rows(query)]
+        return [value for value in self.texts(field.table, field.expression) if value is not None]
 
-    def _first(self, field: Field) -> str:
-        where = self._narrowed.get(field.table.name, "true")
-        return f"SELECT {field.expression} AS value FROM {field.table.name} AS {THIS} WHERE {where} LIMIT {_ROWS}"  # noqa: S608
+    def texts(self, table: CatalogTable, sql: str) -> list[str | None]:
+        """Return some distinct results of SQL over the first rows; ``None`` too, where a row has no value."""
+        if not table.readable:
+            return []
+        query = f"SELECT DISTINCT value FROM ({self._first(table, sql)}) AS seen ORDER BY value LIMIT {_DISTINCT}"  # noqa: S608
+        return [value for (value,) in self.rows(query)]
+
+    def _first(self, table: CatalogTable, sql: str) -> str:
+        where = self._narrowed.get(table.name, "true")
+        return f"SELECT {sql} AS value FROM {table.name} AS {THIS} WHERE {where} LIMIT {_ROWS}"  # noqa: S608
 
     def members(self, table: CatalogTable, column: Column) -> list[tuple[str, ...]]:
         """Return the paths of the scalars in a JSON column, two levels deep."""
@@ -207,9 +208,15 @@ class Samples:
             and self.rows(query.format(table=table.name, other=other.name, rows=_ROWS)) == [("true",)]
         ]
 
+    def lacks(self, field: Field) -> bool:
+        """Tell whether one of the first rows has no value."""
+        return None in self.texts(field.table, field.expression)
+
     def repeats(self, field: Field) -> bool:
         """Tell whether a value stands in more than one of the first rows, or none in one of them."""
-        query = f"SELECT count(*) > count(DISTINCT value) FROM ({self._first(field)}) AS seen"  # noqa: S608
+        query = (
+            f"SELECT count(*) > count(DISTINCT value) FROM ({self._first(field.table, field.expression)}) AS seen"  # noqa: S608
+        )
         return field.table.readable and bool(self.rows(query)[0][0])
 
 
