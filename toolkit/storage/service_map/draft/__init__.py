@@ -8,6 +8,7 @@ It goes in four steps, each over what the steps before it found::
        codes           what another system's codes stand for, by its comments or by plain names
        references      which tables a row names, by keys, by names, or by a kind and a key
     2. the table of each relation
+       mirrors          the last of the rows that a replication wrote for one row of the service
        matching        the best table, and the field of it for each column
        derived         queries for a relation that no table holds; unions: files that stand in several tables
        pivots          queries over events, or over attributes in rows of their own
@@ -32,6 +33,7 @@ from typing import Final
 from toolkit.storage.database import Database
 from toolkit.storage.service_map.draft.derived import derived_tables
 from toolkit.storage.service_map.draft.matching import match_tables
+from toolkit.storage.service_map.draft.mirrors import read_last_rows
 from toolkit.storage.service_map.draft.relations import DraftedRelation, Drafting
 from toolkit.storage.service_map.draft.samples import Samples
 from toolkit.storage.service_map.draft.unions import union_of_files
@@ -58,6 +60,7 @@ def draft_map(database: Database, zone: str, holds: Callable[[str], bool] | None
     """
     with database.snapshot() as connection:
         samples = Samples(connection)
+        read_last_rows(samples)
         tables = samples.catalog.values()
         matches = match_tables(tables, samples)
         if union := union_of_files(matches, samples):

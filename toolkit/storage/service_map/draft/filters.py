@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +11,7 @@ from toolkit.storage.service_map.catalog import CatalogTable, Column
 from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.choices import Choice
 from toolkit.storage.service_map.draft.history import histories_of
-from toolkit.storage.service_map.draft.references import KEY_WORDS, meanings_of
+from toolkit.storage.service_map.draft.references import KEY_WORDS, meanings_of, names_of_rows, references_of
 from toolkit.storage.service_map.draft.samples import Field, Samples, fields_of
 from toolkit.storage.service_map.draft.times import no_moment
 from toolkit.storage.service_map.draft.vocabulary import LISTS, tokens, words
@@ -31,6 +31,8 @@ _ENDED: Final = {
 _MAY_TELL: Final = {"status", "flag", "deleted", "cancelled", "active", "approved", "test", "draft"}
 _TELL: Final = {"approved", "test", "draft", "active"}
 """Tokens of columns that tell rows which count from others, although nobody knows which of their values."""
+_JUDGE: Final = {"deleted", "cancelled", "approved", "faulty"}
+"""Tokens of tables whose rows say that rows of other tables do not count."""
 _NOTHING: Final = "^([0[:punct:][:space:]]*|n|nao|não|no|f|false)$"
 """The pattern of a text that says no, or that no day or reason is given."""
 
@@ -63,8 +65,13 @@ def _not_ended(name: str, found: Field, samples: Samples) -> str | None:
     if said & _ENDED[name] and to_itself is not None and to_itself.table == found.table.name:
         return f"{column} IS NULL"
     begun = _begun_by(found)
-    if begun is not None and begun in found.table.whole_key:
-        return f"coalesce({column}, 'infinity') > now()"
+    if begun is not None:
+        now = f"coalesce({column}, 'infinity') > now()"
+        repeated = [each for each in names_of_rows(found.table) if samples.repeats(Field(found.table, each))]
+        if begun in found.table.whole_key or any(
+            not samples.repeats(Field(found.table, each), now) for each in repeated
+        ):
+            return now
     if said & _ENDED[name] and not said & {"by", "user"}:
         if found.family in {"timestamptz", "timestamp", "date"}:
             return no_moment(found, samples) or f"{column} IS NULL"
@@ -129,7 +136,10 @@ def settled(
         moment = field.family in {"timestamptz", "timestamp"} and not column.required
         values = samples.values(field) if field.family in _CODED | {"boolean"} else []
         tells = bool(said & _MAY_TELL) or (len(values) > 1 and bool(codes.flags(values)))
-        if said & {"updated", "requested", "by"} or not (field.family in {"boolean", "enum"} or moment or tells):
+        over = f"({field.expression}::timestamptz <= now())::text"
+        former = _begun_by(field) is not None and "true" in samples.texts(table, over)
+        coded = field.family in {"boolean", "enum"}
+        if said & {"updated", "requested", "by"} or not (coded or moment or tells or former):
             continue
         if field.path and not said & _MAY_TELL:
             continue
@@ -137,7 +147,6 @@ def settled(
         states = [meant[value.rstrip()] for value in values if value.rstrip() in meant]
         unsure = any(_UNSURE & set(tokens(state)) for state in states)
         opaque = bool(states) and all(map(_OPAQUE.fullmatch, states))
-        former = _begun_by(field) is not None and bool(samples.values(field))
         published = moment and "draft" in said and samples.values(field) != [] and samples.lacks(field)
         asks = former or unsure or opaque or published or (len(values) > 1 and bool(said & _TELL))
         if asks or not used:
@@ -147,12 +156,29 @@ def settled(
     for past in histories_of(table, samples, others):
         if not past.states(_ENDED[name]):
             told.append(f"{past.field.table.name} ({', '.join(past.meanings)})")
+    for judging in _judging(table, samples):
+        told.append(f"the rows of {judging}")
+        asked = True
     if not asked:
         return where, f"rows that do not count may be told by {', '.join(told)};" if told else ""
     if where is not None and where.open:
         return replace(where, why=f"{where.why}; others may not, by {', '.join(told)}"), ""
     known = "" if where is None else f"{where.source} AND "
     return Choice(known + TODO, f"which rows count? some may not, by {', '.join(told)}; true for all"), ""
+
+
+def _judging(table: CatalogTable, samples: Samples) -> Iterator[str]:
+    """Yield the tables whose rows delete, cancel, approve or reject rows of this one, which they name."""
+    for other in samples.catalog.values():
+        read = other is table or other.kind not in "rp" or not other.readable
+        if read or not set(tokens(other.says)) & _JUDGE or set(tokens(other.says)) & {"history"}:
+            continue
+        names = {words(each) for each in (table.plain_name, table.plain_name.removesuffix("s"))}
+        kinds = (Field(other, column) for column in other.columns.values() if column.family in {"text", "enum"})
+        by_key = any(each.table == table.name for each in references_of(other, samples))
+        by_kind = any(words(value) in names for kind in kinds for value in samples.values(kind))
+        if (by_key or by_kind) and samples.texts(other, "true::text"):
+            yield other.name
 
 
 def tenants(table: CatalogTable, samples: Samples) -> str:

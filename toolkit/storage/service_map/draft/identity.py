@@ -3,13 +3,20 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from toolkit.storage.service_map.catalog import QUERY, CatalogTable, Column
+from toolkit.storage.service_map.catalog import CatalogTable, Column
 from toolkit.storage.service_map.draft.choices import ABSENT, Choice
 from toolkit.storage.service_map.draft.composed import named_in_key
 from toolkit.storage.service_map.draft.derived import key_of
 from toolkit.storage.service_map.draft.matching import Match
 from toolkit.storage.service_map.draft.people import people_of
-from toolkit.storage.service_map.draft.references import KEY_WORDS, Owner, key_like, owner_of, reference_to
+from toolkit.storage.service_map.draft.references import (
+    KEY_WORDS,
+    Owner,
+    key_like,
+    named_by_values,
+    owner_of,
+    reference_to,
+)
 from toolkit.storage.service_map.draft.samples import Field, Samples, fields_of
 from toolkit.storage.service_map.draft.vocabulary import TABLE_WORDS, tokens
 from toolkit.storage.service_map.expressions import THIS, quoted
@@ -59,7 +66,7 @@ class Identities:
             return Choice(TODO if wanted is None else wanted.source, "it stands in the same table")
         found = reference_to(other, target, table.references, table)
         if found is not None:
-            return _looked_up(wanted, other, found.key, table.columns[found.column])
+            return self._looked_up(wanted, other, found.key, table.columns[found.column])
         wide = next((each for each in table.wide_references if each.table == other.name), None)
         name_there = None if wanted is None else wanted.name
         if wide is not None and name_there in {None, *wide.keys} and {*wide.keys} >= {*other.whole_key}:
@@ -77,22 +84,47 @@ class Identities:
             if said & TABLE_WORDS[target][0] and said <= TABLE_WORDS[target][0] | KEY_WORDS:
                 key = key_like(Field(table, column), other, self._samples)
                 if key is not None:
-                    return _looked_up(wanted, other, key.name, column, "by its name: " + _SAID_BY_NAME)
+                    return self._looked_up(wanted, other, key.name, column, "by its name: " + _SAID_BY_NAME)
         owner = owner_of(table, target, self._samples)
         key = None if owner is None else key_like(Field(table, owner.key), other, self._samples)
         if owner is not None and key is not None:
             self.owners[name, target] = owner
             self._samples.narrow(table, owner.condition)
-            return _looked_up(wanted, other, key.name, owner.key, _SAID_BY_NAME)
+            return self._looked_up(wanted, other, key.name, owner.key, _SAID_BY_NAME)
         if optional and self.people is not None and self.people.person_key == name_there:
             return self.people.client
+        if name == "evidences" and (by := named_by_values(table, other, self._samples)) is not None:
+            return self._looked_up(
+                wanted, other, by.key, table.columns[by.column], f"by its values: {_SAID_BY_NAME}"
+            )
         if name == "evidences" and wanted is not None:
             keys = other.whole_key[0] if len(other.whole_key) == 1 else wanted.column.name
             if (part := named_in_key(self._matches[name], other, wanted, keys, self._samples)) is not None:
                 return part
         told = f" Their id is {_parts(other.whole_key)}" if wanted is None and other.whole_key else ""
+        for link in self._samples.catalog.values() if not optional else ():
+            if link is not other and (by := named_by_values(link, other, self._samples)) is not None:
+                told += f" {link.name} names them by {by.column}"
         why = f"which of the {target} does it belong to?{told}"
         return Choice(ABSENT) if optional else Choice({"sql": TODO}, why)
+
+    def _looked_up(self, wanted: Field | None, other: CatalogTable, key: str, by: Column, why: str = "") -> Choice:
+        if wanted is None:
+            if not other.whole_key:
+                return Choice({"sql": TODO}, "what stands for one row of the other table?")
+            same = f"other.{quoted(key)} = {THIS}.{quoted(by.name)}"
+            parts = f"(SELECT {_parts(other.whole_key, 'other')} FROM {other.name} AS other WHERE {same})"  # noqa: S608
+            return Choice({"sql": parts}, why, review=bool(why))
+        rows = other.name
+        if not (other.columns[key].key or other.columns[key].unique):
+            rows = self._samples.read_rows(other)
+        if by.family == "text" and other.columns[key].family != "text":
+            rows = f"(SELECT {quoted(key)}::text, {quoted(wanted.column.name)} FROM {rows} AS other) AS other"  # noqa: S608
+        elif rows.startswith("("):
+            rows = f"{rows} AS other"
+        row = {"table": rows, "key": key, "by": by.name}
+        source = by.name if wanted.source == key else {**wanted.members, **row}
+        return Choice(source, why, review=bool(why))
 
     def _id_of(self, name: str) -> Field | None:
         table = self._matches[name].table
@@ -129,23 +161,6 @@ _PARTITIONED_BY: Final = {"date", "timestamp", "timestamptz"}
 def _parts(columns: Iterable[str], row: str = THIS) -> str:
     """Return the SQL for a key of several columns as one text."""
     return " || '/' || ".join(f"{row}.{quoted(column)}::text" for column in columns)
-
-
-def _looked_up(wanted: Field | None, other: CatalogTable, key: str, by: Column, why: str = "") -> Choice:
-    if wanted is None:
-        if not other.whole_key:
-            return Choice({"sql": TODO}, "what stands for one row of the other table?")
-        same = f"other.{quoted(key)} = {THIS}.{quoted(by.name)}"
-        parts = f"(SELECT {_parts(other.whole_key, 'other')} FROM {other.name} AS other WHERE {same})"  # noqa: S608
-        return Choice({"sql": parts}, why, review=bool(why))
-    rows = other.name
-    if by.family == "text" and other.columns[key].family != "text":
-        rows = f"(SELECT {quoted(key)}::text, {quoted(wanted.column.name)} FROM {rows} AS other) AS other"  # noqa: S608
-    elif other.kind == QUERY:
-        rows = f"{rows} AS other"
-    row = {"table": rows, "key": key, "by": by.name}
-    source = by.name if wanted.source == key else {**wanted.members, **row}
-    return Choice(source, why, review=bool(why))
 
 
 def _is_public(found: Field, samples: Samples) -> bool:

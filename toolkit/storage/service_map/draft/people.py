@@ -1,5 +1,6 @@
 """Find who pays for a sale, where the sale does not say it: by another column, or rows of a table of people."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -81,13 +82,13 @@ def payer_of(
         to_client = reference_to(clients, "clients", others, sales)
     for kind, key in kinds_and_keys(sales):
         if PAYER & set(tokens(key.says)):
-            kinds = {value: codes.payer(value) for value in samples.values(Field(sales, kind))}
+            owners = {value: codes.payer(value) for value in samples.values(Field(sales, kind))}
             same = f"{THIS}.{quoted(key.name)} = {THIS}.{quoted(to_client.column)}" if to_client else "true"
-            owns = ", ".join(literal(value) for value, own in kinds.items() if own)
+            owns = ", ".join(literal(value) for value, own in owners.items() if own)
             if owns:
                 sql = f"coalesce({THIS}.{quoted(kind.name)}::text IN ({owns}) AND {same}, true)"
                 return Choice({"sql": sql}, "the payer is the client, or none is named", review=True)
-            return Choice({"sql": TODO}, f"which {kind.name} is the client? {', '.join(kinds)}")
+            return Choice({"sql": TODO}, f"which {kind.name} is the client? {', '.join(owners)}")
     for column in sales.columns.values():
         said, payer = set(tokens(column.says)), f"{THIS}.{quoted(column.name)}"
         if not said & PAYER:
@@ -102,6 +103,8 @@ def payer_of(
         if beside is not None:
             sql = f"{payer} IS NULL OR {payer} = {THIS}.{quoted(beside)}"
             return Choice({"sql": sql}, "the payer is the client, or none is named", review=True)
+        if named is not None and (kinds := _by_kinds(Field(sales, column), samples)):
+            return Choice({"column": column.name, "codes": kinds}, f"by the rows of {named.table}", review=True)
         if named is not None and said & {"payer", "financial"}:
             why = f"is the row of {named.table} that {column.name} names the client?"
             return Choice({"sql": TODO}, why)
@@ -126,6 +129,12 @@ def payer_of(
                 return Choice({"sql": none}, "a payer is named only where it is somebody else", review=True)
             return Choice({"sql": TODO}, f"every sale has a row of {table.name}: when does the client pay?")
     return None
+
+
+def _by_kinds(named: Field, samples: Samples) -> Mapping[str, bool | None]:
+    """Return whether the client pays, by each row of a table of kinds; nothing where some row does not say it."""
+    said = {code: codes.payer(kind) for code, kind in meanings_of(named, samples).items()}
+    return {} if None in said.values() else said
 
 
 def _client_beside(sales: CatalogTable, payer: Column, references: list[Reference]) -> str | None:

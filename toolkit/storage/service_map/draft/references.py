@@ -37,6 +37,37 @@ def references_of(table: CatalogTable, samples: Samples) -> Iterator[Reference]:
                 yield Reference(column.name, other.name, key.name)
 
 
+def names_of_rows(table: CatalogTable) -> list[Column]:
+    """Return the columns that name a row although nothing keeps them unique, an id first."""
+    own = set(tokens(table.says)) | KEY_WORDS
+    named = [
+        column
+        for column in table.columns.values()
+        if set(tokens(column.says)) & KEY_WORDS and set(tokens(column.says)) <= own
+    ]
+    free = [column for column in named if not (column.key or column.unique or table.reference(column.name))]
+    return sorted(free, key=lambda column: tokens(column.says) not in (("id",), ("uuid",)))
+
+
+def named_by_values(table: CatalogTable, other: CatalogTable, samples: Samples) -> Reference | None:
+    """Return the column all of whose values are keys of another table, too long to agree by chance."""
+    for column in table.columns.values():
+        for key in other.columns.values():
+            if column.key or not (key.key or key.unique) or not {column.family, key.family} <= {"text", "uuid"}:
+                continue
+            own = Field(table, column)
+            values = samples.values(own)
+            same = f"FROM {other.name} AS other WHERE other.{quoted(key.name)}::text = {own.expression}"
+            long = bool(values) and all(len(value) >= _LONG for value in values)
+            if long and samples.texts(table, f"EXISTS (SELECT {same})::text") == ["true"]:
+                return Reference(column.name, other.name, key.name)
+    return None
+
+
+_LONG: Final = 12
+"""The fewest characters of a key that names a row by its values alone."""
+
+
 def reference_to(
     other: CatalogTable, target: str, references: Iterable[Reference], table: CatalogTable
 ) -> Reference | None:

@@ -199,7 +199,10 @@ class Drafting:
         for table in self._samples.catalog.values() if name == "sales" else ():
             ways = [(table, taken), (taken, table)]
             linked = any(each.table == other.name for one, other in ways for each in one.references)
-            if linked and table is not taken and set(tokens(table.says)) & MEANINGS == {"sale"}:
+            files = self._matches["evidences"].table if "evidences" in self._matches else taken
+            if table is taken or table is files or table.name in files.parts:
+                continue
+            if linked and set(tokens(table.says)) & MEANINGS == {"sale"}:
                 yield table
         if name == "sales" and not match.is_named:
             yield from match.rivals

@@ -77,8 +77,14 @@ class Samples:
 
     def narrow(self, table: CatalogTable, condition: str) -> None:
         """Read only those rows of a table from now on, of those that are read so far."""
-        self._narrowed[table.name] = f"{self._narrowed.get(table.name, 'true')} AND {condition}"
+        read = self._narrowed.get(table.name)
+        self._narrowed[table.name] = f"{read} AND {condition}" if read else condition
         self._known = {key: values for key, values in self._known.items() if key[0] != table.name}
+
+    def read_rows(self, table: CatalogTable) -> str:
+        """Return the table, or a query for those of its rows that are read."""
+        where = self._narrowed.get(table.name)
+        return f"(SELECT * FROM {table.name} AS {THIS} WHERE {where})" if where else table.name  # noqa: S608
 
     def values(self, field: Field) -> list[str]:
         """Return some distinct values among the first rows; empty where nobody may read them or there are none."""
@@ -99,8 +105,8 @@ class Samples:
         query = f"SELECT DISTINCT value FROM ({self._first(table, sql)}) AS seen ORDER BY value LIMIT {_DISTINCT}"  # noqa: S608
         return [value for (value,) in self.rows(query)]
 
-    def _first(self, table: CatalogTable, sql: str) -> str:
-        where = self._narrowed.get(table.name, "true")
+    def _first(self, table: CatalogTable, sql: str, condition: str = "true") -> str:
+        where = f"{self._narrowed.get(table.name, 'true')} AND {condition}"
         return f"SELECT {sql} AS value FROM {table.name} AS {THIS} WHERE {where} LIMIT {_ROWS}"  # noqa: S608
 
     def members(self, table: CatalogTable, column: Column) -> list[tuple[str, ...]]:
@@ -212,11 +218,10 @@ class Samples:
         """Tell whether one of the first rows has no value."""
         return None in self.texts(field.table, field.expression)
 
-    def repeats(self, field: Field) -> bool:
+    def repeats(self, field: Field, condition: str = "true") -> bool:
         """Tell whether a value stands in more than one of the first rows, or none in one of them."""
-        query = (
-            f"SELECT count(*) > count(DISTINCT value) FROM ({self._first(field.table, field.expression)}) AS seen"  # noqa: S608
-        )
+        rows = self._first(field.table, field.expression, condition)
+        query = f"SELECT count(*) > count(DISTINCT value) FROM ({rows}) AS seen"  # noqa: S608
         return field.table.readable and bool(self.rows(query)[0][0])
 
 

@@ -22,6 +22,7 @@ _LOCAL: Final = re.compile(r"bras[ií]lia|s[aã]o paulo|hor[aá]rio local|hora l
 _SAO_PAULO: Final = "America/Sao_Paulo"
 _SAY_UTC: Final = {
     *("_prisma_migrations", "ar_internal_metadata", "schema_migrations", "knex_migrations", "ir_attachment"),
+    "strapi_migrations",
 }
 """Tables of libraries that write times without a zone in UTC."""
 
