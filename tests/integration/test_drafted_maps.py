@@ -260,6 +260,47 @@ def test_a_database_without_an_encoding_is_read_as_far_as_it_is_utf8(
     assert "The database states no encoding (SQL_ASCII): texts that are not UTF-8 cannot be read." in proof.notes
 
 
+@pytest.mark.parametrize(
+    ("columns", "rows", "place", "question"),
+    [
+        (
+            "location text",
+            ("'s3://documents/1/a.pdf'", "'s3://calls/1/b.mp3'"),
+            "evidences.object_key",
+            "the files lie in several buckets (calls, documents), and the toolkit reads one",
+        ),
+        (
+            "bucket text, key text",
+            ("'documents', '1/a.pdf'", "'calls', '1/b.mp3'"),
+            "evidences.where",
+            "by bucket (calls, documents), and the toolkit reads one, that of this.\"bucket\"::text = 'documents'",
+        ),
+        (
+            "key text, valid_from date, valid_to date NOT NULL",
+            ("'1/a.pdf', '2026-10-01', '9999-12-31'", "'1/b.mp3', '2026-10-01', '2026-10-02'"),
+            "evidences.where",
+            "some may not, by valid_to",
+        ),
+    ],
+)
+def test_rows_that_one_bucket_or_one_moment_does_not_hold_are_asked_about(
+    empty_database: Database, columns: str, rows: tuple[str, str], place: str, question: str
+) -> None:
+    tables = f"""
+        CREATE TABLE sales (id text PRIMARY KEY, grp text NOT NULL, client_pays boolean NOT NULL, created_at date);
+        CREATE TABLE files (
+          id int PRIMARY KEY, sale_id text REFERENCES sales, evidence_type text, {columns}, created_at date);
+        INSERT INTO sales VALUES ('S-1', 'A', true, '2026-10-01');
+        INSERT INTO files VALUES (1, 'S-1', 'DOC_CONTRATANTE', {rows[0]}, '2026-10-01');
+        INSERT INTO files VALUES (2, 'S-1', 'POV', {rows[1]}, '2026-10-01');
+    """
+    with empty_database.transaction() as connection:
+        raw(connection).execute(tables.encode())
+    draft = draft_map(empty_database, "America/Sao_Paulo", {"1/a.pdf"}.__contains__)
+    assert place in draft.to_fill_in
+    assert question in draft.text
+
+
 TENANTS = """
     CREATE SCHEMA north; CREATE SCHEMA south;
     CREATE TABLE north.sales (id text, grp text, payer boolean, at timestamptz);

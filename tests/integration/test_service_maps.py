@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -102,15 +103,23 @@ def test_every_schema_gives_the_same_report(
     kind: str,
 ) -> None:
     load(empty_database, kind)
-    environ = environment(empty_database, bucket_environment, kind)
+    drafted = tmp_path / "service.toml"
+    environ = environment(empty_database, bucket_environment, kind) | {"TOOLKIT_SERVICE_MAP": str(drafted)}
+    no_bucket = {
+        key: value for key, value in environ.items() if key not in {"EVIDENCE_BUCKET", "TOOLKIT_SERVICE_MAP"}
+    }
+    assert main(["db", "map", "--out", str(drafted)], no_bucket) == 0
     assert main(["db", "upgrade"], environ) == 0
     with mapped(empty_database) as database, database.transaction() as connection:
         keys = connection.scalars(sa.text("SELECT object_key FROM audit_service.evidences")).all()
     assert len(keys) == 12
     for key in keys:
         s3.put_object(Bucket=bucket.name, Key=key, Body=pdf() if key.endswith(".pdf") else tone())
+    assert main(["-q", "db", "check"], environ) == 0
     assert main(["-q", "report", "--out", str(tmp_path), "--format", "csv"], environ) == 0
     assert reported(tmp_path / "missing-evidence.csv") == STORY
+    told = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))
+    assert (told["sales"], told["compliant"]) == (7, 3)
 
 
 def environment(database: Database, bucket_environment: Mapping[str, str], kind: str) -> dict[str, str]:

@@ -75,7 +75,7 @@ def map_(ctx: Context, out: Path | None, force: bool) -> int:
     """Look at a database and write a first mapping file for it.
 
     \b
-    Names in English and Portuguese, types, foreign keys, enums, comments such as
+    Names in English, Portuguese, Spanish and German, types, foreign keys, enums, comments such as
     "1 = A, 2 = B" and some values are looked at; no value but a code gets into the file.
     What was taken by its name or by habit says REVIEW, what only a person knows says TODO.
     Where EVIDENCE_BUCKET is set, some keys are looked for there.

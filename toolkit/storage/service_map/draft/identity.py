@@ -117,7 +117,7 @@ class Identities:
             return Choice({"sql": parts}, why, review=bool(why))
         rows = other.name
         if not (other.columns[key].key or other.columns[key].unique):
-            rows = self._samples.read_rows(other)
+            rows = self._samples.rows_of_key(Field(other, other.columns[key]))
         if by.family == "text" and other.columns[key].family != "text":
             rows = f"(SELECT {quoted(key)}::text, {quoted(wanted.column.name)} FROM {rows} AS other) AS other"  # noqa: S608
         elif rows.startswith("("):

@@ -81,10 +81,15 @@ class Samples:
         self._narrowed[table.name] = f"{read} AND {condition}" if read else condition
         self._known = {key: values for key, values in self._known.items() if key[0] != table.name}
 
-    def read_rows(self, table: CatalogTable) -> str:
-        """Return the table, or a query for those of its rows that are read."""
-        where = self._narrowed.get(table.name)
-        return f"(SELECT * FROM {table.name} AS {THIS} WHERE {where})" if where else table.name  # noqa: S608
+    def rows_of_key(self, key: Field) -> str:
+        """Return the table of a key, or a query for the rows of it that are read where it is their key alone."""
+        table = key.table
+        where = self._narrowed.pop(table.name, None)
+        if where is None:
+            return table.name
+        repeats = self.repeats(key)
+        self._narrowed[table.name] = where
+        return f"(SELECT * FROM {table.name} AS {THIS} WHERE {where})" if repeats else table.name  # noqa: S608
 
     def values(self, field: Field) -> list[str]:
         """Return some distinct values among the first rows; empty where nobody may read them or there are none."""
