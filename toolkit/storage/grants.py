@@ -17,6 +17,7 @@ from typing import Final
 from sqlalchemy.dialects import postgresql
 
 from toolkit.storage import tables
+from toolkit.storage.service_map.row_versions import touched
 
 _preparer = postgresql.dialect().identifier_preparer  # type: ignore[no-untyped-call]
 
@@ -74,6 +75,8 @@ def _user(database: str, purpose: As, sources: Sequence[str] | None) -> Iterator
         yield f"USAGE ON SCHEMA {schema}"
     yield f"SELECT ON {', '.join(f'{schema}.{table.name}' for table in tables.service.sorted_tables)}"
     if purpose is As.OPERATOR:
+        if sources is not None:
+            yield f"SELECT ON {', '.join(map(touched, tables.OBSERVED_RELATIONS))}"
         for name, rights in _WRITTEN.items():
             yield f"{rights} ON {schema}.{name}"
         yield from _history()

@@ -12,6 +12,7 @@ from toolkit.storage import tables
 from toolkit.storage.database import Database
 from toolkit.storage.locks import Lock, take
 from toolkit.storage.service_map import ServiceMap
+from toolkit.storage.service_map.row_versions import make_touched
 from toolkit.storage.service_map.views import check_views, made_from, make_views
 from toolkit.storage.service_map.views import release as release_views
 
@@ -36,9 +37,8 @@ def upgrade(database: Database, *, service_tables: bool = False, service_map: Se
     with database.transaction() as connection:
         take(connection, Lock.SCHEMA)
         _refuse_newer(connection)
-        if service_map is not None:
-            make_views(connection, service_map)
-        else:
+        made = service_map is not None and make_views(connection, service_map)
+        if service_map is None:
             if service_tables and not _present(connection, tables.service):
                 tables.service.create_all(connection)
             _check_service_tables(connection)
@@ -46,6 +46,8 @@ def upgrade(database: Database, *, service_tables: bool = False, service_map: Se
         if not sa.inspect(connection).has_schema(tables.AUDIT):
             connection.execute(sa.schema.CreateSchema(tables.AUDIT))
         _migrate(connection)
+        if service_map is not None and made:
+            make_touched(connection, service_map)
 
 
 def release(database: Database) -> None:

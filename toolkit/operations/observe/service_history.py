@@ -17,7 +17,8 @@ from toolkit.operations.observe.belonging import belong_to_service
 from toolkit.operations.observe.disappearance import FEW, Tolerance
 from toolkit.storage.database import Database
 from toolkit.storage.observation_clock import stamp
-from toolkit.storage.tables import evidence_observations, evidences, sale_observations, sales
+from toolkit.storage.service_map.row_versions import state_of, touched
+from toolkit.storage.tables import evidence_observations, evidences, sale_observations, sales, service_readings
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,8 @@ def observe_service(
     with database.transaction() as connection:
         now = stamp(connection, clock)
         belong_to_service(connection, now, mapped=database.mapped)
-        found = _observe(connection, _SALES, now), _observe(connection, _RECORDS, now)
+        observe = _observe_mapped if database.mapped else _observe
+        found = observe(connection, _SALES, now), observe(connection, _RECORDS, now)
         for observed, history, what in zip(found, (_SALES, _RECORDS), ("sales", "evidence records"), strict=True):
             if observed.vanished > FEW:
                 current = sa.select(sa.func.count()).where(history.observations.c.gone_at.is_(None))
@@ -82,35 +84,98 @@ def observe_service(
 
 def observe_sales(connection: Connection, clock: Clock, sale_id: str | None = None) -> Observed:
     """Return the same for the sales alone, or for one of them, inside the transaction that wrote them."""
-    return _observe(connection, _SALES, stamp(connection, clock), sale_id)
+    now = stamp(connection, clock)
+    which = "true" if sale_id is None else "{} = :only"
+    return _observe(connection, _SALES, now, which, sale_id)
 
 
-def _observe(connection: Connection, history: _History, now: datetime, only: str | None = None) -> Observed:
+def _observe_mapped(connection: Connection, history: _History, now: datetime) -> Observed:
+    """Do the same through a mapping, whose values are costly to read: for the rows that were touched since.
+
+    The versions of the rows tell which (``toolkit.storage.service_map.row_versions``). All rows are compared where
+    versions say too little, and once in seven days: the server's files of time zones may change, too.
+    """
+    name = history.rows.name
+    bound = {"relation": name, "statement": _different(history)}
+    reading = connection.execute(sa.text(_READING.format(state=state_of(name))), bound).one()
+    if reading.all_compared_at is None:
+        observed = _observe(connection, history, now)
+    else:
+        connection.execute(sa.text(_SIDE_BY_SIDE))
+        seen = history.observations.fullname
+        connection.execute(sa.text(_TOUCHED.format(rows=touched(name), seen=seen, key=history.id_of_row)))
+        rows, keys = connection.execute(sa.text("SELECT count(*), count(id) FROM touched")).one()
+        which = "{} IN (SELECT id FROM touched)" if rows == keys else "true"  # a row without a key is an error
+        observed = _observe(connection, history, now, which) if rows else Observed(0, 0, 0)
+        connection.execute(sa.text("DROP TABLE touched"))
+    connection.execute(sa.delete(service_readings).where(service_readings.c.relation == name))
+    connection.execute(sa.text(_READ), {"relation": name, **reading._mapping})
+    return observed
+
+
+def _observe(
+    connection: Connection, history: _History, now: datetime, which: str = "true", only: str | None = None
+) -> Observed:
     """Close the observations that no longer hold, and open one for each row that has none.
 
     The rows are read once, by a statement that only reads, so that the server may share it among processes: what
     they say may be costly to compute where they come through a mapping.
     """
-    rows, seen, key = history.rows.fullname, history.observations.fullname, history.id_of_row
-    columns = ", ".join(history.columns)
+    connection.execute(sa.text(_SIDE_BY_SIDE))
+    connection.execute(sa.text(_different(history, which)), {} if only is None else {"only": only})
+    observed = Observed(*connection.execute(sa.text(_COUNTS)).one())
+    if observed != Observed(0, 0, 0):
+        seen, columns = history.observations.fullname, ", ".join(history.columns)
+        connection.execute(sa.text(_CLOSE.format(seen=seen)), {"now": now})
+        connection.execute(sa.text(_OPEN.format(seen=seen, key=history.id_of_row, columns=columns)), {"now": now})
+    connection.execute(sa.text("DROP TABLE different"))
+    return observed
+
+
+def _different(history: _History, which: str = "true") -> str:
+    """Return the statement that puts the rows that differ from their observations into a table.
+
+    ``which`` is the condition that their ids fulfil.
+    """
+    columns, key = ", ".join(history.columns), history.id_of_row
     told = columns.replace("partner", "nullif(btrim(partner), '') AS partner")  # a blank partner is none
-    about = "true" if only is None else "{} = :only"
-    different = _DIFFERENT.format(
-        rows=f"SELECT id, {told}, true AS present FROM {rows} WHERE {about.format('id')}",  # noqa: S608
-        last=f"SELECT * FROM {seen} WHERE gone_at IS NULL AND {about.format(key)}",  # noqa: S608
+    return _DIFFERENT.format(
+        rows=f"SELECT id, {told}, true AS present FROM {history.rows.fullname} WHERE {which.format('id')}",  # noqa: S608
+        last=f"SELECT * FROM {history.observations.fullname} WHERE gone_at IS NULL AND {which.format(key)}",  # noqa: S608
         key=key,
         values=", ".join(f"fresh.{name}" for name in history.columns),
         known=", ".join(f"last.{name}" for name in history.columns),
     )
-    connection.execute(sa.text(_SIDE_BY_SIDE))
-    connection.execute(sa.text(different), {} if only is None else {"only": only})
-    observed = Observed(*connection.execute(sa.text(_COUNTS)).one())
-    if observed != Observed(0, 0, 0):
-        connection.execute(sa.text(_CLOSE.format(seen=seen)), {"now": now})
-        connection.execute(sa.text(_OPEN.format(seen=seen, key=key, columns=columns)), {"now": now})
-    connection.execute(sa.text("DROP TABLE different"))
-    return observed
 
+
+_READING: Final = """
+    WITH here AS (
+        SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint) AS since,
+               {state} || md5(:statement) AS state
+    )
+    SELECT here.since, here.state, all_compared_at
+    FROM here LEFT JOIN audit.service_readings AS kept
+        ON relation = :relation AND kept.state = here.state
+        AND CAST(CAST(kept.xmin AS text) AS bigint) = written_by
+        AND here.since - kept.since < 2147483648 AND all_compared_at > now() - interval '7 days'
+"""
+"""The transactions that were over before this one reads anything, and the last reading if it can be relied on."""
+
+_TOUCHED: Final = """
+    CREATE TEMPORARY TABLE touched ON COMMIT DROP AS
+    SELECT coalesce(fresh.id, {key}) AS id
+    FROM {rows} AS fresh
+    FULL JOIN (SELECT id AS observation, {key} FROM {seen} WHERE gone_at IS NULL) AS last ON fresh.id = {key}
+    WHERE touched IS NOT FALSE OR observation IS NULL
+"""
+"""A row that is gone, or is left out by now, has no ``touched``."""
+
+_READ: Final = """
+    INSERT INTO audit.service_readings (relation, since, written_by, state, all_compared_at)
+    SELECT :relation, :since, CAST(CAST(pg_current_xact_id() AS text) AS bigint) & 4294967295, :state,
+           coalesce(CAST(:all_compared_at AS timestamptz), now())
+    WHERE CAST(:state AS text) IS NOT NULL
+"""
 
 _SIDE_BY_SIDE: Final = """
     SELECT set_config('parallel_tuple_cost', '0', true),

@@ -29,7 +29,7 @@ from toolkit.storage.tables import OWN_TABLES, service
 TODO: Final = "TODO"
 """Marks the places of a draft that a person has to fill in; a mapping that holds it is refused."""
 
-GENERATION: Final = 6
+GENERATION: Final = 7
 """A number that grows when the same file gives other views, so that an upgrade makes them again."""
 
 NEEDED: Final = {table.name: table for table in service.sorted_tables}

@@ -13,8 +13,9 @@ from sqlalchemy.exc import DBAPIError
 from toolkit.errors import SchemaMismatch, SettingsError
 from toolkit.storage.service_map.expressions import FUNCTIONS, THIS, literal, nothing_of, select
 from toolkit.storage.service_map.model import NEEDED, ServiceMap
+from toolkit.storage.service_map.row_versions import make_untouched
 from toolkit.storage.service_map.triggers import execute, make_writable
-from toolkit.storage.tables import SERVICE
+from toolkit.storage.tables import OBSERVED_RELATIONS, SERVICE
 
 _OURS: Final = "evidence toolkit: views made from mapping "
 """The comment on the schema, followed by the fingerprint."""
@@ -22,15 +23,15 @@ _OURS: Final = "evidence toolkit: views made from mapping "
 _HINT: Final = "Run: toolkit db upgrade"
 
 
-def make_views(connection: Connection, mapping: ServiceMap) -> None:
-    """Make the schema present the service's data as the mapping describes them.
+def make_views(connection: Connection, mapping: ServiceMap) -> bool:
+    """Make the schema present the service's data as the mapping describes them; return ``False`` if it does.
 
     Raises:
         SettingsError: the mapping names what the database does not have, or does not fit it; with the key.
         SchemaMismatch: somebody else has a schema of this name.
     """
     if made_from(connection) == mapping.fingerprint and not _lacking(connection):
-        return
+        return False
     if _comment(connection) is None:
         connection.execute(sa.schema.CreateSchema(SERVICE))
     elif made_from(connection) is None:
@@ -52,6 +53,7 @@ def make_views(connection: Connection, mapping: ServiceMap) -> None:
             raise SettingsError("; ".join(faults)) from None
     make_writable(connection, mapping)
     execute(connection, f"COMMENT ON SCHEMA {SERVICE} IS {literal(_OURS + mapping.fingerprint)}")
+    return True
 
 
 def release(connection: Connection) -> None:
@@ -72,6 +74,8 @@ def release(connection: Connection) -> None:
     for name in NEEDED:
         nothing = nothing_of(name)
         execute(connection, f"CREATE OR REPLACE VIEW {SERVICE}.{name} AS {nothing} AND {SERVICE}.released()")
+    for name in OBSERVED_RELATIONS:
+        make_untouched(connection, name)
     execute(connection, f"COMMENT ON SCHEMA {SERVICE} IS {literal(_OURS + _RELEASED)}")
 
 

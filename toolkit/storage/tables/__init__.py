@@ -19,6 +19,7 @@ from toolkit.storage.tables.judged import (
 from toolkit.storage.tables.loads import load_batches, load_keys
 from toolkit.storage.tables.metadata import AUDIT, OWN_TABLES, SERVICE, service, toolkit
 from toolkit.storage.tables.observed import (
+    OBSERVED_RELATIONS,
     adopted_buckets,
     adopted_services,
     bucket_syncs,
@@ -28,6 +29,7 @@ from toolkit.storage.tables.observed import (
     object_observations,
     observation_clock,
     sale_observations,
+    service_readings,
     verification_failures,
 )
 from toolkit.storage.tables.people import (
@@ -43,6 +45,7 @@ __all__ = [
     "APPEND_ONLY",
     "AUDIT",
     "CLOSED_ONCE",
+    "OBSERVED_RELATIONS",
     "OWN_TABLES",
     "SERVICE",
     "addresses",
@@ -75,6 +78,7 @@ __all__ = [
     "sale_observations",
     "sales",
     "service",
+    "service_readings",
     "token_revocations",
     "toolkit",
     "verification_failures",

@@ -1,5 +1,7 @@
 """The tables of observations: what the service and the bucket held, and the readings that saw it."""
 
+from typing import Final
+
 import sqlalchemy as sa
 from sqlalchemy import Column, ForeignKey, Index, Table, Text, Uuid, text
 from sqlalchemy.dialects.postgresql import JSONB
@@ -153,6 +155,24 @@ adopted_services = Table(
     Column("adopted_at", moment, nullable=False),
 )
 """The service that this database belongs to is the last one here; see ``toolkit.storage.service_identity``."""
+
+service_readings = Table(
+    "service_readings",
+    toolkit,
+    Column("relation", Text, primary_key=True),
+    *required(sa.BigInteger, "since", "written_by"),
+    Column("state", Text, nullable=False),
+    Column("all_compared_at", moment, nullable=False),
+    prefixes=["UNLOGGED"],
+)
+"""The last reading of each relation through a mapping: rows written by transactions before ``since`` were seen.
+
+``written_by`` is the transaction that wrote this row, in another cluster another one. A row that is lost costs one
+comparison of all rows.
+"""
+
+OBSERVED_RELATIONS: Final = {"sales": sale_observations, "evidences": evidence_observations}
+"""The observations of the service's relations."""
 
 observation_clock = Table(
     "observation_clock",
