@@ -2,8 +2,8 @@
 
 Scale 1 is 400,000 sales with 1,000,000 evidence records. The other team's tables hold the same data under numbers
 as keys, with codes, bare times in two columns, a table of partners and the public name of a sale beside its key.
-An audit is: observe the service, of which nothing changed, and judge all sales, or those that changed: none. Goal:
-at most 1.1 times the own tables.
+An audit is: observe the service, and judge all sales, or those that changed: none, or a hundredth that the service
+completed. Goal: at most 1.1 times the own tables.
 """
 
 from __future__ import annotations
@@ -45,16 +45,23 @@ def main(scale: float) -> None:
         for database in (own, mapped):  # the mapping tells the same as the tables did
             assert observe_service(database, lambda: NOW) == (Observed(0, 0, 0), Observed(0, 0, 0))
             run_audit(database, clock=lambda: NOW)
-        print(f"{sales:,} sales, {sales * 5 // 2:,} evidence records{'seconds':>12}  ratio")
-        for everything, work in ((True, "judging all sales"), (False, "after a night without changes")):
+        print(f"{sales:,} sales, {sales * 5 // 2:,} evidence records{'seconds':>28}  ratio")
+        for everything, changed, work in (
+            (True, False, "judging all sales"),
+            (False, False, "after a night without changes"),
+            (False, True, "after a night with a hundredth completed"),
+        ):
             seconds: dict[Database, list[float]] = {own: [], mapped: []}
-            for _ in range(_ROUNDS):  # in turn, so that what else the machine does falls on both
+            for number in range(_ROUNDS):  # in turn, so that what else the machine does falls on both
                 for database, times in seconds.items():
+                    if changed:
+                        with database.raw() as connection:
+                            connection.execute(_COMPLETED[database.mapped], {"number": number})
                     audit = partial(_audit, database, everything=everything)
                     times.append(timed(audit).seconds)
             floor, ours = (statistics.median(times) for times in seconds.values())
-            print(f"{f'own tables, {work}':44}{floor:>8.2f}  1.00")
-            print(f"{f'through a mapping, {work}':44}{ours:>8.2f}  {ours / floor:.2f} (goal 1.1)", flush=True)
+            print(f"{f'own tables, {work}':60}{floor:>8.2f}  1.00")
+            print(f"{f'through a mapping, {work}':60}{ours:>8.2f}  {ours / floor:.2f} (goal 1.1)", flush=True)
         for database in (own, mapped):
             database.dispose()
 
@@ -68,6 +75,18 @@ def _audit(database: Database, *, everything: bool = False) -> None:
     observe_service(database, lambda: NOW)
     run_audit(database, clock=lambda: NOW, everything=everything)
 
+
+_COMPLETED = {
+    False: """
+        UPDATE public.sales SET completed_at = created_at + interval '1 day'
+        WHERE substr(id, 3)::int %% 100 = %(number)s
+    """,
+    True: """
+        UPDATE other.venda SET concluida_em = dia + hora + interval '1 day'
+        WHERE substr(codigo, 3)::int %% 100 = %(number)s
+    """,
+}
+"""Every hundredth sale, by whether the database is read through a mapping."""
 
 _OTHER_TABLES = """
     CREATE SCHEMA other;

@@ -37,8 +37,10 @@ def upgrade(database: Database, *, service_tables: bool = False, service_map: Se
     with database.transaction() as connection:
         take(connection, Lock.SCHEMA)
         _refuse_newer(connection)
-        made = service_map is not None and make_views(connection, service_map)
-        if service_map is None:
+        made = False
+        if service_map is not None:
+            made = make_views(connection, service_map)
+        else:
             if service_tables and not _present(connection, tables.service):
                 tables.service.create_all(connection)
             _check_service_tables(connection)
@@ -46,7 +48,7 @@ def upgrade(database: Database, *, service_tables: bool = False, service_map: Se
         if not sa.inspect(connection).has_schema(tables.AUDIT):
             connection.execute(sa.schema.CreateSchema(tables.AUDIT))
         _migrate(connection)
-        if service_map is not None and made:
+        if service_map is not None and made:  # after the tables that the views read
             make_touched(connection, service_map)
 
 

@@ -11,8 +11,10 @@ PostgreSQL's own kind, has parts or row level security, computes columns as they
 
 from typing import Final
 
+import sqlalchemy as sa
 from psycopg.errors import UndefinedColumn
 from sqlalchemy import Connection
+from sqlalchemy.dialects.postgresql import OID
 from sqlalchemy.exc import ProgrammingError
 
 from toolkit.storage.service_map.expressions import THIS, literal, nothing_of, quoted, read
@@ -40,7 +42,7 @@ def make_touched(connection: Connection, mapping: ServiceMap) -> None:
             try:
                 with connection.begin_nested():
                     _make_view(connection, name, _select(mapping, name, lookups))
-                state = _state(mapping, name, lookups)
+                state = _state(connection, mapping.relations[name], name, lookups)
             except ProgrammingError as error:
                 if not isinstance(error.orig, UndefinedColumn):
                     raise
@@ -88,12 +90,16 @@ def _select(mapping: ServiceMap, name: str, lookups: list[Source]) -> str:
     return f"SELECT {key} AS id, {' OR '.join(tests)} AS touched FROM {relation.from_} AS {THIS}{counted}"  # noqa: S608
 
 
-def _state(mapping: ServiceMap, name: str, lookups: list[Source]) -> str:
+def _state(connection: Connection, relation: Relation, name: str, lookups: list[Source]) -> str:
+    def number(table: str | None) -> int:
+        found: int = connection.execute(sa.select(sa.cast(sa.func.to_regclass(table), OID))).scalar_one()
+        return found
+
     references = [
         _REFERENCE.format(
-            table=literal(mapping.relations[name].from_),
+            table=number(relation.from_),
             by=literal(each.by or ""),
-            other=literal(each.table or ""),
+            other=number(each.table),
             key=literal(each.key or ""),
         )
         for each in lookups
@@ -128,7 +134,7 @@ _REFERENCE: Final = """
             JOIN source AS one ON one.oid = conrelid
             JOIN source AS other ON other.oid = confrelid
             WHERE contype = 'f' AND convalidated
-              AND conrelid = to_regclass({table}) AND confrelid = to_regclass({other})
+              AND conrelid = {table} AND confrelid = {other}
               AND conkey = ARRAY(SELECT attnum FROM pg_attribute WHERE attrelid = conrelid AND attname = {by})
               AND confkey = ARRAY(SELECT attnum FROM pg_attribute WHERE attrelid = confrelid AND attname = {key}))
 """
