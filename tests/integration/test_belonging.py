@@ -214,5 +214,9 @@ def test_views_on_other_tables_are_another_service(database: Database, clock: Se
 def _views(connection: sa.Connection, schema: str) -> None:
     for table in ("sales", "evidences"):
         connection.execute(
-            sa.text(f"CREATE OR REPLACE VIEW audit_service.{table} AS SELECT * FROM {schema}.{table}")
+            sa.text(
+                f"CREATE OR REPLACE VIEW audit_service.{table} AS SELECT * FROM {schema}.{table};"
+                f"CREATE OR REPLACE FUNCTION audit_service.state_of_{table}() RETURNS text "
+                "LANGUAGE sql AS 'SELECT NULL'"
+            )
         )
