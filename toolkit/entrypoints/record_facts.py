@@ -2,7 +2,7 @@
 
 from toolkit.domain.codes import CODES
 from toolkit.entrypoints.spoken import _, counted
-from toolkit.operations.judge.evidence_records import EvidenceRecord
+from toolkit.operations.judge.audit.records import EvidenceRecord
 
 
 def file_facts(record: EvidenceRecord) -> list[str]:

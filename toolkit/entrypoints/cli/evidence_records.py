@@ -13,7 +13,8 @@ from toolkit.entrypoints.cli.context import Context, pass_context
 from toolkit.entrypoints.cli.printing import aligned, json_option, note, print_json, show
 from toolkit.entrypoints.cli.unmasking import show_names_options, unmasking_for
 from toolkit.entrypoints.spoken import _, readable
-from toolkit.operations.judge.evidence_records import EvidenceRecord, records_of
+from toolkit.operations.judge.audit.records import EvidenceRecord
+from toolkit.operations.judge.evidence_records import records_of
 from toolkit.operations.judge.opening import LONGEST_SECONDS, open_evidence
 from toolkit.operations.judge.withdrawal import withdraw as withdraw_record
 from toolkit.reports.times import iso_exact

@@ -13,7 +13,8 @@ from toolkit.domain.findings import Status, Verdict
 from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate, evidence_state, ran_out
 from toolkit.errors import BucketError, BucketUnavailable
 from toolkit.operations import Clock
-from toolkit.operations.judge.evidence_records import sale_row, seen_before
+from toolkit.operations.judge.audit.records import seen_before
+from toolkit.operations.judge.evidence_records import sale_row
 from toolkit.operations.observe.belonging import check_bucket
 from toolkit.operations.observe.service_history import observe_sales
 from toolkit.operations.prove.custody_log.events import record_completion

@@ -10,7 +10,6 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.domain.codes import CODES, SaleWarning, Subject, missing_code
-from toolkit.domain.custody_chain import Event
 from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.finding_life import finding_id
@@ -19,9 +18,11 @@ from toolkit.domain.masking import Unmasking
 from toolkit.domain.rules import Evidence, Requirement, Sale, evaluate, requirements
 from toolkit.domain.waivers import Waiver
 from toolkit.operations import Clock
+from toolkit.operations.judge.audit.records import EvidenceRecord
 from toolkit.operations.judge.audit.run import last_sync
+from toolkit.operations.judge.audit.sale_evidence import TimeLine, time_line
 from toolkit.operations.judge.audit.source import LastSync
-from toolkit.operations.judge.evidence_records import EvidenceRecord, records_seen, sale_row
+from toolkit.operations.judge.evidence_records import records_seen, sale_row
 from toolkit.operations.judge.findings.history import audits_until, lives_at
 from toolkit.operations.judge.findings.living import living
 from toolkit.operations.judge.findings.waivers import waivers_at
@@ -77,8 +78,7 @@ class SaleCase:
     """Its findings with their lives, see ``toolkit.operations.judge.findings.living``; also resolved ones."""
     waivers: tuple[Waiver, ...]
     """Those that hold today and waive one of its findings."""
-    timeline: tuple[tuple[Event, UUID], ...]
-    """The events of the custody log that concern it, oldest first, each with the id of its evidence record."""
+    timeline: TimeLine
     object_events: tuple[ObjectEvent, ...]
     """Writes and deletions of its files, as far as a journal of the bucket was taken over, oldest first."""
 
@@ -124,7 +124,7 @@ def sale_case(
         waivers = [each for each in waivers_at(connection, now) if each.holds(deadlines.day_of(now))]
         audits = audits_until(connection, now)
         findings = living(_present(sale, verdict, lives), lives, audits, waivers, now, deadlines)
-        timeline = tuple(_events(connection, records))
+        timeline = time_line(connection, {each.id: each.object_key for each in records})
         in_bucket = tuple(_object_events(connection, records))
         synced = last_sync(connection, now)
     waived = set(findings["waiverId"].dropna())
@@ -170,15 +170,6 @@ def _present(sale: Any, verdict: Verdict, lives: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _events(connection: Connection, records: list[EvidenceRecord]) -> list[tuple[Event, UUID]]:
-    by_key = {record.object_key: record.id for record in records}
-    bound = {"ids": [record.id for record in records], "keys": list(by_key)}
-    return [
-        (Event(row.id, row.kind, row.happened_at, row.detail), by_key.get(row.key) or UUID(row.detail["evidence"]))
-        for row in connection.execute(sa.text(_TIMELINE), bound)
-    ]
-
-
 def _object_events(connection: Connection, records: list[EvidenceRecord]) -> list[ObjectEvent]:
     by_key = {record.object_key: record.id for record in records}
     told = object_events.c
@@ -188,17 +179,3 @@ def _object_events(connection: Connection, records: list[EvidenceRecord]) -> lis
         .order_by(told.happened_at, told.id)
     )
     return [ObjectEvent(by_key[key], *facts) for key, *facts in connection.execute(query)]
-
-
-_TIMELINE: Final = """
-    SELECT id, kind, happened_at, detail, NULL AS key
-    FROM audit.custody_events
-    WHERE (detail ->> 'evidence')::uuid = ANY(CAST(:ids AS uuid[]))
-    UNION ALL
-    SELECT events.id, kind, happened_at, detail, key
-    FROM audit.object_observations AS seen
-    JOIN audit.custody_events AS events ON (detail ->> 'observation')::bigint = seen.id
-    WHERE key COLLATE "C" = ANY(CAST(:keys AS text[])) AND kind IN ('UPLOADED', 'RESTORED', 'GONE', 'VERIFIED')
-    ORDER BY happened_at, id
-"""
-"""The observations of records and sales are counted from 1, too."""

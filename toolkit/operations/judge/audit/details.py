@@ -1,7 +1,7 @@
 """Query the rows behind the numbers of an audit: unusable files with their faults, and withdrawn records."""
 
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 import sqlalchemy as sa
@@ -59,11 +59,11 @@ def faults_seen(connection: Reader, moment: datetime, which: sa.ColumnElement[bo
         .join(record, sa.collate(seen.c.key, "C") == record.c.object_key)  # as it is indexed
         .join(latest, sa.true())
         .outerjoin(first, sa.true())
-        .outerjoin(sale, sa.and_(sale.c.sale_id == record.c.sale_id, _held(sale, moment)))
+        .outerjoin(sale, sa.and_(sale.c.sale_id == record.c.sale_id, held(sale, moment)))
         .where(
             which,
-            _held(record, moment),
-            _held(seen, moment),
+            held(record, moment),
+            held(seen, moment),
             record.c.evidence_type.in_(list(EvidenceType)),
             check.c.checked_at <= moment,
             sa.or_(check.c.problem.is_not(None), check.c.kind != demanded),
@@ -82,8 +82,8 @@ def latest_look_and_first_fault(
 ) -> tuple[sa.FromClause, sa.FromClause]:
     """Return the latest look at an object's contents, and the first that found a fault, by a moment or by now."""
     looked = content_checks.alias("looked")
-    until = sa.true() if moment is None else looked.c.checked_at <= moment
-    every = sa.select(looked).where(looked.c.observation_id == seen.c.id, until).limit(1)
+    by_then = until(looked.c.checked_at, moment)
+    every = sa.select(looked).where(looked.c.observation_id == seen.c.id, by_then).limit(1)
     first = every.where(looked.c.problem.is_not(None)).order_by(looked.c.id)
     return every.order_by(looked.c.id.desc()).lateral("latest"), first.lateral("first_fault")
 
@@ -104,14 +104,22 @@ def withdrawals_at(place: Place, moment: datetime) -> pd.DataFrame:
     query = (
         sa.select(*told.values())
         .join(record, record.c.evidence_id == withdrawals.c.evidence_id)
-        .outerjoin(sale, sa.and_(sale.c.sale_id == record.c.sale_id, _held(sale, moment)))
-        .where(withdrawals.c.withdrawn_at <= moment, _held(record, moment))
+        .outerjoin(sale, sa.and_(sale.c.sale_id == record.c.sale_id, held(sale, moment)))
+        .where(withdrawals.c.withdrawn_at <= moment, held(record, moment))
         .order_by(withdrawals.c.withdrawn_at.desc(), record.c.evidence_id)
     )
     with place.snapshot() as connection:
         return pd.DataFrame(connection.execute(query).all(), columns=list(told), dtype=object)
 
 
-def _held(observations: sa.Table, moment: datetime) -> sa.ColumnElement[bool]:
+def held(observations: sa.Table, moment: datetime | None) -> sa.ColumnElement[bool]:
+    """Tell the observations that held at the moment, those that hold now where it is ``None``."""
     gone_at = observations.c.gone_at
+    if moment is None:
+        return gone_at.is_(None)
     return sa.and_(observations.c.seen_at <= moment, sa.or_(gone_at.is_(None), gone_at > moment))
+
+
+def until(stamp: sa.ColumnElement[Any], moment: datetime | None) -> sa.ColumnElement[bool]:
+    """Tell what was stamped by the moment, everything where it is ``None``."""
+    return sa.true() if moment is None else stamp <= moment

@@ -24,6 +24,7 @@ from toolkit.operations.judge.audit.life import read_life
 from toolkit.operations.judge.audit.present import present_file_findings, present_findings
 from toolkit.operations.judge.audit.result import AuditResult
 from toolkit.operations.judge.audit.run import DEFAULT_DEADLINES, last_sync
+from toolkit.operations.judge.audit.sale_evidence import evidence_in_snapshot
 from toolkit.operations.judge.audit.snapshot_tables import PathOf, SnapshotTables, cpfs_of, keys_of, table_of
 from toolkit.operations.judge.audit.source import Source
 from toolkit.operations.snapshot.contents import CONTENTS, PSEUDONYM
@@ -93,6 +94,7 @@ def audit_snapshot(
         read_faults=cache(partial(faults_at, tables, moment)),
         read_withdrawals=cache(partial(withdrawals_at, tables, moment)),
         read_completions=lambda: completions,
+        read_evidence=partial(evidence_in_snapshot, tables, people, moment),
         life=read_life(tables, cache(lambda: present_findings(told)), of_files, moment, deadlines),
         file_findings=tuple(files or ()),
         of_now=False,

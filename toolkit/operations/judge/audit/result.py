@@ -21,6 +21,7 @@ from toolkit.errors import InvalidInput, NothingEvaluated
 from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
 from toolkit.operations.judge.audit.expression import COVERAGES
 from toolkit.operations.judge.audit.life import Life
+from toolkit.operations.judge.audit.sale_evidence import ReadEvidence
 from toolkit.operations.judge.audit.source import Source
 from toolkit.operations.verify.contents.verification import Verified
 
@@ -79,6 +80,8 @@ class AuditResult:
     """Reads ``withdrawals`` likewise."""
     read_completions: Callable[[], pd.DataFrame]
     """Reads ``completions`` likewise."""
+    read_evidence: ReadEvidence | None = None
+    """Reads the records of sales with their files, and the time lines, likewise; ``None`` where nobody can."""
     partner: str | None = None
     """The partner that everything is restricted to, ``None`` where it is not."""
     of_now: bool = True

@@ -38,6 +38,7 @@ from toolkit.operations.judge.audit.kept import (
 from toolkit.operations.judge.audit.life import NO_LIFE, read_life
 from toolkit.operations.judge.audit.present import present_file_findings, present_findings
 from toolkit.operations.judge.audit.result import AuditResult
+from toolkit.operations.judge.audit.sale_evidence import evidence_at
 from toolkit.operations.judge.audit.source import LastSync, Source
 from toolkit.operations.judge.findings.history import note_file_findings, note_findings, standing_findings
 from toolkit.operations.observe.belonging import check_replica
@@ -227,6 +228,7 @@ def _answered(
         read_faults=cache(partial(faults_at, asked.place, moment)),
         read_withdrawals=cache(partial(withdrawals_at, asked.place, moment)),
         read_completions=cache(partial(completed_by_partner, judged)),
+        read_evidence=partial(evidence_at, asked.place, moment),
         life=NO_LIFE,
     ).evaluated()
     return _Found(result, present_file_findings(file_findings, sales_of(judged, file_findings)))
