@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from math import inf
 from pathlib import Path
 from typing import Any
+from uuid import NAMESPACE_OID, uuid5
 from zoneinfo import ZoneInfo
 
 import openpyxl
 import pandas as pd
 from pypdf.generic import ArrayObject
 
+from toolkit.domain.contents import ContentProblem, Coverage
+from toolkit.domain.custody_chain import Event
 from toolkit.domain.deadlines import Deadlines
-from toolkit.domain.evidence import EvidenceType
+from toolkit.domain.evidence import KIND_OF, EvidenceType, FileKind
 from toolkit.domain.integrity import IntegrityFinding
 from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.operations.judge.audit import AuditResult
@@ -24,7 +27,9 @@ from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROU
 from toolkit.operations.judge.audit.expression import COVERAGES
 from toolkit.operations.judge.audit.life import NO_LIFE
 from toolkit.operations.judge.audit.present import present_file_findings, present_findings
+from toolkit.operations.judge.audit.records import EvidenceRecord, StoredFile
 from toolkit.operations.judge.audit.result import FEW, ROW_COLUMNS
+from toolkit.operations.judge.audit.sale_evidence import SaleEvidence
 from toolkit.operations.judge.audit.source import LastSync, Source
 from toolkit.operations.judge.findings.living import living, tally
 from toolkit.operations.verify.contents.verification import Verified
@@ -115,8 +120,10 @@ def result_of(
     given_source: Source | None = None,
     cpf_shown: bool = False,
     file_findings: Sequence[IntegrityFinding] = (),
+    evidence: Mapping[str, SaleEvidence] | None = None,
 ) -> AuditResult:
-    """Return the result of an audit of these sales."""
+    """Return the result of an audit of these sales, some of which have this ``evidence``."""
+    known = {each.sale_id: evidence_of(each) for each in told} | dict(evidence or {})
     everything = pd.DataFrame([_row(each) for each in told], columns=[*ROW_COLUMNS, "age", "has_client"])
     census = everything.assign(
         utility_group=everything["utilityGroup"].where(
@@ -171,13 +178,37 @@ def result_of(
         life=replace(NO_LIFE, read_findings=lambda: found, read_tally=lambda: tally(found)),
         read_faults=lambda: pd.DataFrame(columns=FAULTS),
         read_withdrawals=lambda: pd.DataFrame(columns=WITHDRAWN),
+        read_evidence=lambda sale_ids: map(known.__getitem__, sale_ids),
         read_completions=lambda: pd.DataFrame(columns=["partner", "completed", "median_days"]),
     )
 
 
-def _row(told: Told) -> dict[str, Any]:
+def evidence_of(told: Told) -> SaleEvidence:
+    """Return a record for each word of ``files``, and the events of those that have a file."""
+    records, events = [], []
+    for number, (evidence_type, state) in enumerate(_states(told)):
+        evidence_id = uuid5(NAMESPACE_OID, f"{told.sale_id} {number}")
+        seen_at = AS_OF - timedelta(hours=number)
+        there = state in {EvidenceState.COUNTED, EvidenceState.UNUSABLE}
+        fault = str(ContentProblem.DAMAGED) if state is EvidenceState.UNUSABLE else None
+        seconds, pages = (61.25, None) if KIND_OF[evidence_type] is FileKind.AUDIO else (None, 2)
+        file = StoredFile(number, 1234567, seen_at, Coverage.VERIFIED, None, "5ea1" * 16, seconds, pages, fault)
+        record = EvidenceRecord(
+            *(evidence_id, told.sale_id, str(evidence_type), state, None, None, None, AS_OF - timedelta(days=1)),
+            *(None, None, "key", file if there else None, None),
+        )
+        records.append(record)
+        events += [(Event(number, "UPLOADED", seen_at, {}), evidence_id)] * there
+    return SaleEvidence(tuple(records), tuple(events[::-1]))
+
+
+def _states(told: Told) -> list[tuple[EvidenceType, EvidenceState]]:
     words = [(word.rstrip("!-?~"), MARKS.get(word[-1], EvidenceState.COUNTED)) for word in told.files.split()]
-    records = [Evidence(SHORT.get(name) or EvidenceType(name), state) for name, state in words]
+    return [(SHORT.get(name) or EvidenceType(name), state) for name, state in words]
+
+
+def _row(told: Told) -> dict[str, Any]:
+    records = [Evidence(*each) for each in _states(told)]
     verdict = evaluate(Sale(told.group, told.payer, told.completed), records)
     there = {record.evidence_type for record in records if record.state is EvidenceState.COUNTED}
     created_at = AS_OF - timedelta(days=told.days)

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from toolkit.domain.codes import CODES, names_of
 from toolkit.domain.findings import Problem, Reason, Status
-from toolkit.domain.integrity import IntegrityProblem
 from toolkit.language import Language
 from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
 from toolkit.reports import wording
@@ -55,6 +54,10 @@ def page_words(language: Language) -> dict[str, Any]:
     return {
         "statuses": told(wording.STATUS_NAMES, language),
         "types": told(wording.TYPE_NAMES, language),
+        "states": told(wording.RECORD_STATE_NAMES, language),
+        "coverages": told(wording.COVERAGE_NAMES, language),
+        "events": told(wording.EVENT_NAMES, language),
+        "findingStatuses": told(wording.FINDING_STATUS_NAMES, language),
         "codes": {
             str(code): {
                 "name": language.text(CODES[code].name),
@@ -63,7 +66,7 @@ def page_words(language: Language) -> dict[str, Any]:
                 "severity": str(CODES[code].severity or ""),
                 "owner": language.text(wording.OWNER_NAMES[owner]) if (owner := CODES[code].owner) else "",
             }
-            for code in (*Reason, *Problem, *IntegrityProblem)
+            for code in CODES
         },
         "columns": told(wording.COLUMN_NAMES | {"dueAt": "Due", "overdue": "Overdue findings"}, language),
     }
@@ -93,6 +96,44 @@ def script_words(language: Language) -> Mapping[str, str]:
         "files": say("Findings about files"),
         "toDo": say("To do ({owner})"),
         "facts": say("The sale"),
-        "more": say("Its records, files and time line:"),
+        "rule": say("Rule"),
+        "or": say("or"),
+        "orKyc": say("or exactly one KYC and nothing else"),
+        "noRule": say("none: the utility group is unknown"),
+        "records": say("Evidence records"),
+        "noRecords": say("No evidence record had been observed."),
+        "file": say("File"),
+        "byte": say("{number} byte"),
+        "bytes": say("{number} bytes"),
+        "seconds": say("{number} s"),
+        "onePage": say("{number} page"),
+        "pages": say("{number} pages"),
+        "looked": say("Looked at"),
+        "fault": say("Fault"),
+        "seen": say("In the bucket since"),
+        "requested": say("Requested"),
+        "withdrawn": say("Withdrawn"),
+        "withdrawnBy": say("by {by}, approved by {approver}"),
+        "reason": say("Reason"),
+        "record": say("Record"),
+        "findings": say("Findings"),
+        "status": say("Status"),
+        "first": say("First seen"),
+        "due": say("Due"),
+        "overdue": say("past due"),
+        "waived": say("Waived until {day}"),
+        "waivedBy": say("by {owner}, approved by {approver}"),
+        "timeLine": say("Time line"),
+        "noLog": say("The custody log is not part of a snapshot, and its database could not be asked."),
+        "noEvents": say("The custody log tells of no event."),
+        "when": say("When"),
+        "event": say("Event"),
+        "evidence": say("Evidence"),
+        "noCase": say(
+            "This page has the records, deadlines and time lines of the first {sales} sales, the gravest and "
+            "oldest ones. This sale comes after them."
+        ),
+        "cutOff": say("The records and the time line cannot be read: the file of this page is not whole."),
+        "more": say("The same and more, as it is now:"),
         "otherSale": say("{sale} is none of the sales to act on: it is compliant, or no sale of this report."),
     }

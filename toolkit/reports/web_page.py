@@ -7,6 +7,7 @@ hashes: nothing else runs and nothing is fetched, whatever the data hold. Jinja 
 
 import base64
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 from functools import cache
 from hashlib import sha256
@@ -21,12 +22,14 @@ import pyarrow.compute as pc
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from toolkit.domain.evidence import UtilityGroup
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.domain.findings import Reason, Status
 from toolkit.domain.report_cells import REPORT, items
+from toolkit.domain.rules import Sale, requirements
 from toolkit.language import language as language_of
 from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
-from toolkit.reports import web_data, wording
+from toolkit.reports import web_cases, web_data, wording
 from toolkit.reports.charts import charts, shares
 from toolkit.reports.notices import headline, notices, provenance
 from toolkit.reports.page_words import NOBODY, filters, page_words, script_words
@@ -45,7 +48,10 @@ SECTION_ROWS: Final = 200
 
 _NEVER: Final = np.datetime64("9999-12-31", "us")
 
-_SCRIPTS: Final = ("page_data.js", "page_view.js", "page_grid.js", "page_sale.js", "page.js")
+_PAYERS: Final = {"true": True, "false": False, "": None}
+"""``isClientFinancialResponsible`` as the cells of the page write it."""
+
+_SCRIPTS: Final = ("page_data.js", "page_view.js", "page_grid.js", "page_sale.js", "page_case.js", "page.js")
 
 
 def write(report: Report, path: Path) -> None:
@@ -105,6 +111,7 @@ def _context(report: Report) -> dict[str, Any]:
         "provenance": provenance(result, report.timezone, language),
         "listed": len(result.told),
         "data": _packed(report) if len(result.told) else "",
+        "cases": map(Markup, web_cases.blocks(report, lambda share: report.tell((1 + share) / 2))),
         "style": style,
         "script": script,
         "policy": (
@@ -167,7 +174,8 @@ def _with_deadlines(report: Report) -> pd.DataFrame:
 
 
 def _packed(report: Report) -> Iterator[Markup]:
-    pieces = web_data.packed(_data(report), _with_deadlines(report), report)
+    first_half = replace(report, tell=lambda share: report.tell(share / 2))
+    pieces = web_data.packed(_data(report), _with_deadlines(report), first_half)
     return map(Markup, pieces)  # letters and digits of base64, too many to look through for others
 
 
@@ -186,12 +194,19 @@ def _data(report: Report) -> dict[str, Any]:
         "compliant": str(Status.COMPLIANT),
         "printed": PRINTED_ROWS,
         "notInCsv": ["dueAt", "overdue"],
+        "rules": {group: {payer: _rule(group, pays) for payer, pays in _PAYERS.items()} for group in UtilityGroup},
+        "cases": {"sales": web_cases.SALES, "atOnce": web_cases.AT_ONCE},
         "fileFindings": [
             {"problem": each.problem, "sales": each.sale_ids, "folders": each.folders}
             | {"detail": report.language.sentence(each.detail)}
             for each in result.file_findings
         ],
     }
+
+
+def _rule(group: str, client_pays: bool | None) -> list[tuple[str, ...]]:
+    """Return the pieces that a sale of the group needs, each with the types that meet it."""
+    return [each.accepts for each in requirements(Sale(group, client_pays))]
 
 
 def asset(*names: str) -> Markup:

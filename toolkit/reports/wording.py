@@ -5,11 +5,15 @@ from collections.abc import Mapping
 from typing import Final, TypeVar
 
 from toolkit.domain.codes import CODES, Owner, Severity
+from toolkit.domain.contents import Coverage
+from toolkit.domain.custody_events import CustodyEvent
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.domain.findings import Problem, Reason, Status
 from toolkit.domain.integrity import IntegrityProblem
+from toolkit.domain.rules import EvidenceState
 from toolkit.language import Language
+from toolkit.operations.judge.audit.records import TYPE_UNKNOWN, WITHDRAWN
 
 TITLE: Final = "Missing evidence"
 
@@ -47,6 +51,35 @@ FINDING_STATUS_NAMES: Final = {
     FindingStatus.RESOLVED: "resolved",
     FindingStatus.REOPENED: "back again",
 }
+
+RECORD_STATE_NAMES: Final = {
+    str(EvidenceState.COUNTED): "counts for the sale",
+    WITHDRAWN: "withdrawn",
+    TYPE_UNKNOWN: "of a type that the contract does not know",
+    **{str(each): CODES[each].name for each in EvidenceState if each is not EvidenceState.COUNTED},
+}
+
+COVERAGE_NAMES: Final = {
+    Coverage.VERIFIED: "fully verified",
+    Coverage.FIRST_BYTES: "by its first bytes only",
+    Coverage.NEVER: "never",
+    Coverage.UNREADABLE: "could not be read",
+}
+
+EVENT_NAMES: Final = {
+    CustodyEvent.ISSUED: "credentials issued",
+    CustodyEvent.REISSUED: "credentials issued again",
+    CustodyEvent.RECORDED: "record observed",
+    CustodyEvent.RECORD_CHANGED: "record changed",
+    CustodyEvent.RECORD_GONE: "record gone",
+    CustodyEvent.UPLOADED: "file observed in the bucket",
+    CustodyEvent.RESTORED: "earlier version of the file is back",
+    CustodyEvent.GONE: "file gone from the bucket, or replaced",
+    CustodyEvent.VERIFIED: "file verified",
+    CustodyEvent.WITHDRAWN: "record withdrawn",
+    CustodyEvent.OPENED: "link to the file made",
+}
+"""The events of the custody log that concern one evidence record."""
 
 COLUMN_NAMES: Final = {
     "saleId": "Sale",

@@ -35,6 +35,8 @@
     const sales = new Sales(page);
     const finder = new Finder(sales, page);
     const writer = new SaleWriter(sales, page);
+    const cases = new Cases(page.cases);
+    const caseWriter = new CaseWriter(writer);
     const words = page.words.page;
     const form = document.querySelector("form.filters");
     const found = document.querySelector("p.found");
@@ -57,19 +59,21 @@
       (row) => writer.lines(row),
       {
         sort: (name) => look({ ...view, sort: view.sort === name ? `-${name}` : name }),
-        open: (row) => look({ ...view, sale: sales.cell("saleId", row) }),
+        open: (row) => look({ ...view, sale: sales.cell("saleId", row) }, true),
       },
     );
     for (const [at, name] of names.entries()) {
       form.elements.sort.append(new Option(`${headings[at]} \u2191`, name), new Option(`${headings[at]} \u2193`, `-${name}`));
     }
 
-    // Takes a view over: into the address, the form, the grid and the panel.
-    function look(wanted) {
+    // Takes a view over: into the address, the form, the grid and the panel. From a sale that is opened in the grid the
+    // browser leads back to the grid.
+    function look(wanted, opens = false) {
       const before = view;
       view = wanted;
       const address = addressOf(view);
-      if (address !== "#" || location.hash.includes("=")) history.replaceState(null, "", address);
+      if (opens) history.pushState({ opened: true }, "", address);
+      else if (address !== "#" || location.hash.includes("=")) history.replaceState(history.state, "", address);
       for (const name of ["text", ...CHOICES, "sort"]) if (form.elements[name].value !== view[name]) form.elements[name].value = view[name];
       if (!rows.shown || [...CHOICES, "text", "sort"].some((name) => view[name] !== before[name])) refill();
       showSale();
@@ -90,8 +94,19 @@
       let row = 0;
       while (row < sales.length && known.cell(row) !== view.sale) row += 1;
       dialog.querySelector(".sale").replaceChildren(...(row < sales.length ? writer.panel(row) : writer.panelOfOther(view.sale)));
+      if (row < sales.length) showCase(row, dialog.querySelector(".case"));
       if (!dialog.open) dialog.showModal();
+      dialog.scrollTop = 0;
       return undefined;
+    }
+
+    async function showCase(row, waiting) {
+      try {
+        waiting.append(...caseWriter.sections(await cases.of(row)));
+      } catch {
+        waiting.append(element("p", {}, words.cutOff));
+      }
+      waiting.ariaBusy = "false";
     }
 
     function chosen() {
@@ -128,11 +143,15 @@
     form.addEventListener("reset", () => setTimeout(() => look(viewOf(""))));
     form.addEventListener("submit", (event) => event.preventDefault());
     form.elements.save.addEventListener("click", save);
-    dialog.addEventListener("close", () => view.sale && look({ ...view, sale: "" }));
+    dialog.addEventListener("close", () => {
+      if (!view.sale) return;
+      if (history.state?.opened) history.back();
+      else look({ ...view, sale: "" });
+    });
     dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
     addEventListener("beforeprint", prepareToPrint);
     addEventListener("hashchange", () => {
-      if (!location.hash.includes("=")) return;
+      if (!location.hash.includes("=") && !view.sale) return;
       look(viewOf(location.hash));
       if (!view.sale) document.getElementById("sales").scrollIntoView();
     });

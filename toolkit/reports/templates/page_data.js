@@ -2,12 +2,15 @@
 // The sales that the page holds, by columns: a cell is found by its column and the number of its row.
 
 async function readPage() {
-  const text = document.getElementById("data").textContent;
-  const letters = atob(text);
+  return JSON.parse(await unpacked(document.getElementById("data")));
+}
+
+// The text that an element holds, deflated and in base64.
+async function unpacked({ textContent }) {
+  const letters = atob(textContent);
   const bytes = new Uint8Array(letters.length);
   for (let at = 0; at < letters.length; at += 1) bytes[at] = letters.charCodeAt(at);
-  const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-  return JSON.parse(await new Response(unpacked).text());
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).text();
 }
 
 class NamedColumn {

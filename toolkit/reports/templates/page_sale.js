@@ -125,8 +125,8 @@ class SaleWriter {
   }
 
   // What the lists below the sales tell of it, as far as the page shows them.
-  lists(sale) {
-    return ["changes", "overdue", "unusable", "withdrawals", "waivers"].flatMap((name) => {
+  lists(sale, names = ["changes", "overdue", "unusable", "withdrawals", "waivers"]) {
+    return names.flatMap((name) => {
       const list = document.getElementById(name);
       if (!list) return [];
       const headings = [...list.querySelectorAll("thead th")].map((heading) => heading.textContent.trim());
@@ -143,7 +143,21 @@ class SaleWriter {
   // A sale that is not in the grid: it is compliant, or not known.
   panelOfOther(sale) {
     const told = this.page.words.page.otherSale.replace("{sale}", () => sale);
-    return [element("h2", { id: "sale-name" }, sale), element("p", {}, told), ...this.files(sale), ...this.lists(sale)];
+    return [element("h2", { id: "sale-name" }, sale), element("p", {}, told), ...this.files(sale), ...this.lists(sale), this.command(sale)];
+  }
+
+  command(sale) {
+    return element("p", {}, this.page.words.page.more, " ", element("code", {}, `toolkit sale show ${argument(sale)}`));
+  }
+
+  // The pieces that the sale needs, by its group and by who pays.
+  rule(row) {
+    const { page: words, types } = this.page.words;
+    const pieces = this.page.rules[this.sales.cell("utilityGroup", row)]?.[this.sales.cell("isClientFinancialResponsible", row)];
+    if (!pieces) return this.section(words.rule, element("li", {}, words.noRule));
+    const named = (type, place) => [place ? ` ${words.or} ` : "", types[type] ?? type, " ", element("code", {}, type)];
+    const items = pieces.map((accepted) => element("li", {}, ...accepted.flatMap(named)));
+    return this.section(words.rule, ...items, element("li", {}, words.orKyc));
   }
 
   panel(row) {
@@ -157,6 +171,7 @@ class SaleWriter {
     });
     const troubles = sales
       .list("problems", row)
+      .concat(sales.cell("clientId", row) ? [] : ["WITHOUT_CLIENT"])
       .map((problem) => element("li", {}, this.trouble(problem), " ", element("code", {}, problem), ...this.explained(problem)));
     const counted = sales.list("counted", row).map((type) => element("li", {}, types[type] ?? type, " ", element("code", {}, type)));
     return [
@@ -164,11 +179,13 @@ class SaleWriter {
       element("p", {}, this.status(row), ` ${page.asOf}`),
       ...this.section(words.missing, ...pieces),
       ...this.section(words.problems, ...troubles),
+      ...this.rule(row),
       ...this.section(words.counted, ...(counted.length ? counted : [element("li", {}, words.nothingCounted)])),
+      element("div", { className: "case", ariaBusy: "true" }),
       ...this.files(sale),
-      ...this.lists(sale),
+      ...this.lists(sale, row < page.cases.sales ? ["changes"] : undefined),
       element("section", {}, element("h3", {}, words.facts), this.facts(row)),
-      element("p", {}, words.more, " ", element("code", {}, `toolkit sale show ${argument(sale)}`)),
+      this.command(sale),
     ];
   }
 

@@ -80,8 +80,8 @@ class AuditResult:
     """Reads ``withdrawals`` likewise."""
     read_completions: Callable[[], pd.DataFrame]
     """Reads ``completions`` likewise."""
-    read_evidence: ReadEvidence | None = None
-    """Reads the records of sales with their files, and the time lines, likewise; ``None`` where nobody can."""
+    read_evidence: ReadEvidence
+    """Reads the records of sales with their files, and the time lines, likewise."""
     partner: str | None = None
     """The partner that everything is restricted to, ``None`` where it is not."""
     of_now: bool = True

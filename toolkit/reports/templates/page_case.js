@@ -1,0 +1,138 @@
+// The case of a sale: its records with their files, its findings and its time line. Blocks of cases stand behind the
+// script as packed text; one is unpacked when one of its sales is opened.
+
+class Cases {
+  constructor({ sales, atOnce }) {
+    this.sales = sales;
+    this.atOnce = atOnce;
+    this.whole = new Promise((done) => {
+      if (document.readyState === "loading") addEventListener("DOMContentLoaded", done, { once: true });
+      else done();
+    });
+  }
+
+  // The case of a row; null for a row behind the last one that has a case.
+  async of(row) {
+    if (row >= this.sales) return null;
+    const number = Math.floor(row / this.atOnce);
+    if (this.latest?.number !== number) this.latest = { number, cases: this.read(number) };
+    return (await this.latest.cases)[row % this.atOnce];
+  }
+
+  async read(number) {
+    await this.whole;
+    return JSON.parse(await unpacked(document.querySelectorAll("script.cases")[number]));
+  }
+}
+
+class CaseWriter {
+  constructor(writer) {
+    this.writer = writer;
+    this.words = writer.page.words;
+  }
+
+  // The sections of a panel; a sale may have no case in this page.
+  sections(told) {
+    const { page: words } = this.words;
+    if (!told) return [element("p", {}, words.noCase.replace("{sales}", this.writer.number(this.writer.page.cases.sales)))];
+    const names = this.recordNames(told.records);
+    const records = told.records.map((record, place) => this.record(record, names[place]));
+    const none = [element("li", {}, words.noRecords)];
+    return [
+      ...this.writer.section(words.records, ...(records.length ? records : none)),
+      ...this.writer.section(words.findings, ...told.findings.map((finding) => this.finding(finding))),
+      element("section", {}, element("h3", {}, words.timeLine), this.timeLine(told.events, names)),
+    ];
+  }
+
+  // POV, or POV (2) for the second of several.
+  recordNames(records) {
+    const types = records.map(({ type }) => type);
+    const count = (some, type) => some.filter((each) => each === type).length;
+    return types.map((type, at) => (count(types, type) > 1 ? `${type} (${count(types.slice(0, at + 1), type)})` : type));
+  }
+
+  record({ id, type, state, requested, file, withdrawal }, name) {
+    const { page: words, types, states, coverages } = this.words;
+    const facts = [];
+    if (file) {
+      const { size, seconds, pages, sha256, coverage, fault, seen } = file;
+      facts.push([words.file, this.extent(size, seconds, pages)]);
+      if (sha256) facts.push(["SHA-256", element("code", {}, `${sha256}\u2026`)]);
+      facts.push([words.looked, coverages[coverage] ?? coverage]);
+      if (fault) facts.push([words.fault, this.fault(fault)]);
+      facts.push([words.seen, this.moment(seen)]);
+    }
+    facts.push([words.requested, this.moment(requested)]);
+    if (withdrawal) {
+      const people = words.withdrawnBy.replace("{by}", () => withdrawal.withdrawnBy ?? "-").replace("{approver}", () => withdrawal.approvedBy ?? "-");
+      facts.push([words.withdrawn, `${this.moment(withdrawal.at)}, ${people}`], [words.reason, withdrawal.reason ?? "-"]);
+    }
+    facts.push([words.record, element("code", {}, id)]);
+    return element(
+      "li",
+      { className: "record" },
+      element("i", { className: `dot fill-${state === "COUNTED" ? "compliant" : state}` }),
+      element("b", {}, types[type] ?? type),
+      " ",
+      element("code", {}, name),
+      element("span", { className: "state" }, states[state] ?? state),
+      this.facts(facts),
+    );
+  }
+
+  extent(size, seconds, pages) {
+    const { page: words } = this.words;
+    const number = (value, digits = 0) => value.toLocaleString(this.writer.page.language, { maximumFractionDigits: digits });
+    const told = [(size === 1 ? words.byte : words.bytes).replace("{number}", number(size))];
+    if (seconds) told.push(words.seconds.replace("{number}", number(seconds, 1)));
+    if (pages) told.push((pages === 1 ? words.onePage : words.pages).replace("{number}", number(pages)));
+    return told.join(", ");
+  }
+
+  fault(code) {
+    return element("span", {}, this.writer.trouble(code), ` ${this.words.codes[code]?.meaning ?? ""}`);
+  }
+
+  finding({ code, status, first, due, overdue, waiver }) {
+    const { page: words, findingStatuses } = this.words;
+    const facts = [
+      [words.status, findingStatuses[status] ?? status],
+      [words.first, this.moment(first)],
+    ];
+    if (status !== "resolved") facts.push([words.due, `${this.moment(due)}${overdue ? `, ${words.overdue}` : ""}`]);
+    if (waiver) {
+      const people = words.waivedBy.replace("{owner}", () => waiver.owner ?? "-").replace("{approver}", () => waiver.approvedBy ?? "-");
+      facts.push([words.waived.replace("{day}", this.writer.written(waiver.end)), people], [words.reason, waiver.reason ?? "-"]);
+    }
+    return element("li", {}, this.writer.trouble(code), " ", element("code", {}, code), this.facts(facts));
+  }
+
+  // A table, the oldest event first; the offset of the times stands in its heading.
+  timeLine(events, names) {
+    const { page: words, events: kinds } = this.words;
+    if (!events) return element("p", {}, words.noLog);
+    if (!events.length) return element("p", {}, words.noEvents);
+    const offset = (iso) => iso.slice(19);
+    const usual = offset(events[0][0]);
+    const rows = events.map(([at, kind, place]) =>
+      element(
+        "tr",
+        {},
+        element("td", { className: "when" }, `${this.writer.written(at.slice(0, 10))}, ${at.slice(11, 19)}${offset(at) === usual ? "" : ` (UTC${offset(at)})`}`),
+        element("td", {}, kinds[kind] ?? kind),
+        element("td", {}, element("code", {}, names[place])),
+      ),
+    );
+    const headings = [`${words.when} (UTC${usual})`, words.event, words.evidence].map((name) => element("th", { scope: "col" }, name));
+    return element("table", { className: "events" }, element("thead", {}, element("tr", {}, ...headings)), element("tbody", {}, ...rows));
+  }
+
+  facts(pairs) {
+    return element("dl", { className: "facts" }, ...pairs.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+  }
+
+  moment(iso) {
+    return `${this.writer.written(iso.slice(0, 10))}, ${iso.slice(11, 16)} (UTC${iso.slice(19)})`;
+  }
+}
