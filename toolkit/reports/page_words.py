@@ -110,7 +110,7 @@ def script_words(language: Language) -> Mapping[str, str]:
         "pages": say("{number} pages"),
         "looked": say("Looked at"),
         "fault": say("Fault"),
-        "seen": say("In the bucket since"),
+        "seen": say("Observed since"),
         "requested": say("Requested"),
         "withdrawn": say("Withdrawn"),
         "withdrawnBy": say("by {by}, approved by {approver}"),

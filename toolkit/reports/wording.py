@@ -67,6 +67,7 @@ COVERAGE_NAMES: Final = {
 }
 
 EVENT_NAMES: Final = {
+    CustodyEvent.ASKED: "credentials asked for",
     CustodyEvent.ISSUED: "credentials issued",
     CustodyEvent.REISSUED: "credentials issued again",
     CustodyEvent.RECORDED: "record observed",

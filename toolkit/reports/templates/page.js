@@ -119,7 +119,11 @@
       return told.join("; ");
     }
 
+    // A dialog is never longer than one sheet of paper; a copy of what it holds is.
     function prepareToPrint() {
+      const copy = dialog.querySelector(".sale").cloneNode(true);
+      copy.querySelector("#sale-name")?.removeAttribute("id");
+      document.querySelector("body > .sale").replaceChildren(...(dialog.open ? copy.childNodes : []));
       const shown = Array.from(rows.subarray(0, page.printed), (row) => writer.printedRow(row));
       table.tBodies[0].replaceChildren(...shown);
       const filters = chosen();

@@ -25,6 +25,9 @@ class Cases {
   }
 }
 
+// A code that may be broken after its underscores.
+const breakable = (code) => element("code", {}, ...code.split(/(?<=_)/).flatMap((part) => [part, element("wbr")]));
+
 class CaseWriter {
   constructor(writer) {
     this.writer = writer;
@@ -72,11 +75,8 @@ class CaseWriter {
     return element(
       "li",
       { className: "record" },
-      element("i", { className: `dot fill-${state === "COUNTED" ? "compliant" : state}` }),
-      element("b", {}, types[type] ?? type),
-      " ",
-      element("code", {}, name),
-      element("span", { className: "state" }, states[state] ?? state),
+      element("h4", {}, element("i", { className: `dot fill-${state === "COUNTED" ? "compliant" : state}` }), types[type] ?? type),
+      element("p", {}, breakable(name), " ", element("span", { className: "state" }, states[state] ?? state)),
       this.facts(facts),
     );
   }
@@ -121,7 +121,7 @@ class CaseWriter {
         {},
         element("td", { className: "when" }, `${this.writer.written(at.slice(0, 10))}, ${at.slice(11, 19)}${offset(at) === usual ? "" : ` (UTC${offset(at)})`}`),
         element("td", {}, kinds[kind] ?? kind),
-        element("td", {}, element("code", {}, names[place])),
+        element("td", {}, breakable(names[place])),
       ),
     );
     const headings = [`${words.when} (UTC${usual})`, words.event, words.evidence].map((name) => element("th", { scope: "col" }, name));
