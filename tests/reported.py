@@ -178,7 +178,7 @@ def result_of(
         life=replace(NO_LIFE, read_findings=lambda: found, read_tally=lambda: tally(found)),
         read_faults=lambda: pd.DataFrame(columns=FAULTS),
         read_withdrawals=lambda: pd.DataFrame(columns=WITHDRAWN),
-        read_evidence=lambda sale_ids: map(known.__getitem__, sale_ids),
+        read_evidence=lambda sale_ids: (known.get(each) or SaleEvidence((), ()) for each in sale_ids),
         read_completions=lambda: pd.DataFrame(columns=["partner", "completed", "median_days"]),
     )
 

@@ -33,7 +33,12 @@ def packed_data(page: str) -> Any:
     return json.loads(_unpacked(packed[0]))
 
 
-_PACKED: Final = re.compile('(?<=<script id="data" type="text/plain">)[^<]+')
+def packed_cases(page: str) -> list[Any]:
+    """The cases of its first sales, in their order."""
+    return [case for packed in _PACKED.findall(page)[1:] for case in json.loads(_unpacked(packed))]
+
+
+_PACKED: Final = re.compile('(?<= type="text/plain">)[^<]+')
 
 
 def _unpacked(packed: str) -> str:

@@ -7,18 +7,24 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
 
 from tests.benchmarks.timing import timed
 from tests.browser import chromium
-from tests.reported import AS_OF, Told, result_of
+from tests.reported import AS_OF, Told, evidence_of, result_of
+from toolkit.domain.custody_chain import Event
 from toolkit.operations.judge.audit import AuditResult
+from toolkit.operations.judge.audit.records import StoredFile
+from toolkit.operations.judge.audit.sale_evidence import SaleEvidence
 from toolkit.reports import write_report
 
 _SALES = 100_000
@@ -75,4 +81,28 @@ def large_result(sales: int) -> AuditResult:
         createdAt=created,
         ageDays=age // 86_400,
     )
-    return replace(few, read_rows=lambda: rows)
+    return replace(few, read_rows=lambda: rows, read_evidence=partial(_evidence, random))
+
+
+def _evidence(random: np.random.Generator, sale_ids: Sequence[str]) -> Iterator[SaleEvidence]:
+    """Three records for each sale, two of them with a file that has a hash of its own, and eight events."""
+    made = evidence_of(Told("S", "POV DC AUT?"))
+    for _ in sale_ids:
+        at = AS_OF - timedelta(seconds=int(random.integers(10**7)))
+        records = tuple(
+            replace(
+                each,
+                id=UUID(bytes=random.bytes(16)),
+                requested_at=at,
+                file=each.file and _file(random, each.file, at),
+            )
+            for each in made.records
+        )
+        kinds = [(record, kind) for record in records for kind in ("ASKED", "ISSUED")]
+        kinds += [(record, "UPLOADED") for record in records if record.file]
+        events = [(Event(number, kind, at, {}), record.id) for number, (record, kind) in enumerate(kinds)]
+        yield SaleEvidence(records, tuple(events))
+
+
+def _file(random: np.random.Generator, file: StoredFile | None, at: datetime) -> StoredFile | None:
+    return file and replace(file, size=int(random.integers(10**7)), sha256=random.bytes(32).hex(), seen_at=at)

@@ -16,9 +16,12 @@ import pytest
 from pypdf import PdfReader
 
 from tests.browser import needs_browser, well_behaved
-from tests.reported import AS_OF, WITHDRAWN, Told, result_of
+from tests.reported import AS_OF, Told, evidence_of, result_of
+from toolkit.domain.custody_chain import Event
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
 from toolkit.language import LANGUAGES, language
+from toolkit.operations.judge.audit.sale_evidence import SaleEvidence
+from toolkit.operations.judge.withdrawal import Withdrawal
 from toolkit.reports import write_report
 
 pytestmark = needs_browser
@@ -198,17 +201,114 @@ def test_a_sale_is_explained_in_a_panel(page: Any) -> None:
     assert "toolkit sale show S-9" in told
 
 
-def test_the_panel_tells_what_the_lists_below_tell_of_the_sale(browser: Any, tmp_path: Path) -> None:
-    withdrawn = ("S-1", "Norte", None, "POV", "<b>sent twice</b>", "ana", "bruno", pd.Timestamp(AS_OF))
-    rows = pd.DataFrame([withdrawn, ("S-2", *withdrawn[1:])], columns=WITHDRAWN)
-    result = replace(result_of([Told("S-1", "POV"), Told("S-2")]), read_withdrawals=lambda: rows)
+def case_of(page: Any) -> Any:
+    """The part of the panel that is unpacked when a sale is opened."""
+    case = page.locator("dialog .case[aria-busy=false]")
+    case.wait_for()
+    return case
+
+
+def lines(place: Any) -> list[str]:
+    return [line for line in place.inner_text().split("\n") if line]
+
+
+def test_a_sale_has_its_rule_records_with_files_findings_and_time_line_behind_its_row(
+    browser: Any, tmp_path: Path
+) -> None:
+    opened = opened_report(browser, tmp_path, [Told("S-1", "POV DC!~ POV!", group="B")])
+    opened.locator("[role=rowheader] a").click()
+    case = case_of(opened)
+    pov, contract, again = (lines(each) for each in case.locator(".record").all())
+    assert pov[:2] == ["Audio of the contracting party", "POV (1) counts for the sale"]
+    assert pov[pov.index("File") + 1] == "1,234,567 bytes, 61.3 s"
+    assert pov[pov.index("SHA-256") + 1] == "5ea15ea15ea15ea1\u2026"
+    assert pov[pov.index("Looked at") + 1] == "fully verified"
+    assert contract[1] == "DOC_CONTRATANTE credentials expired"
+    assert "File" not in contract
+    assert again[:2] == ["Audio of the contracting party", "POV (2) file unusable"]
+    assert again[again.index("Fault") + 1].startswith("damaged The file is truncated or broken")
+    rows = [[cell.inner_text() for cell in row.locator("td").all()] for row in case.locator("tbody tr").all()]
+    assert rows == [
+        ["20 Nov 2026, 16:00:00", "file observed in the bucket", "POV (2)"],
+        ["20 Nov 2026, 18:00:00", "file observed in the bucket", "POV (1)"],
+    ]
+    assert case.locator("thead").inner_text().split("\t")[0] == "When (UTC-03:00)"
+    findings = case.locator("section", has_text="Findings").inner_text()
+    assert "MISSING_DOC_CONTRATANTE" in findings
+    assert "27 Nov 2026, 23:59 (UTC-03:00)" in findings
+    rule = opened.locator("dialog section", has_text="Rule").inner_text()
+    assert "or exactly one KYC and nothing else" in rule
+    assert "DOC_CONTRATANTE or Single document covering both" in rule
+    assert "AUT" not in rule  # the contracting party pays
+    opened.close()
+
+
+def test_the_back_button_leads_from_a_sale_to_the_grid_and_forward_again(page: Any) -> None:
+    choice(page, "group").select_option("B")
+    page.locator("[role=rowheader] a").first.click()
+    page.go_back()
+    page.get_by_role("dialog").wait_for(state="hidden")
+    assert page.url.endswith("#group=B")
+    assert shown(page) == ["S-9", "S-1"]
+    page.go_forward()
+    assert page.get_by_role("dialog").get_by_role("heading", level=2).inner_text() == "S-9"
+    page.get_by_role("button", name="Close").click()
+    page.wait_for_url("**#group=B")
+
+
+HOSTILE = "</script><img src=x onerror=\"document.title = 'broken'\">"
+
+
+def test_hostile_records_and_events_stay_text_and_a_withdrawal_names_reason_and_people(
+    browser: Any, tmp_path: Path
+) -> None:
+    told = Told("S-1", "POV KYC")
+    first, second = evidence_of(told).records
+    taken = Withdrawal(first.id, "S-1", f"{HOSTILE} $& \u202e", f"ana {HOSTILE}", "bruno", AS_OF)
+    records = (replace(first, evidence_type=HOSTILE, state=None), replace(second, withdrawal=taken))
+    events = ((Event(1, HOSTILE, AS_OF, {"how": HOSTILE}), first.id),)
+    result = result_of([told], evidence={"S-1": SaleEvidence(records, events)})
     write_report(result, tmp_path, ["html"])
-    page = browser.new_page()
-    page.goto(f"{(tmp_path / 'missing-evidence.html').as_uri()}#sale=S-1")
-    told = page.locator("dialog section", has_text="Withdrawals").inner_text().split("\n")
-    assert told[told.index("Reason") + 1 :][:3] == ["<b>sent twice</b>", "Withdrawn by", "ana"]
-    assert told.count("Reason") == 1
-    page.close()
+    with well_behaved(browser, "file:") as opened:
+        opened.goto(f"{(tmp_path / 'missing-evidence.html').as_uri()}#sale=S-1")
+        case = case_of(opened)
+        unknown, withdrawn = (lines(each) for each in case.locator(".record").all())
+        assert unknown[:2] == [HOSTILE, f"{HOSTILE} of a type that the contract does not know"]
+        assert withdrawn[1] == "KYC withdrawn"
+        assert withdrawn[withdrawn.index("Withdrawn") + 1].endswith(f"by ana {HOSTILE}, approved by bruno")
+        assert withdrawn[withdrawn.index("Reason") + 1] == f"{HOSTILE} $& \\u202e"
+        assert f"{HOSTILE}\t{HOSTILE}" in case.locator("tbody").inner_text()
+        assert opened.locator("img").count() == 0
+        assert opened.title().startswith("Missing evidence")
+
+
+def test_a_sale_without_its_records_in_the_page_says_why_and_names_the_command(
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolkit.reports.web_cases.SALES", 3)
+    monkeypatch.setattr("toolkit.reports.web_cases.AT_ONCE", 2)
+    sales = [Told(f"S-{number}", "POV") for number in range(4)]
+    of_snapshot = {"S-0": replace(evidence_of(sales[0]), timeline=None)}
+    write_report(result_of(sales, evidence=of_snapshot), tmp_path, ["html"])
+    opened = browser.new_page()
+    opened.goto((tmp_path / "missing-evidence.html").as_uri())
+
+    def told(sale: str) -> str:
+        opened.evaluate(f"location.hash = '#sale={sale}'")
+        opened.locator("dialog h2", has_text=sale).wait_for()
+        return str(case_of(opened).inner_text())
+
+    assert str(evidence_of(sales[2]).records[0].id) in told("S-2")  # in the second block
+    assert "The custody log is not part of a snapshot" in told("S-0")
+    assert "the first 3 sales" in told("S-3")
+    assert "toolkit sale show S-3" in opened.get_by_role("dialog").inner_text()
+    opened.close()
+    page = (tmp_path / "missing-evidence.html").read_text(encoding="utf-8")
+    (tmp_path / "cut.html").write_text(page[: page.index('<script class="cases"')], encoding="utf-8")
+    opened = browser.new_page()
+    opened.goto(f"{(tmp_path / 'cut.html').as_uri()}#sale=S-0")
+    assert "the file of this page is not whole" in case_of(opened).inner_text()
+    opened.close()
 
 
 def test_a_compliant_sale_with_a_finding_about_its_file_is_explained_too(page: Any) -> None:
@@ -270,6 +370,8 @@ def test_no_width_scrolls_sideways_or_hinders_anybody(browser: Any, reports: Pat
         opened.goto(view)
         if "index" not in view:
             opened.locator(".grid").wait_for()
+        if "#sale" in view:
+            case_of(opened)
         opened.context.new_cdp_session(opened).send("Runtime.evaluate", {"expression": axe})
         for width in (1440, 1024, 800, 320):
             opened.set_viewport_size({"width": width, "height": 800})
@@ -340,6 +442,20 @@ def test_each_printed_page_repeats_the_headings(browser: Any, tmp_path: Path) ->
     assert len(with_sales) > 2
     assert all("Partner, client" in text for text in with_sales)
     assert "S-59" in with_sales[-1]
+
+
+def test_a_sale_is_printed_whole_and_alone(browser: Any, tmp_path: Path) -> None:
+    opened = opened_report(browser, tmp_path, [Told("S-1", "POV " * 30), Told("S-2")])
+    opened.locator("[role=rowheader] a").first.click()
+    case_of(opened)
+    sheets = printed(opened)
+    opened.get_by_role("button", name="Close").click()
+    assert len(sheets) > 2
+    assert "POV (1)" in sheets[0]
+    assert "toolkit sale show S-1" in sheets[-1]
+    assert "S-2" not in " ".join(sheets)
+    assert "POV (1)" not in " ".join(printed(opened))
+    opened.close()
 
 
 def test_a_filtered_page_prints_as_filtered_and_says_so(page: Any) -> None:

@@ -17,7 +17,7 @@ from tests.conftest import Run
 from tests.deliveries import write_journal
 from tests.integration.evidence_bytes import pdf, silence
 from tests.integration.uploaded_sales import add_record, add_sale
-from tests.unpacked import everything_in
+from tests.unpacked import everything_in, packed_cases
 from tests.waiting import wait_until
 from toolkit.domain.evidence import EvidenceType
 from toolkit.entrypoints.account import signed_in_account
@@ -135,7 +135,7 @@ def test_a_link_opens_a_file_for_a_while_and_is_kept_with_who_and_why(
     assert "say who opens it and why" in run(*asked[:-1], " ", ends=1).err
 
 
-def test_a_report_holds_the_rows_behind_its_numbers_and_one_of_a_partner_nothing_of_another(
+def test_a_report_holds_the_rows_and_cases_behind_its_numbers_and_one_of_a_partner_nothing_of_another(
     run: Run, told: dict[EvidenceType, UUID], database: Database, tmp_path: Path
 ) -> None:
     with database.transaction() as connection:
@@ -160,8 +160,22 @@ def test_a_report_holds_the_rows_behind_its_numbers_and_one_of_a_partner_nothing
         ("Norte Energia", 4),  # two about the sale, two about files that were written late
         ("Sul/Ltda", 2),
     ]
+    cases = packed_cases((tmp_path / "missing-evidence.html").read_text())
+    [case] = [each for each in cases if each["records"]]
+    shown = run("sale", "show", "sale-1", "--json").told
+    for ours, theirs in zip(case["records"], shown["records"], strict=True):
+        names = ("size", "seconds", "pages", "coverage", "fault")
+        assert (ours["id"], ours["type"], ours["state"]) == (theirs["id"], theirs["evidenceType"], theirs["state"])
+        assert [ours["file"][name] for name in names] == [theirs["file"][name] for name in names]
+        assert theirs["file"]["sha256"].startswith(ours["file"]["sha256"])
+        assert (ours["withdrawal"] or {}).get("approvedBy") == (theirs["withdrawal"] or {}).get("approvedBy")
+    ids = [each["id"] for each in case["records"]]
+    told_there = [(each["kind"], each["evidenceId"]) for each in shown["timeline"]]
+    assert [(kind, ids[place]) for _, kind, place in case["events"]] == told_there
+    assert {each["code"] for each in case["findings"]} == {each["code"] for each in shown["findings"]}
+    assert "Ana Souza" not in everything_in(tmp_path / "missing-evidence.html")
     norte, sul = sorted((tmp_path / "partners").iterdir())
-    for folder, foreign in ((norte, ("other-1", "Sul")), (sul, ("sale-1", "Norte"))):
+    for folder, foreign in ((norte, ("other-1", "Sul")), (sul, ("sale-1", "Norte", *ids, "sent twice"))):
         for name in ("missing-evidence.html", "missing-evidence.csv", "missing-evidence.json"):
             text = everything_in(folder / name)
             assert not any(word in text for word in foreign), name

@@ -73,11 +73,11 @@ def judged(
     return audit_snapshot(tables, engine, clock=clock, as_of=as_of, with_file_findings=True)
 
 
-def written(result: AuditResult, folder: Path) -> tuple[bytes, str]:
-    """The table and the document of the report; the source names the snapshot, and its newest seal."""
+def written(result: AuditResult, folder: Path) -> tuple[str, ...]:
+    """The page, the table and the document of the report; the source names the snapshot, and its newest seal."""
     source = replace(result.source, snapshot=None, seal=None)
-    csv, document = write_report(replace(result, source=source), folder, ["csv", "json"])[:2]
-    return csv.read_bytes(), document.read_text()
+    files = write_report(replace(result, source=source), folder, ["html", "csv", "json"])
+    return tuple(path.read_text(encoding="utf-8") for path in files)
 
 
 def first_week(story: Story) -> None:
@@ -150,6 +150,9 @@ def test_a_report_without_the_database_lacks_only_what_is_about_people_and_says_
     pd.testing.assert_frame_equal(alone.rows.drop(columns="cpf"), asked.rows.drop(columns="cpf"))
     rest = [each.withdrawals.drop(columns=about_people) for each in (alone, asked)]
     pd.testing.assert_frame_equal(*rest)
+    (without_log,), (with_log,) = (each.read_evidence(["S-2"]) for each in (alone, asked))
+    assert (without_log.records, without_log.timeline) == (with_log.records, None)
+    assert with_log.timeline
     # Those about files are the noted ones: the object that came after the audit is not among them.
     assert set(alone.life.findings["id"]) < set(asked.life.findings["id"])
 

@@ -21,7 +21,8 @@ import json
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from datetime import datetime
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Any, Final
 
@@ -37,10 +38,15 @@ from toolkit.reports.report import Report, tuples
 from toolkit.reports.times import iso
 
 SALES: Final = 20_000
-"""The sales whose records and time line the page has, the gravest and oldest first: they take 150 bytes each."""
+"""The sales whose records and time line the page has, the gravest and oldest first: they take some 225 bytes each."""
 
 AT_ONCE: Final = 250
 """The sales of a block."""
+
+_OF_FINDING: Final = ["code", "status", "firstSeen", "dueAt", "overdue", "waiverId"]
+
+Written = Callable[[datetime], str]
+"""Writes a moment in the zone of the report."""
 
 _DIGITS: Final = 16
 """The digits of a SHA-256 that the page has; ``toolkit sale show`` has all 64."""
@@ -49,7 +55,10 @@ _DIGITS: Final = 16
 def blocks(report: Report, tell: Callable[[float], None]) -> Iterator[str]:
     """Yield the cases of the first sales of ``AuditResult.told``, in its order: base64 of deflated JSON."""
     sale_ids = report.result.told["saleId"].head(SALES).tolist()
-    cases = map(partial(_case, report), report.result.read_evidence(sale_ids), _findings(sale_ids, report))
+    written = lru_cache(AT_ONCE)(partial(iso, timezone=report.timezone))  # records and events share many moments
+    cases = map(
+        partial(_case, written), report.result.read_evidence(sale_ids), _findings(written, sale_ids, report)
+    )
     for start in range(0, len(sale_ids), AT_ONCE):
         tell(start / len(sale_ids))
         some = list(islice(cases, AT_ONCE))
@@ -58,34 +67,41 @@ def blocks(report: Report, tell: Callable[[float], None]) -> Iterator[str]:
         yield base64.b64encode(deflate.compress(text) + deflate.flush()).decode()
 
 
-def _case(report: Report, evidence: SaleEvidence, findings: list[dict[str, Any]]) -> dict[str, Any]:
-    told, events = partial(iso, timezone=report.timezone), evidence.timeline
+def _case(written: Written, evidence: SaleEvidence, findings: list[dict[str, Any]]) -> dict[str, Any]:
+    events = evidence.timeline
     place_of = {record.id: place for place, record in enumerate(evidence.records)}
     return {
-        "records": [_record(each, report) for each in evidence.records],
+        "records": [_record(written, each) for each in evidence.records],
         "events": None
         if events is None
-        else [[told(each.happened_at), each.kind, place_of[record]] for each, record in events],
+        else [[written(each.happened_at), each.kind, place_of[record]] for each, record in events],
         "findings": findings,
     }
 
 
-def _record(record: EvidenceRecord, report: Report) -> dict[str, Any]:
-    told, file, taken = partial(iso, timezone=report.timezone), record.file, record.withdrawal
+def _record(written: Written, record: EvidenceRecord) -> dict[str, Any]:
+    file, taken = record.file, record.withdrawal
     return {
         "id": str(record.id),
         "type": record.evidence_type,
         "state": record.told_state,
-        "requested": told(record.requested_at),
+        "requested": written(record.requested_at),
         "file": file
-        and named(file, "size", "seconds", "pages", "coverage", "fault")
-        | {"sha256": file.sha256 and file.sha256[:_DIGITS], "seen": told(file.seen_at)},
+        and {
+            "size": file.size,
+            "seconds": file.seconds,
+            "pages": file.pages,
+            "sha256": file.sha256 and file.sha256[:_DIGITS],
+            "coverage": file.coverage,
+            "fault": file.fault,
+            "seen": written(file.seen_at),
+        },
         "withdrawal": taken
-        and named(taken, "reason", "withdrawn_by", "approved_by") | {"at": told(taken.withdrawn_at)},
+        and named(taken, "reason", "withdrawn_by", "approved_by") | {"at": written(taken.withdrawn_at)},
     }
 
 
-def _findings(sale_ids: Sequence[str], report: Report) -> Iterator[list[dict[str, Any]]]:
+def _findings(written: Written, sale_ids: Sequence[str], report: Report) -> Iterator[list[dict[str, Any]]]:
     """Yield the findings of each of these sales, with their lives."""
     findings = report.result.life.findings
     waivers = {str(each.id): each.request for each in report.result.life.waivers}
@@ -93,22 +109,21 @@ def _findings(sale_ids: Sequence[str], report: Report) -> Iterator[list[dict[str
     own = np.flatnonzero(at.is_valid().to_numpy(zero_copy_only=False))
     sale = at.drop_null().to_numpy()
     order = np.argsort(sale, kind="stable")
-    own, sale = own[order], sale[order]
+    sale, told = sale[order], findings[_OF_FINDING].iloc[own[order]]
     for start in range(0, len(sale_ids), AT_ONCE):
         first, last = np.searchsorted(sale, [start, start + AT_ONCE])
         found = defaultdict(list)
-        for place, row in zip(sale[first:last].tolist(), tuples(findings.iloc[own[first:last]]), strict=True):
-            found[place].append(_finding(row, waivers.get(row.waiverId), report))
+        for place, row in zip(sale[first:last].tolist(), tuples(told.iloc[first:last]), strict=True):
+            found[place].append(_finding(written, row, waivers.get(row.waiverId)))
         yield from (found[place] for place in range(start, min(start + AT_ONCE, len(sale_ids))))
 
 
-def _finding(row: Any, waiver: WaiverRequest | None, report: Report) -> dict[str, Any]:
-    told = partial(iso, timezone=report.timezone)
+def _finding(written: Written, row: Any, waiver: WaiverRequest | None) -> dict[str, Any]:
     return {
         "code": row.code,
         "status": row.status,
-        "first": told(row.firstSeen),
-        "due": told(row.dueAt),
+        "first": written(row.firstSeen),
+        "due": written(row.dueAt),
         "overdue": bool(row.overdue),
         "waiver": waiver and named(waiver, "owner", "approved_by", "reason") | {"end": waiver.end.isoformat()},
     }

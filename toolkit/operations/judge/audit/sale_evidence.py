@@ -73,7 +73,7 @@ def _keys(connection: Connection, ids: list[UUID], moment: datetime) -> dict[UUI
     record = evidence_observations
     of_these = record.c.evidence_id == sa.any_(sa.cast(ids, sa.ARRAY(sa.Uuid)))
     query = sa.select(record.c.evidence_id, record.c.object_key).where(of_these, held(record, moment))
-    return dict(connection.execute(query).tuples())
+    return dict(connection.execute(query).all())
 
 
 def _by_sale(records: Iterable[EvidenceRecord]) -> defaultdict[str, list[EvidenceRecord]]:
