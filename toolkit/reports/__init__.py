@@ -6,7 +6,7 @@
     sections       the lists beside the sales, for all formats
     wording        the words for codes; notices the headline, the notices and the provenance
     web_page       HTML, one self-contained page: page_words has its words, charts draws its bars,
-                   web_data packs its sales
+                   web_data packs its sales, web_cases what stands behind each row
     workbook       XLSX, sheet by sheet, from the columns of sheet_cells
     table_csv      CSV
     document_json  JSON; document_life the life of findings in it, json_rows encodes both

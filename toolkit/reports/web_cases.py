@@ -38,7 +38,7 @@ from toolkit.reports.report import Report, tuples
 from toolkit.reports.times import iso
 
 SALES: Final = 20_000
-"""The sales whose records and time line the page has, the gravest and oldest first: they take some 225 bytes each."""
+"""The sales that have a case, the gravest and oldest ones: each takes some 225 bytes of the page."""
 
 AT_ONCE: Final = 250
 """The sales of a block."""
