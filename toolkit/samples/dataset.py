@@ -151,6 +151,8 @@ def _recording(attempt: Attempt, sale_id: str, mark: str, number: int) -> bytes:
             return evidence_files.mp3(first, f"{sale_id} same")
         case Content.WEB_PAGE:
             return evidence_files.error_page(mark)
+        case Content.PHONE:
+            return evidence_files.amr(mark)
         case Content.SILENT:
             return evidence_files.mp3(evidence_files.SILENCE, mark)
         case Content.SHORT:
@@ -168,9 +170,18 @@ _DOCUMENT_TITLES: Final = {
 }
 
 
+_PARTS: Final = {
+    Content.LOCKED: evidence_files.LOCKED,
+    Content.LINK: evidence_files.LINKED,
+    Content.SCRIPT: evidence_files.SCRIPTED,
+}
+
+
 def _document(attempt: Attempt, sale_id: str, client: Person | None, sheet: int, number: int) -> bytes:
     if attempt.content is Content.PHOTO:
         return evidence_files.photo(number % 256)
+    if attempt.content is Content.BLANK:
+        return evidence_files.blank_pdf(f"{sale_id} {sheet}")
     holder = f"{client.first_name} {client.last_name}" if client else "(sem cadastro)"
     lines = [
         f"Venda {sale_id}, folha {sheet}",
@@ -178,5 +189,5 @@ def _document(attempt: Attempt, sale_id: str, client: Person | None, sheet: int,
         "Documento de amostra, sem valor. Pessoa fictícia.",
     ]
     title = _DOCUMENT_TITLES[attempt.evidence_type]
-    whole = evidence_files.pdf(title, lines, locked=attempt.content is Content.LOCKED)
+    whole = evidence_files.pdf(title, lines, _PARTS.get(attempt.content))
     return whole[: len(whole) // 2] if attempt.content is Content.CUT else whole

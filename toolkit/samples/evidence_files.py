@@ -7,6 +7,7 @@ wanted. Equal arguments give equal bytes.
 import struct
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from importlib import resources
 from typing import Final
@@ -25,18 +26,49 @@ _SIDE_BYTES: Final = 9
 """Between the header of a frame of MPEG-2 with one channel and what an encoder notes in the first one."""
 
 
-def pdf(title: str, lines: Sequence[str], *, locked: bool = False) -> bytes:
-    """Return a PDF of one A4 page with a title and lines in Latin-1, ``locked`` by a password where wanted."""
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Entries that a document has beyond its page: in its catalog, in the page, and in its trailer."""
+
+    catalog: bytes = b""
+    page: bytes = b""
+    trailer: bytes = b""
+
+
+LOCKED: Final = Parts(
+    trailer=b" /Encrypt << /Filter /Standard /V 1 /R 2 /Length 40 /P -4 /O <%s> /U <%s> >> /ID [<00> <00>]"
+    % (b"6c" * 32, b"75" * 32)
+)
+"""An encryption that no empty password opens."""
+
+LINKED: Final = Parts(
+    page=b" /Annots [<< /Type /Annot /Subtype /Link /Rect [72 700 300 720] /Border [0 0 0]"
+    b" /A << /S /URI /URI (https://example.com/) >> >>]"
+)
+
+SCRIPTED: Final = Parts(catalog=b" /OpenAction << /S /JavaScript /JS (this.zoom = 100;) >>")
+
+
+def pdf(title: str, lines: Sequence[str], parts: Parts | None = None) -> bytes:
+    """Return a PDF of one A4 page with a title and lines in Latin-1."""
     drawn = [f"BT /F1 18 Tf 72 770 Td ({_escaped(title)}) Tj ET", "0.6 w 72 758 m 523 758 l S"]
     drawn += [
         f"BT /F1 11 Tf 72 {730 - 18 * number} Td ({_escaped(line)}) Tj ET" for number, line in enumerate(lines)
     ]
-    content = "\n".join(drawn).encode("latin-1")
+    return _document("\n".join(drawn).encode("latin-1"), parts or Parts())
+
+
+def blank_pdf(mark: str) -> bytes:
+    """Return a PDF of one A4 page on which nothing can be seen; ``mark`` (Latin-1) tells two apart."""
+    return _document(f"% {mark}".encode("latin-1"), Parts())
+
+
+def _document(content: bytes, parts: Parts) -> bytes:
     objects = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Catalog /Pages 2 0 R%s >>" % parts.catalog,
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
         b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R"
-        b" /Resources << /Font << /F1 5 0 R >> >> >>",
+        b" /Resources << /Font << /F1 5 0 R >> >>%s >>" % parts.page,
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
     ]
@@ -53,18 +85,11 @@ def pdf(title: str, lines: Sequence[str], *, locked: bool = False) -> bytes:
             size,
             table,
             size,
-            _LOCK if locked else b"",
+            parts.trailer,
             len(body),
         )
     )
     return bytes(body)
-
-
-_LOCK: Final = b" /Encrypt << /Filter /Standard /V 1 /R 2 /Length 40 /P -4 /O <%s> /U <%s> >> /ID [<00> <00>]" % (
-    b"6c" * 32,
-    b"75" * 32,
-)
-"""An encryption that no empty password opens."""
 
 
 def _escaped(text: str) -> str:
@@ -96,6 +121,11 @@ def cut_mp3(recording: str, title: str) -> bytes:
     count = b"Xing" + struct.pack(">III", 3, len(frames), len(whole))
     said = (frames[0][:4] + bytes(_SIDE_BYTES) + count).ljust(len(frames[0]), b"\0")
     return _tag(title) + said + whole[: len(whole) // 2]
+
+
+def amr(mark: str) -> bytes:
+    """Return four seconds of a recording with the codec AMR of telephones."""
+    return b"#!AMR\n" + (b"\x3c" + sha256(mark.encode()).digest()[:31]) * 200
 
 
 def _tag(title: str) -> bytes:

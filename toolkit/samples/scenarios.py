@@ -34,6 +34,11 @@ class Content(StrEnum):
     """The same recording in each sale that has one, with a tag of its own."""
     SAME = "same"
     """The same bytes in all such files of the sale."""
+    LINK = "link"
+    SCRIPT = "script"
+    BLANK = "blank"
+    PHONE = "phone"
+    """A recording with a codec of telephones, which nothing here decodes, under the name of another."""
     WEB_PAGE = "web-page"
     PHOTO = "photo"
     SILENT = "silent"
@@ -42,7 +47,8 @@ class Content(StrEnum):
     LOCKED = "locked"
 
 
-_USABLE: Final = {Content.SOUND, Content.TWIN, Content.ALIKE, Content.SAME}
+_ODD: Final = {Content.LINK, Content.SCRIPT, Content.BLANK, Content.PHONE}
+_USABLE: Final = {Content.SOUND, Content.TWIN, Content.ALIKE, Content.SAME, *_ODD}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +64,7 @@ class Attempt:
     @property
     def by_partner(self) -> bool:
         """Tell whether a partner's own software sends it, without looking at it."""
-        return self.state is EvidenceState.UNUSABLE or self.withdrawn is not None
+        return self.state is EvidenceState.UNUSABLE or self.content in _ODD or self.withdrawn is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,10 @@ document and recording                    | usual 8              | 0 sold DOC PO
 separate payer                            | other payer; usual 3 | 1 sold DOC POV, 0 AUT PAYER
 combined document                         | usual 2              | 3 sold BOTH, 1 POV
 combined document, separate payer         | other payer; usual 1 | 1 sold BOTH POV, 0 AUT
-more than the rule asks                   |                      | 14 sold DOC POV AUT
+more than the rule asks                   |                      | 14 sold DOC:link POV AUT
 KYC alone                                 | usual 2              | 0 sold KYC
-KYC alone, separate payer                 | other payer          | 21 sold KYC
-combined document and a separate one      |                      | 21 sold DOC, 14 BOTH POV
+KYC alone, separate payer                 | other payer          | 21 sold KYC:script
+combined document and a separate one      |                      | 21 sold DOC:blank, 14 BOTH POV
 KYC with a recording                      |                      | 14 sold KYC, 0 POV
 KYC twice                                 |                      | 28 sold KYC KYC
 KYC twice, with documents                 |                      | 7 sold KYC KYC DOC
@@ -58,7 +58,7 @@ recording waived for a while              |                      | 28 sold DOC
 recording waived, and never sent          |                      | 56 sold DOC
 recording waived, waiver revoked          |                      | 42 sold DOC
 unknown utility group                     | group E              | 21 sold DOC POV
-utility group put right                   | group E until 28     | 56 sold DOC POV
+utility group put right                   | group E until 28     | 56 sold DOC POV:phone
 sale without a client                     | no client            | 42 sold DOC POV
 client named after a month                | no client until 14   | 42 sold DOC POV
 a recording used twice, first sale        |                      | 56 sold DOC POV:twin
