@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 import duckdb
+import pyarrow as pa
 import sqlalchemy as sa
 
 from tests.benchmarks.commands import peak_mb, server_cpu
@@ -59,6 +60,7 @@ def main(scale: float) -> None:
 
 def measure(keys: int, memory: str) -> float:
     """Print the measurements with this many keys; return the most memory that this process held, in MB."""
+    pa.array([])  # imports pandas, which takes as long as 200,000 keys
     with own_database() as (database, home):
         first, second = home / "first", home / "second"
         with ProcessPoolExecutor(1, get_context("spawn")) as another:  # its memory is not that of the work

@@ -92,7 +92,7 @@ def _numbers(column: pa.Array) -> npt.NDArray[np.integer[Any]]:
 
 
 def _big_endian(numbers: npt.NDArray[np.integer[Any]], kind: str) -> Rows:
-    return numbers.astype(kind).view(np.uint8).reshape(len(numbers), -1)
+    return numbers.astype(kind).view(np.uint8).reshape(len(numbers), np.dtype(kind).itemsize)
 
 
 def _column(rows: Rows) -> pa.BinaryArray:
