@@ -34,6 +34,8 @@ class Column:
     key: bool = False
     """True if it is the whole primary key."""
     unique: bool = False
+    loose: bool = False
+    """True if texts that differ may be equal: in case, accents or blanks."""
     sequence: str | None = None
     rules: tuple[str, ...] = ()
     """The SQL of constraints that look at this column alone, over its own name."""
@@ -213,6 +215,9 @@ _COLUMNS: Final = """
                AS key,
            EXISTS (SELECT FROM pg_index WHERE indrelid = attrelid AND indisunique AND indpred IS NULL
                    AND indkey::text = attnum::text) AS unique,
+           coalesce(base.typname, type.typname) = 'citext' OR EXISTS (
+               SELECT FROM pg_collation
+               WHERE pg_collation.oid = attcollation AND NOT collisdeterministic) AS loose,
            (SELECT format('%I.%I', place.nspname, numbers.relname)
             FROM pg_depend JOIN pg_class AS numbers ON numbers.oid = objid AND numbers.relkind = 'S'
             JOIN pg_namespace AS place ON place.oid = numbers.relnamespace

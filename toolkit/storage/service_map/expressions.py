@@ -33,8 +33,9 @@ FUNCTIONS: Final = (
         "as_key",
         "value text",
         "uuid",
-        "CASE WHEN value ~* '^[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$' THEN value::uuid "
-        "WHEN value ~ '^[0-9]{1,32}$' THEN lpad(value, 32, '0')::uuid ELSE md5(value)::uuid END",
+        # Regular expressions take no collation that is not deterministic, as a column may have it.
+        "CASE WHEN value COLLATE \"C\" ~* '^[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$' THEN value::uuid "
+        "WHEN value COLLATE \"C\" ~ '^[0-9]{1,32}$' THEN lpad(value, 32, '0')::uuid ELSE md5(value)::uuid END",
     ),
     (
         "day_first",
@@ -80,7 +81,7 @@ FUNCTIONS: Final = (
     ("as_day", "value text", "date", f"{SERVICE}.day_first(value)::date"),
     ("as_hour", "value time", "time", "coalesce(value, '00:00')"),
     ("as_hour", "value anyelement", "time", "coalesce(nullif(btrim(value::text), '')::time, '00:00')"),
-    ("as_digits", "value text, places int", "text", "regexp_replace(value, '[^0-9]', '', 'g')"),
+    ("as_digits", "value text, places int", "text", "regexp_replace(value COLLATE \"C\", '[^0-9]', '', 'g')"),
     *(
         ("as_digits", f"value {kind}, places int", "text", "lpad(trunc(value)::bigint::text, places, '0')")
         for kind in ("integer", "bigint", "numeric")

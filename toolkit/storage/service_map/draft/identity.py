@@ -123,7 +123,7 @@ class Identities:
         elif rows.startswith("("):
             rows = f"{rows} AS other"
         row = {"table": rows, "key": key, "by": by.name}
-        source = by.name if wanted.source == key else {**wanted.members, **row}
+        source = by.name if wanted.source == key and not by.loose else {**wanted.members, **row}
         return Choice(source, why, review=bool(why))
 
     def _id_of(self, name: str) -> Field | None:
