@@ -7,7 +7,8 @@
     ├── NotInstalled              an optional part of the toolkit is not installed
     ├── InvalidInput              what was handed in cannot be used at all
     │   ├── InvalidFields         fields of a request break the contract; all of them, at once
-    │   └── UnreadableFile        a file is missing, of another kind, or lacks its headings
+    │   ├── UnreadableFile        a file is missing, of another kind, or lacks its headings
+    │   └── ObservationsMoved     observations of the moment are in a snapshot and here no more
     ├── AlreadyThere              the service keeps it only once, and has it
     ├── SaleNotFound              no sale has this id
     ├── TooManyForms              a sale has as many valid upload credentials as are allowed
@@ -51,7 +52,7 @@ personal data, secrets or upload credentials.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 
 class ToolkitError(Exception):
@@ -96,6 +97,18 @@ class InvalidFields(InvalidInput):
 
 class UnreadableFile(InvalidInput):
     """The file cannot be read."""
+
+
+class ObservationsMoved(InvalidInput):
+    """Observations of a moment are in the snapshot ``target``; ``month`` is the last that was moved."""
+
+    def __init__(self, moment: datetime, month: str, target: str) -> None:
+        self.target, self.month = target, month
+        super().__init__(
+            f"Observations that ended in {month} and before were moved to the snapshot {target}, and the database "
+            f"cannot tell what held at {moment.isoformat(timespec='seconds')}. "
+            f"Ask the snapshot: toolkit audit --snapshot {target} --as-of TIME"
+        )
 
 
 class AlreadyThere(ToolkitError):

@@ -22,6 +22,7 @@ from tests.conftest import _TEMPLATE, SettableClock, _fresh
 from tests.memory_bucket import MemoryBucket
 from tests.waiting import someone_waits, wait_until
 from toolkit.domain.evidence import EvidenceType
+from toolkit.errors import ObservationsMoved
 from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.operations.judge.audit.engines import duckdb_engine
 from toolkit.operations.judge.audit.from_snapshot import audit_snapshot
@@ -32,15 +33,17 @@ from toolkit.operations.judge.withdrawal import withdraw
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.observe.service_history import observe_service
 from toolkit.operations.snapshot.export import export_snapshot
+from toolkit.operations.snapshot.moving import move_months
 from toolkit.operations.snapshot.reading import open_snapshot
 from toolkit.reports import write_report
+from toolkit.storage import schema
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.file_store import FolderStore
 from toolkit.storage.observation_clock import stamp
 from toolkit.storage.tables import evidences, sales
 
-START = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+START = datetime(2024, 3, 2, 12, 0, tzinfo=UTC)
 CONTENT = (b"%PDF-1.7\n", bytes.fromhex("fffb9064") + bytes(413), b"")
 
 
@@ -57,6 +60,8 @@ class World:
     store: FolderStore | None = None
     open: list[sa.Connection] = field(default_factory=list)
     """Connections with a transaction of the service that has not committed yet."""
+    by_month: bool = False
+    """True if observations are partitioned by month."""
     late: Iterator[int] = field(default_factory=lambda: count(10))
     """The numbers of their records."""
 
@@ -197,6 +202,12 @@ class World:
         assert self.store is not None
         export_snapshot(self.database, self.store, self.home, self.clock)
 
+    def move(self) -> None:
+        """The months that were over a month ago leave the database, where it has months."""
+        assert self.store is not None
+        if self.by_month:
+            move_months(self.database, self.store, self.home, self.clock, older_than=1)
+
     def ask_snapshot(self) -> dict[datetime, bytes]:
         """The same reports from a snapshot, but for what they say of their source."""
         assert self.store is not None
@@ -213,7 +224,15 @@ class World:
     def ask_again(self) -> dict[datetime, bytes]:
         clock = SettableClock(max(self.clock.now, *self.reports, START) + timedelta(days=730))
         again = partial(run_audit, self.database, clock=clock, with_file_findings=True)
-        return {moment: _bytes(again(as_of=moment)) for moment in self.reports}
+        found = {}
+        for moment, report in self.reports.items():
+            try:
+                found[moment] = _bytes(again(as_of=moment))
+            except ObservationsMoved:
+                assert self.by_month
+                assert moment < self.clock.now - timedelta(days=30)
+                found[moment] = report
+        return found
 
 
 def _bytes(result: AuditResult) -> bytes:
@@ -272,18 +291,28 @@ changes = st.one_of(
     ),
 )
 
+of_snapshots = st.one_of(
+    st.tuples(st.sampled_from([World.export, World.move])),
+    st.tuples(st.just(World.wait), st.just(timedelta(days=20))),
+)
+
 
 @settings(max_examples=5, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
-@given(history=st.lists(st.one_of(changes, st.tuples(st.just(World.export))), min_size=10, max_size=30))
+@given(history=st.lists(st.one_of(changes, of_snapshots), min_size=10, max_size=30), by_month=st.booleans())
 def test_every_earlier_moment_gives_the_same_report_again_two_years_later(
-    server: sa.Engine, history: list[Any]
+    server: sa.Engine, history: list[Any], by_month: bool
 ) -> None:
-    """An audit of now judges what changed since the last one; one of the past, or of a snapshot, everything."""
+    """An audit of now judges what changed since the last one; one of the past, or of a snapshot, everything.
+
+    Where months were moved to the snapshot, it alone tells what held before.
+    """
     with contextmanager(_fresh)(server, _TEMPLATE) as database, tempfile.TemporaryDirectory() as home:
-        world = World(database, home=Path(home))
+        schema.upgrade(database, by_month=by_month)
+        world = World(database, home=Path(home), by_month=by_month)
         world.store = FolderStore(world.home / "snapshot", "snapshot")
         world.sale(9, "A", False)
-        world.live([*history, (World.audit,)])
+        world.live([(World.audit,), *history, (World.audit,), (World.wait, timedelta(days=70)), (World.move,)])
+        world.audit()
         run_audit(database, clock=world.clock, everything=True)  # fails where it differs from what was kept
         assert world.ask_again() == world.reports
         world.export()

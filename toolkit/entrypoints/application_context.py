@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.domain.clock import Clock, wall_clock
+from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.log_keys import LogKeys
 from toolkit.entrypoints.log_keys import log_keys
 from toolkit.errors import ToolkitError
@@ -88,6 +89,11 @@ class ApplicationContext:
         from toolkit.storage.bucket import Bucket
 
         return Bucket.open(self.settings, self.clock)
+
+    @property
+    def deadlines(self) -> Deadlines:
+        """The deadlines of findings, in the time zone of the settings."""
+        return Deadlines(self.settings.timezone, self.settings.deadlines)
 
     @property
     def credentials_folder(self) -> Path:

@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.masking import Unmasking
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.entrypoints.kept_seals import keep_seal
+from toolkit.entrypoints.snapshot_auditing import audit_of_moved
+from toolkit.errors import ObservationsMoved
 from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.operations.observe.bucket_sync import Synced, sync_bucket
 from toolkit.operations.observe.delivered import (
@@ -43,10 +44,10 @@ def audit(
 
     An audit of now looks at the sales and the bucket first, verifies contents within the budget of the settings
     unless ``verify`` is off, and seals the custody log; with ``sync`` off it does nothing of this;
-    an audit of the past takes what was seen then. ``confirmed`` takes a mass disappearance for true;
-    ``everything`` judges also the sales that did not change since the last audit, and compares;
-    ``with_file_findings`` also looks at the files themselves, as ``toolkit evidence findings`` does. ``unmasking``
-    has CPFs shown whole. ``synced`` is told what was read of the bucket.
+    an audit of the past takes what was seen then, from a snapshot where that was moved there. ``confirmed`` takes
+    a mass disappearance for true; ``everything`` judges also the sales that did not change since the last audit,
+    and compares; ``with_file_findings`` also looks at the files themselves, as ``toolkit evidence findings`` does.
+    ``unmasking`` has CPFs shown whole. ``synced`` is told what was read of the bucket.
     """
     verification = None
     if sync and as_of is None:
@@ -63,23 +64,23 @@ def audit(
             )
         newest = seal_events(application.database, application.clock, application.log_keys)
         keep_seal(application, newest.hash if newest is not None else None)
-    return run_audit(
-        application.database,
-        clock=application.clock,
-        as_of=as_of,
-        embedded_bucket=application.settings.evidence_bucket is None,
-        unmasking=unmasking,
-        with_file_findings=with_file_findings,
-        verification=verification,
-        deadlines=deadlines_of(application),
-        replica=application.replica,
-        everything=everything,
-    )
-
-
-def deadlines_of(application: ApplicationContext) -> Deadlines:
-    """Return the deadlines of the settings, in their time zone."""
-    return Deadlines(application.settings.timezone, application.settings.deadlines)
+    try:
+        return run_audit(
+            application.database,
+            clock=application.clock,
+            as_of=as_of,
+            embedded_bucket=application.settings.evidence_bucket is None,
+            unmasking=unmasking,
+            with_file_findings=with_file_findings,
+            verification=verification,
+            deadlines=application.deadlines,
+            replica=application.replica,
+            everything=everything,
+        )
+    except ObservationsMoved:
+        if as_of is None or unmasking is not None:
+            raise
+        return audit_of_moved(application, as_of, with_file_findings=with_file_findings)
 
 
 def sync_now(

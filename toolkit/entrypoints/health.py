@@ -24,6 +24,7 @@ from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.embedded import ServiceStatus
 from toolkit.storage.embedded.home import explained
+from toolkit.storage.partitions import months_left
 from toolkit.storage.service_map import load_map
 
 
@@ -54,6 +55,8 @@ class ServiceHealth:
     epoch: int | None = None
     """The epoch of the custody log in the database; above 1 it was restored in another cluster."""
     epoch_since: datetime | None = None
+    months_left: int | None = None
+    """The months to come that have a partition; ``None`` where observations are not partitioned."""
 
 
 def service_health(settings: Settings) -> Sequence[ServiceHealth]:
@@ -119,7 +122,8 @@ def _asked(health: ServiceHealth, database: Database, settings: Settings) -> Ser
         schema.check(database, None if settings.service_map is None else load_map(settings.service_map))
         with database.transaction() as connection:
             epoch = newest_epoch(connection)
-            health = replace(health, epoch=epoch.number, epoch_since=epoch.opened_at)
+            left = months_left(connection)
+            health = replace(health, epoch=epoch.number, epoch_since=epoch.opened_at, months_left=left)
             check_service(connection, mapped=database.mapped)
     except (SchemaMismatch, SettingsError, WrongService) as error:
         health = replace(health, problem=str(error))

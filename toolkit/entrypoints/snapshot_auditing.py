@@ -7,8 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from toolkit.entrypoints.application_context import ApplicationContext
-from toolkit.entrypoints.auditing import deadlines_of
-from toolkit.errors import SettingsError, ToolkitError
+from toolkit.errors import BucketError, InvalidInput, SettingsError, ToolkitError, UnreadableFile
 from toolkit.extras import require
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.judge.audit.engines import Engine, duckdb_engine, spark_engine
@@ -17,8 +16,10 @@ from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
 from toolkit.operations.private_folder import PrivateFolder
 from toolkit.operations.prove.custody_log.live import has_seal
 from toolkit.operations.snapshot.manifest import Manifest
+from toolkit.operations.snapshot.moving import snapshot_of
 from toolkit.operations.snapshot.reading import checked_file, open_snapshot
 from toolkit.storage.database import Database
+from toolkit.storage.partitions import Moved, moved
 
 
 class EngineName(StrEnum):
@@ -71,13 +72,11 @@ def audit_of_snapshot(
     cache.mkdir(parents=True, exist_ok=True, mode=0o700)
     checked = lru_cache(None)(lambda file: str(checked_file(store, file, cache)))
     remote = f"{store.address.rstrip('/')}/" if engine is EngineName.SPARK and "://" in store.address else None
-    tables = SnapshotTables(
-        snapshot,
-        checked,
-        cache.parent,
-        application.settings.engine_memory,
-        people=_database_of(application, snapshot.manifests[-1]),
-    )
+    people = _database_of(application, snapshot.manifests[-1])
+    if people is not None and (last := _moved(people)) is not None and last.target == store.place:
+        # Only later observations are left in the database to tell the keys of those that were moved.
+        snapshot = open_snapshot(store, max(snapshot.moment, last.exported_at))
+    tables = SnapshotTables(snapshot, checked, cache.parent, application.settings.engine_memory, people)
     with PrivateFolder(cache.parent) as scratch, _opened(application, engine, scratch) as opened:
         return audit_snapshot(
             tables,
@@ -85,9 +84,36 @@ def audit_of_snapshot(
             clock=application.clock,
             path_of=checked if remote is None else lambda file: f"{remote}{file.name}",
             as_of=as_of,
-            deadlines=deadlines_of(application),
+            deadlines=application.deadlines,
             with_file_findings=with_file_findings,
         )
+
+
+def audit_of_moved(
+    application: ApplicationContext, as_of: datetime, *, with_file_findings: bool = False
+) -> AuditResult:
+    """Judge all sales as of a moment whose observations were moved to a snapshot: by that one, as it was then.
+
+    Raises:
+        UnreadableFile: it cannot be read, or is not the one that they were moved to.
+    """
+    last = _moved(application.database)
+    assert last is not None
+    try:
+        snapshot_of(application.file_store(last.target), last)
+        return audit_of_snapshot(
+            application, last.target, EngineName.DUCKDB, as_of=as_of, with_file_findings=with_file_findings
+        )
+    except (InvalidInput, SettingsError, BucketError) as error:
+        raise UnreadableFile(
+            f"Observations that ended before {last.over_at:%Y-%m} are in the snapshot {last.target} alone, which "
+            f"cannot be read: {error} What held at {as_of.isoformat(timespec='seconds')} is not told without it."
+        ) from None
+
+
+def _moved(database: Database) -> Moved | None:
+    with database.transaction() as connection:
+        return moved(connection)
 
 
 def _database_of(application: ApplicationContext, exported: Manifest) -> Database | None:

@@ -8,6 +8,7 @@ import re
 import select
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from functools import partial
 from typing import Any, Final, Self
 
@@ -17,7 +18,7 @@ from psycopg import sql
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DisconnectionError
 
-from toolkit.errors import SettingsError
+from toolkit.errors import ObservationsMoved, SettingsError
 from toolkit.storage.database_errors import ErrorTranslation
 from toolkit.storage.database_transport import protected
 from toolkit.storage.tables import OWN_TABLES, SERVICE
@@ -97,6 +98,21 @@ class Database:
                 yield connection
 
     @contextmanager
+    def at(self, moment: datetime) -> Iterator[Connection]:
+        """Open it likewise, to read the observations of a moment, none of which is moved elsewhere meanwhile.
+
+        Raises:
+            ObservationsMoved: some were moved to a snapshot before.
+        """
+        with self.snapshot() as connection:
+            connection.execute(
+                sa.text(_KEEP_PARTITIONS)
+            )  # the first statement, so that the next sees what was moved
+            if (moved := connection.execute(sa.text(_MOVED), {"moment": moment}).one_or_none()) is not None:
+                raise ObservationsMoved(moment, moved.month, moved.target)
+            yield connection
+
+    @contextmanager
     def raw(self) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
         """Open the psycopg connection of a pooled session, for COPY; commits and rolls back as ``transaction``."""
         with self.transaction() as connection:
@@ -122,6 +138,19 @@ def writes_nothing(connection: Connection) -> bool:
 _WRITES_NOTHING: Final = """
     SELECT current_setting('transaction_read_only')::boolean
         OR NOT has_table_privilege('audit.observation_clock', 'UPDATE')
+"""
+
+
+_KEEP_PARTITIONS: Final = (
+    "LOCK TABLE ONLY audit.sale_observations, ONLY audit.evidence_observations IN ACCESS SHARE MODE"
+)
+
+_MOVED: Final = """
+    SELECT to_char(began_at AT TIME ZONE 'UTC', 'YYYY-MM') AS month, target
+    FROM audit.moved_partitions
+    WHERE over_at > :moment
+    ORDER BY over_at DESC, id DESC
+    LIMIT 1
 """
 
 

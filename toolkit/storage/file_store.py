@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -32,10 +33,13 @@ def open_store(target: str, aws: AwsSettings, *, embedded: bool = False) -> File
 
 
 class FolderStore:
-    """Files below a folder, by names that may hold slashes; ``address`` is the folder as a person wrote it."""
+    """Files below a folder, by names that may hold slashes; ``address`` is the folder as a person wrote it.
+
+    ``place`` names it from any working directory.
+    """
 
     def __init__(self, folder: Path, address: str) -> None:
-        self.address = address
+        self.address, self.place = address, str(folder)
         self._folder = folder
 
     def names(self) -> list[str]:
@@ -54,7 +58,9 @@ class FolderStore:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         beside = place.with_name(f".{place.name}")
         shutil.move(draft, beside)
+        _to_disk(beside)
         beside.rename(place)
+        _to_disk(place.parent)
 
     def local(self, name: str, cache: Path) -> Path:  # noqa: ARG002
         """Return the file itself; another store copies it into ``cache``."""
@@ -77,11 +83,20 @@ class FolderStore:
             raise UnreadableFile(f"{self._folder / name} cannot be read: {error}.") from None
 
 
+def _to_disk(place: Path) -> None:
+    """Wait until a file, or the names in a folder, outlive a power cut: the snapshot may be their only place."""
+    opened = os.open(place, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
 class S3Store:
     """Objects below a prefix of a bucket, otherwise as the files of a ``FolderStore``."""
 
     def __init__(self, bucket: str, prefix: str, aws: AwsSettings, address: str, *, embedded: bool) -> None:
-        self.address = address
+        self.address = self.place = address
         self._bucket, self._prefix = bucket, f"{prefix}/" if prefix else ""
         self._server = Server(f"bucket {bucket}", embedded=embedded)
         with self._server.translated():

@@ -85,6 +85,8 @@ def _user(database: str, purpose: As, sources: Sequence[str] | None) -> Iterator
 def _history() -> Iterator[str]:
     """Yield the rights to write the toolkit's own tables: the least that keeps them append-only."""
     for table in tables.toolkit.sorted_tables:
+        if table is tables.moved_partitions:
+            continue  # only the owner can remove what it tells of
         if table in tables.APPEND_ONLY:
             yield f"INSERT ON {table.fullname}"
         elif table in tables.CLOSED_ONCE:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pyarrow as pa
@@ -61,6 +62,9 @@ class Place(Protocol):
 
     def snapshot(self) -> AbstractContextManager[Reader]:
         """Open it for reading."""
+
+    def at(self, moment: datetime) -> AbstractContextManager[Reader]:
+        """Open it to read the observations of a moment."""
 
 
 def _plain(value: Any) -> Any:

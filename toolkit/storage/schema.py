@@ -11,6 +11,7 @@ from toolkit.errors import SchemaMismatch
 from toolkit.storage import tables
 from toolkit.storage.database import Database
 from toolkit.storage.locks import Lock, take
+from toolkit.storage.partitions import partition_by_month
 from toolkit.storage.service_map import ServiceMap
 from toolkit.storage.service_map.row_versions import make_touched
 from toolkit.storage.service_map.views import check_views, made_from, make_views
@@ -24,11 +25,17 @@ _VERSION_TABLE: Final = "alembic_version"
 _UPGRADE_HINT: Final = "Run: toolkit db upgrade"
 
 
-def upgrade(database: Database, *, service_tables: bool = False, service_map: ServiceMap | None = None) -> None:
+def upgrade(
+    database: Database,
+    *,
+    service_tables: bool = False,
+    service_map: ServiceMap | None = None,
+    by_month: bool = False,
+) -> None:
     """Bring schema ``audit`` to this version; with ``service_tables``, create the service's where there are none.
 
-    With ``service_map``, the views of schema ``audit_service`` are made from it. All or nothing: a failure leaves
-    the schema as it was.
+    With ``service_map``, the views of schema ``audit_service`` are made from it; with ``by_month``, observations
+    are partitioned (``toolkit.storage.partitions``). All or nothing: a failure leaves the schema as it was.
 
     Raises:
         SchemaMismatch: the database is newer than this toolkit, or the service's tables differ from ours.
@@ -50,6 +57,8 @@ def upgrade(database: Database, *, service_tables: bool = False, service_map: Se
         _migrate(connection)
         if service_map is not None and made:  # after the tables that the views read
             make_touched(connection, service_map)
+        if by_month:
+            partition_by_month(connection)
 
 
 def release(database: Database) -> None:

@@ -38,8 +38,13 @@ def db() -> None:
 
 @db.command()
 @click.option("--service-tables", is_flag=True, help="Also create the service's tables, where there are none.")
+@click.option(
+    "--partition-by-month",
+    is_flag=True,
+    help="Partition the observations of sales and records by the month in which they ended.",
+)
 @pass_context
-def upgrade(ctx: Context, service_tables: bool) -> None:
+def upgrade(ctx: Context, service_tables: bool, partition_by_month: bool) -> None:
     """Bring the toolkit's schema to this version, all or nothing.
 
     The tables of the sales service are never altered. With TOOLKIT_SERVICE_MAP they are read through views in
@@ -47,9 +52,13 @@ def upgrade(ctx: Context, service_tables: bool) -> None:
     (clients, addresses, sales, evidences) in schema public; where there are none yet, --service-tables creates
     them, and in the embedded database that is always done.
 
+    With --partition-by-month whole months of ended observations can be moved to a snapshot (toolkit snapshot
+    move). Nobody reads or writes them while that is done. Repeat it within two years: it adds the months to come.
+
     \b
     Example:
       toolkit db upgrade
+      toolkit db upgrade --partition-by-month
       DATABASE_URL=postgresql://toolkit@db.example/sales toolkit db upgrade --service-tables
     """
     described = ctx.application.service_map
@@ -62,6 +71,7 @@ def upgrade(ctx: Context, service_tables: bool) -> None:
             database,
             service_tables=described is None and (service_tables or database.embedded),
             service_map=described,
+            by_month=partition_by_month,
         )
         views = "" if described is None else f", views of mapping {described.fingerprint}"
         show(f"{database.address}: schema {schema.newest_revision()}{views}")

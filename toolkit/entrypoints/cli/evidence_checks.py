@@ -101,7 +101,7 @@ def findings(ctx: Context, show_names: bool, reason: str, as_json: bool) -> int:
     if unmasking is not None:
         with database.transaction() as connection:
             record_unmasking(connection, unmasking, "file names of findings", moment)
-    with database.snapshot() as connection:
+    with database.at(moment) as connection:
         found = integrity_findings_at(connection, moment)
         unknown = records_of_unknown_partners(connection, moment)
     if as_json:

@@ -8,7 +8,6 @@ import click
 from toolkit.domain.codes import CODES
 from toolkit.domain.documents import named
 from toolkit.domain.finding_life import FindingStatus
-from toolkit.entrypoints.auditing import deadlines_of
 from toolkit.entrypoints.cli.context import Context, pass_context
 from toolkit.entrypoints.cli.evidence_records import record_as_json
 from toolkit.entrypoints.cli.printing import json_option, print_json, show
@@ -52,9 +51,7 @@ def show_sale(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json
     """
     space = ctx.application
     unmasking = unmasking_for(show_names, reason, "--show-names")
-    case = sale_case(
-        space.database, sale_id, clock=space.clock, deadlines=deadlines_of(space), unmasking=unmasking
-    )
+    case = sale_case(space.database, sale_id, clock=space.clock, deadlines=space.deadlines, unmasking=unmasking)
     if as_json:
         print_json(_as_json(case, ctx))
     else:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import click
@@ -73,6 +73,9 @@ def status(ctx: Context, as_json: bool) -> int:
     return NEEDS_ATTENTION if any(health.problem for health in found) else DONE
 
 
+_FEW_MONTHS: Final = 2
+
+
 def _show(ctx: Context, found: Sequence[ServiceHealth]) -> None:
     lines = [("home", str(ctx.settings.home))]
     for health in found:
@@ -109,6 +112,9 @@ def _details(health: ServiceHealth, zone: ZoneInfo) -> list[tuple[str, str]]:
     if health.epoch_since is not None:
         restored = f", since {iso(health.epoch_since, zone)}: restored from another cluster"
         details.append(("epoch", f"{health.epoch}{restored if health.epoch != 1 else ''}"))
+    if health.months_left is not None:
+        ends = "; add more: toolkit db upgrade --partition-by-month" if health.months_left < _FEW_MONTHS else ""
+        details.append(("months", f"{health.months_left} to come have a partition{ends}"))
     if health.problem is not None:
         details.append(("problem", health.problem))
     return details

@@ -8,6 +8,7 @@ from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
 from toolkit.entrypoints.spoken import counted
 from toolkit.operations.snapshot.export import export_snapshot
 from toolkit.operations.snapshot.manifest import Manifest
+from toolkit.operations.snapshot.moving import months_to_move, move_months
 from toolkit.operations.snapshot.reading import prune_snapshot, snapshots, verify_snapshot
 
 _target = click.argument("target", metavar="TARGET")
@@ -15,7 +16,7 @@ _target = click.argument("target", metavar="TARGET")
 
 @click.group()
 def snapshot() -> None:
-    """Export what an audit reads as Parquet, verify and list the exports.
+    """Export what an audit reads as Parquet, verify and list the exports, move old months there.
 
     \b
     TARGET is a folder, or s3://bucket/prefix. Each export adds what was observed since the one
@@ -105,6 +106,59 @@ def list_exports(ctx: Context, target: str, as_json: bool) -> None:
             show(_line(manifest))
         if not found:
             note(f"no export in {target}")
+
+
+@snapshot.command(short_help="Move old months of ended observations into the snapshot.")
+@_target
+@click.option(
+    "--older-than",
+    type=click.IntRange(min=1, max=1200),
+    default=12,
+    show_default=True,
+    metavar="MONTHS",
+    help="Move the months that were over so many months ago.",
+)
+@click.option("--dry-run", is_flag=True, help="Only tell which months would be moved.")
+@json_option
+@pass_context
+def move(ctx: Context, target: str, older_than: int, dry_run: bool, as_json: bool) -> None:
+    """Move months of ended observations of sales and records into TARGET, and out of the database.
+
+    \b
+    Observations are partitioned first, once: toolkit db upgrade --partition-by-month. Then the
+    snapshot is continued, each row of each month is compared with it, and the partitions are
+    dropped, all together. Audits of a moment before that read the snapshot by themselves, so
+    TARGET must stay where it is, readable to whoever asks. Needs the owner of the tables.
+
+    \b
+    Examples:
+      toolkit snapshot move /srv/snapshots --older-than 12 --dry-run
+      toolkit snapshot move s3://audit/snapshots --older-than 12
+    """
+    application = ctx.application
+    if dry_run:
+        months = months_to_move(application.database, application.clock, older_than)
+    else:
+        months = move_months(
+            application.database,
+            application.file_store(target),
+            ctx.settings.home,
+            application.clock,
+            older_than=older_than,
+            memory=ctx.settings.engine_memory,
+            progress=ctx.progress,
+        )
+    if as_json:
+        told = [
+            {"month": f"{each.began_at:%Y-%m}", "observations": each.content.name, **named(each, "rows", "sha256")}
+            for each in months
+        ]
+        print_json({"moved": not dry_run, "months": told})
+    else:
+        for each in months:
+            show(f"{each.began_at:%Y-%m}  {each.content.name}: {counted(each.rows, 'row')}")
+        rows = counted(sum(each.rows for each in months), "row")
+        note(f"{rows} to move" if dry_run else f"{rows} moved to {target}")
 
 
 @snapshot.command(short_help="Remove the oldest exports.")

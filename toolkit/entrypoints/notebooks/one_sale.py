@@ -4,7 +4,6 @@ from zoneinfo import ZoneInfo
 
 from toolkit.domain.codes import CODES
 from toolkit.domain.findings import Status
-from toolkit.entrypoints.auditing import deadlines_of
 from toolkit.entrypoints.notebooks.display import STATUS_COLOURS, Fact, Facts, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
 from toolkit.entrypoints.record_facts import file_facts
@@ -21,7 +20,7 @@ def one_sale(*, sale_id: str = "") -> Shown[SaleCase | None]:
         return Shown(None, [nothing], {"job": "one_sale", "saleId": "", "needsAttention": False})
     with application() as opened:
         zone = opened.settings.timezone
-        case = sale_case(opened.database, sale_id.strip(), clock=opened.clock, deadlines=deadlines_of(opened))
+        case = sale_case(opened.database, sale_id.strip(), clock=opened.clock, deadlines=opened.deadlines)
     counts = {
         "job": "one_sale",
         "saleId": case.sale_id,

@@ -202,7 +202,9 @@ _COUNTS: Final = """
     FROM different
 """
 
-_CLOSE: Final = "UPDATE {seen} AS seen SET gone_at = :now FROM different WHERE seen.id = observation"
+_CLOSE: Final = """
+    UPDATE {seen} AS seen SET gone_at = :now FROM different WHERE seen.id = observation AND seen.gone_at IS NULL
+"""
 
 _OPEN: Final = """
     INSERT INTO {seen} ({key}, {columns}, seen_at)

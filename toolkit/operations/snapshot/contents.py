@@ -63,11 +63,14 @@ class Content:
         """Tell whether rows end, by ``gone_at``."""
         return self.table in tables.CLOSED_ONCE
 
-    def rows(self, after: datetime | None, moment: datetime) -> str:
-        """Return a query for the rows stamped after ``after`` and up to ``moment``, as they were at ``moment``."""
+    def rows(self, after: datetime | None, moment: datetime, partition: str | None = None) -> str:
+        """Return a query for the rows stamped after ``after`` and up to ``moment``, as they were at ``moment``.
+
+        ``partition`` is the part of the table to read, where not all of it is.
+        """
         columns = ", ".join(self._column(field.name, moment) for field in self.schema)
         since = "" if after is None else f" AND {self.stamp} > {_literal(after)}"
-        rows = self.table.fullname
+        rows = partition or self.table.fullname
         if "requested_for" in self.schema.names:
             rows += " LEFT JOIN audit.evidence_requests AS asked USING (evidence_id)"
         return f"SELECT {columns} FROM {rows} WHERE {self.stamp} <= {_literal(moment)}{since}"  # noqa: S608

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import file_digest, sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -35,6 +35,7 @@ from toolkit.storage.file_store import FileStore
 from toolkit.storage.frames import stream_arrow
 from toolkit.storage.locks import Lock, take
 from toolkit.storage.observation_clock import final_moment
+from toolkit.storage.partitions import moved, records_assumed_at
 
 _AT_ONCE: Final = 3
 """Tables that are written side by side."""
@@ -67,7 +68,7 @@ def export_snapshot(
     ``home`` keeps the key of the pseudonyms (``snapshot.key``): exports that belong together need the same key.
 
     Raises:
-        InvalidInput: another export into this store is under way.
+        InvalidInput: another export into this store is under way, or what it lacks was moved to a snapshot.
         UnreadableFile: the newest manifest cannot be read, or is of another version.
     """
     progress = progress or Quiet()
@@ -81,8 +82,9 @@ def export_snapshot(
             raise InvalidInput(f"Another export into {store.address} is under way.") from None
         before = None if full else newest(store)
         export = _Export.resumed_or_new(work, database, clock, None if before is None else before.moment)
+        _check_moved(database, export)
         resumed = len(export.done)
-        secret = _key(home)
+        secret = secret_of(home)
         left = [content for content in CONTENTS if content.name not in export.done]
         progress.begin("Exporting", len(left), "tables")
         with ThreadPoolExecutor(_AT_ONCE) as threads:
@@ -91,6 +93,7 @@ def export_snapshot(
                 export.note(content, files)
                 progress.advance(1)
         progress.end()
+        _check_moved(database, export)
         manifest = _manifest(database, export)
         draft = work / "manifest.json"
         draft.write_text(manifest.as_json(), encoding="utf-8")
@@ -212,8 +215,20 @@ class _Parts:
         return File(name, self._content.name, self._part, self._rows[month], size, digest)
 
 
+def _check_moved(database: Database, export: _Export) -> None:
+    """Make sure that the exports before hold the months that were moved to a snapshot, and are here no more."""
+    with database.transaction() as connection:
+        last = moved(connection)
+    if last is not None and (export.after is None or export.after < last.over_at):
+        raise InvalidInput(
+            f"The months before {last.over_at.astimezone(UTC):%Y-%m} were moved to the snapshot {last.target}, "
+            "and an export that does not continue one made since then would lack them. "
+            f"Run: toolkit snapshot export {last.target}"
+        )
+
+
 def _manifest(database: Database, export: _Export) -> Manifest:
-    seals, records = tables.custody_seals, tables.evidence_observations
+    seals = tables.custody_seals
     seal = (
         sa.select(seals.c.hash).where(seals.c.sealed_at <= export.moment).order_by(seals.c.number.desc()).limit(1)
     )
@@ -226,12 +241,12 @@ def _manifest(database: Database, export: _Export) -> Manifest:
             database=database.address,
             embedded=database.embedded,
             seal=connection.scalar(seal),
-            records_assumed_at=connection.scalar(sa.select(sa.func.max(records.c.assumed_at))),
+            records_assumed_at=records_assumed_at(connection),
             files=tuple(file for content in CONTENTS for file in export.done[content.name]),
         )
 
 
-def _key(home: Path) -> bytes:
+def secret_of(home: Path) -> bytes:
     """Return the secret that makes pseudonyms, created at its first use; who has it can undo them."""
     place = home / "snapshot.key"
     with FileLock(home / "snapshots" / "key.lock"):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import file_digest
+from hashlib import file_digest, sha256
 from pathlib import Path
 
 from toolkit.errors import InvalidInput, UnreadableFile
@@ -27,6 +27,14 @@ class Snapshot:
         """Return the files of a table: its ``rows``, or its ``closings``."""
         every = (file for manifest in self.manifests for file in manifest.files)
         return [file for file in every if (file.table, file.part) == (table, part)]
+
+
+def digest_of_manifests(store: FileStore, snapshot: Snapshot) -> str:
+    """Return a SHA-256 of the manifests of a snapshot, which name each file with its own."""
+    told = sha256()
+    for manifest in snapshot.manifests:
+        told.update(store.text(manifest.name).encode())
+    return told.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,26 @@ object_observations = Table(
 ``version_id`` is known where the bucket is versioned; ``gone_how`` is a ``GoneHow``.
 """
 
+moved_partitions = Table(
+    "moved_partitions",
+    toolkit,
+    numbered(),
+    Column("observations", Text, nullable=False),
+    *required(moment, "began_at", "over_at"),
+    Column("rows", sa.BigInteger, nullable=False),
+    *required(Text, "sha256", "target"),
+    Column("exported_at", moment, nullable=False),
+    Column("manifests", Text, nullable=False),
+    Column("records_assumed_at", moment),
+    Column("moved_at", moment, nullable=False),
+    sa.UniqueConstraint("observations", "began_at", name="moved_partitions_observations_began_at_key"),
+)
+"""Months of observations that are in the snapshot ``target`` and here no more, by the table that held them.
+
+``exported_at`` is the export that completed them, ``manifests`` the SHA-256 of its manifest and of those before
+it, and ``sha256`` that of the rows; see ``toolkit.operations.snapshot.moving``.
+"""
+
 content_checks = Table(
     "content_checks",
     toolkit,

@@ -28,7 +28,7 @@ def faults_at(place: Place, moment: datetime, which: sa.ColumnElement[bool] = OF
 
     ``code`` is a fault of ``toolkit.domain.codes``.
     """
-    with place.snapshot() as connection:
+    with place.at(moment) as connection:
         return faults_seen(connection, moment, which)
 
 
@@ -108,7 +108,7 @@ def withdrawals_at(place: Place, moment: datetime) -> pd.DataFrame:
         .where(withdrawals.c.withdrawn_at <= moment, held(record, moment))
         .order_by(withdrawals.c.withdrawn_at.desc(), record.c.evidence_id)
     )
-    with place.snapshot() as connection:
+    with place.at(moment) as connection:
         return pd.DataFrame(connection.execute(query).all(), columns=list(told), dtype=object)
 
 

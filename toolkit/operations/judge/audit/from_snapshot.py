@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
+from toolkit.errors import InvalidInput
 from toolkit.operations import Clock
 from toolkit.operations.judge.audit.census import by_age, by_partner, census, to_act_on
 from toolkit.operations.judge.audit.details import faults_at, withdrawals_at
@@ -25,9 +26,10 @@ from toolkit.operations.judge.audit.present import present_file_findings, presen
 from toolkit.operations.judge.audit.result import AuditResult
 from toolkit.operations.judge.audit.run import DEFAULT_DEADLINES, last_sync
 from toolkit.operations.judge.audit.sale_evidence import evidence_in_snapshot
-from toolkit.operations.judge.audit.snapshot_tables import PathOf, SnapshotTables, cpfs_of, keys_of, table_of
+from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables, cpfs_of, keys_of, table_of
 from toolkit.operations.judge.audit.source import Source
 from toolkit.operations.snapshot.contents import CONTENTS, PSEUDONYM
+from toolkit.operations.snapshot.rows import PathOf
 from toolkit.operations.verify.integrity import EXAMPLES, integrity_findings_at, records_of_unknown_partners
 from toolkit.storage.database import Database
 from toolkit.storage.reader import DuckdbReader
@@ -121,6 +123,11 @@ def _file_findings(people: Database, reader: DuckdbReader, moment: datetime) -> 
     """Return the findings about files by the keys of their objects, in the order of an audit of the database."""
     found = integrity_findings_at(reader, moment, layout=PSEUDONYM, examples=_EVERY)
     keys = keys_of(people, reader, {key for finding in found for key in finding.keys})
+    if any(key not in keys for finding in found for key in finding.keys):
+        raise InvalidInput(
+            "The database tells the keys of this snapshot's objects no more, because observations were moved to "
+            "another one. Ask that one, or the database, which finds it: toolkit report --as-of TIME"
+        )
     place = {pseudonym: number for number, pseudonym in enumerate(keys)}
     told = []
     for finding in found:

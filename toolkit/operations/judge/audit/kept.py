@@ -123,7 +123,7 @@ def tell_later(
 
 def later(database: Database, moment: datetime, ask: Callable[[Judged], pd.DataFrame]) -> pd.DataFrame:
     """Ask the judgement of an audit of now, likewise."""
-    with database.snapshot() as connection:
+    with database.at(moment) as connection:
         if connection.scalar(sa.select(judgement.c.judged_at)) == moment:
             return ask(Judged(_kept_sales(), clients(), partial(in_postgres, connection)))
         with judged_at(connection, moment) as judged:
@@ -132,7 +132,7 @@ def later(database: Database, moment: datetime, ask: Callable[[Judged], pd.DataF
 
 def faults_later(database: Database, moment: datetime) -> pd.DataFrame:
     """Return what ``faults_at`` says, likewise."""
-    with database.snapshot() as connection:
+    with database.at(moment) as connection:
         kept = connection.scalar(sa.select(judgement.c.judged_at)) == moment
         unusable = sa.select(judged_sales.c.sale_id).where(judged_sales.c.unusable)
         which = sale_observations.c.sale_id.in_(unusable) if kept else OF_SALES

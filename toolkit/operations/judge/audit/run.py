@@ -51,6 +51,7 @@ from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_id
 from toolkit.storage.locks import Lock, take
 from toolkit.storage.observation_clock import final_moment, wait_for
+from toolkit.storage.partitions import records_assumed_at
 from toolkit.storage.reader import Reader
 
 _FIRST_YEAR: Final = 1970
@@ -177,7 +178,7 @@ def _judged_now(asked: _Asked, everything: bool) -> _Found:
 def _judged_elsewhere(asked: _Asked, moment: datetime, *, of_now: bool) -> _Found:
     """Judge all sales as of a moment, without keeping anything."""
     behind = 0.0 if asked.replica is None else wait_for(asked.replica, moment)
-    with asked.place.snapshot() as connection, judged_at(connection, moment) as judged:
+    with asked.place.at(moment) as connection, judged_at(connection, moment) as judged:
         told = partial(tell, judged, moment, show_cpf=asked.cpf_shown)
         counts = judged.read(census(judged.sales))
         found = _answered(asked, connection, judged, moment, counts, told, of_now=of_now)
@@ -212,9 +213,7 @@ def _answered(
             embedded=tuple(name for name, is_embedded in embedded.items() if is_embedded),
             last_sync=last_sync(connection, moment),
             seal=connection.scalar(seal),
-            records_assumed_at=connection.scalar(
-                sa.select(sa.func.max(tables.evidence_observations.c.assumed_at))
-            ),
+            records_assumed_at=records_assumed_at(connection),
             picture_since=picture_since(connection, moment),
             records_of_unknown_partners=records_of_unknown_partners(connection, moment) if asked.with_files else 0,
         ),

@@ -14,8 +14,8 @@ from sqlalchemy import Connection
 from toolkit.domain.custody_chain import Event
 from toolkit.operations.judge.audit.details import held
 from toolkit.operations.judge.audit.records import EvidenceRecord, records_at
+from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables, keys_of
 from toolkit.storage.database import Database
-from toolkit.storage.reader import Place
 from toolkit.storage.tables import evidence_observations
 
 TimeLine = tuple[tuple[Event, UUID], ...]
@@ -37,7 +37,7 @@ ReadEvidence = Callable[[Sequence[str]], Iterator[SaleEvidence]]
 
 def evidence_at(database: Database, moment: datetime, sale_ids: Sequence[str]) -> Iterator[SaleEvidence]:
     """Yield the evidence of each of these sales as of a moment, in their order; some thousand are read at once."""
-    with database.snapshot() as connection:
+    with database.at(moment) as connection:
         connection.execute(sa.text(_BY_INDEXES))
         for start in range(0, len(sale_ids), _AT_ONCE):
             some = sale_ids[start : start + _AT_ONCE]
@@ -47,15 +47,22 @@ def evidence_at(database: Database, moment: datetime, sale_ids: Sequence[str]) -
 
 
 def evidence_in_snapshot(
-    tables: Place, people: Database | None, moment: datetime, sale_ids: Sequence[str]
+    tables: SnapshotTables, people: Database | None, moment: datetime, sale_ids: Sequence[str]
 ) -> Iterator[SaleEvidence]:
     """Yield the same of a snapshot, which holds no custody log: that is asked of the database that it is of."""
     with tables.snapshot() as reader, nullcontext() if people is None else people.snapshot() as log:
         records = _by_sale(records_at(reader, sale_ids, moment))  # at once: each reading goes through all files
         for start in range(0, len(sale_ids), _AT_ONCE):
             some = sale_ids[start : start + _AT_ONCE]
-            ids = [each.id for sale_id in some for each in records[sale_id]]
-            timeline = None if log is None else time_line(log, _keys(log, ids, moment), moment)
+            own = {each.id: each.object_key for sale_id in some for each in records[sale_id]}
+            timeline = None
+            if people is not None and log is not None:
+                keys = _keys(log, list(own), moment)
+                moved = {each: told for each, told in own.items() if told is not None and each not in keys}
+                named = keys_of(people, reader, moved.values()) if moved else {}
+                if named.keys() >= set(moved.values()):
+                    keys |= {each: named[told] for each, told in moved.items()}
+                    timeline = time_line(log, keys, moment)
             yield from _joined(some, records, timeline)
 
 

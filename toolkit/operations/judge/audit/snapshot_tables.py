@@ -6,9 +6,10 @@ the database by ids; where it cannot be asked, they are null.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,13 +17,12 @@ import ibis
 import pyarrow as pa
 import sqlalchemy as sa
 from ibis import Table
-from psycopg import sql
 
 from toolkit.operations.judge.audit.engines import Engine
 from toolkit.operations.private_folder import PrivateFolder
 from toolkit.operations.snapshot.contents import CLOSINGS, CONTENTS, PARTS, Content
-from toolkit.operations.snapshot.manifest import File
 from toolkit.operations.snapshot.reading import Snapshot
+from toolkit.operations.snapshot.rows import PathOf, history_of, table_of_rows
 from toolkit.storage.database import Database
 from toolkit.storage.duckdb_session import DEFAULT_MEMORY, duckdb_session
 from toolkit.storage.frames import read_arrow
@@ -31,9 +31,6 @@ from toolkit.storage.tables import AUDIT
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-
-PathOf = Callable[[File], str]
-"""Tells where a file of a snapshot is."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +45,10 @@ class SnapshotTables:
     people: Database | None = None
     """The database that the snapshot is of; ``None`` where it cannot be asked."""
 
+    def at(self, moment: datetime) -> AbstractContextManager[DuckdbReader]:  # noqa: ARG002  # it holds every moment
+        """Open the tables likewise."""
+        return self.snapshot()
+
     @contextmanager
     def snapshot(self) -> Iterator[DuckdbReader]:
         """Open the tables for reading."""
@@ -61,29 +62,18 @@ class SnapshotTables:
     def _view(self, session: DuckDBPyConnection, content: Content) -> str:
         """Return a view of the rows in the types of the database, with the columns that stayed there."""
         told = {name: f"seen.{name}" for name in content.schema.names}
-        rows = f"{self._files(session, content, 'rows', content.schema)} AS seen"
+        rows = f"({history_of(session, self.exported, content, self.path_of)}) AS seen"
         for column in content.table.columns:
             if isinstance(column.type, sa.Uuid) and column.name in told:
                 told[column.name] = f"CAST(seen.{column.name} AS uuid)"
         if "active_parts" in told:
             told["active_parts"] = f"string_split(nullif(seen.active_parts, ''), '{PARTS}')"
-        if content.closes:
-            told["gone_at"] = "coalesce(seen.gone_at, ended.gone_at)"
-            closings = self._files(session, content, "closings", CLOSINGS)
-            rows += f" LEFT JOIN {closings} AS ended ON ended.id = seen.id"
         if content.personal:
             key, *_ = content.schema.names
             told |= {name: f"asked.{name}" for name in content.personal}
             rows += f" LEFT JOIN {self._asked(session, content, key)} AS asked ON asked.{key} = seen.{key}"
         columns = ", ".join(f"{expression} AS {name}" for name, expression in told.items())
         return f"CREATE VIEW {content.table.fullname} AS SELECT {columns} FROM {rows}"  # noqa: S608  # our own names
-
-    def _files(self, session: DuckDBPyConnection, content: Content, part: str, schema: pa.Schema) -> str:
-        paths = [self.path_of(file) for file in self.exported.files(content.name, part)]
-        if not paths:
-            return _table(session, f"no_{content.name}_{part}", schema.empty_table())
-        listed = ", ".join(sql.Literal(path).as_string() for path in paths)
-        return f"read_parquet([{listed}])"
 
     def _asked(self, session: DuckDBPyConnection, content: Content, key: str) -> str:
         """Return the name of a table with the columns that stayed in the database, and their key."""
@@ -93,14 +83,7 @@ class SnapshotTables:
             query = f"SELECT {', '.join(schema.names)} FROM {content.table.fullname}"  # noqa: S608  # our own names
             with self.people.snapshot() as connection:
                 found = read_arrow(connection, query, schema)
-        return _table(session, f"asked_{content.name}", found)
-
-
-def _table(session: DuckDBPyConnection, name: str, rows: pa.Table) -> str:
-    session.register("rows", rows)
-    session.execute(f"CREATE TABLE {name} AS SELECT * FROM rows")  # noqa: S608  # our own names
-    session.unregister("rows")
-    return name
+        return table_of_rows(session, f"asked_{content.name}", found)
 
 
 def table_of(engine: Engine, snapshot: Snapshot, content: Content, path_of: PathOf) -> Table:
@@ -145,9 +128,10 @@ _SEEN_UNDER: Final = """
     SELECT 'objects' AS kind, min(id) AS id, key AS pseudonym
     FROM audit.object_observations WHERE key IN (SELECT unnest(:pseudonyms)) GROUP BY key
     UNION ALL
-    SELECT 'records', min(id), object_key
-    FROM audit.evidence_observations WHERE object_key IN (SELECT unnest(:pseudonyms)) GROUP BY object_key
+    SELECT 'records', id, object_key
+    FROM audit.evidence_observations WHERE object_key IN (SELECT unnest(:pseudonyms))
 """
+"""Observations of records may have been moved; one at least of each key is still in the database."""
 
 _KEYS: Final = """
     SELECT 'objects' AS kind, id, key FROM audit.object_observations WHERE id = ANY(:objects)

@@ -1,23 +1,30 @@
 """Compare what the tables hold now with what the custody log says of it.
 
 A log that is whole says nothing of the tables: a record that was moved to another sale stays there. So every event
-is followed to its row, and every row to its event. Rows that are older than the log have no event.
+is followed to its row, and every row to its event. Rows that are older than the log have no event. Observations of
+sales that were moved to a snapshot are read from there; those of records are left out, for it has no keys.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Final
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.domain.custody_events import CustodyEvent
 from toolkit.domain.log_keys import LogKeys
+from toolkit.errors import BucketError, InvalidInput, SettingsError
 from toolkit.operations.prove.custody_log.export import sealed_lines
 from toolkit.operations.prove.custody_log.sealing import NO_KEYS
 from toolkit.operations.prove.custody_log.verification import Chain, Difference
-from toolkit.storage.database import Database
-from toolkit.storage.tables import custody_epochs, custody_seals
+from toolkit.storage.database import Database, raw
+from toolkit.storage.partitions import Moved, moved
+from toolkit.storage.tables import custody_epochs, custody_seals, moved_partitions, sale_observations
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,33 +44,71 @@ class LiveVerdict:
     newest: str
     epoch: Epoch
     differences: tuple[Difference, ...]
+    moved: int = 0
+    """Observations that were moved to a snapshot."""
 
 
-def verify_live(database: Database, keys: LogKeys = NO_KEYS, kept_seal: str | None = None) -> LiveVerdict:
+ReadMoved = Callable[[Moved], "Iterator[pa.RecordBatch]"]
+"""Reads the observations of sales that were moved to a snapshot, see ``toolkit.operations.snapshot.moving``."""
+
+
+def verify_live(
+    database: Database,
+    keys: LogKeys = NO_KEYS,
+    kept_seal: str | None = None,
+    read_moved: ReadMoved | None = None,
+) -> LiveVerdict:
     """Follow the chain in the database, and compare each event with what it tells of.
 
     ``kept_seal`` is the hash of a seal that was kept elsewhere: without it a log that was cut off at a seal
-    cannot be told from a whole one.
+    cannot be told from a whole one. Without ``read_moved`` what was moved to a snapshot counts as a difference.
 
     Raises:
         InvalidInput: a key that the log was sealed with is not here.
     """
-    with database.snapshot() as connection:
+    with database.at(datetime.now(UTC)) as connection:
         chain, misfits = Chain(), list[Difference]()
         for line in sealed_lines(connection, keys):
             if (misfit := chain.follow(line)) is not None:
                 misfits.append(misfit)
             if chain.broken:
                 break
+        moved_rows = connection.scalar(sa.select(sa.func.sum(moved_partitions.c.rows))) or 0
+        compared, sales = _COMPARED, _SALES_HERE
+        if (last := moved(connection)) is not None:
+            try:
+                _put_moved(connection, read_moved(last) if read_moved is not None else iter(()))
+                sales = _SALES_ANYWHERE
+            except (InvalidInput, BucketError, SettingsError) as error:
+                before = f"before {last.over_at.astimezone(UTC):%Y-%m}"
+                how = f"were moved to {last.target}, and are not compared: {error}"
+                misfits.append(Difference("months", before, how))
+                compared = tuple(each for each in _COMPARED if each[0] != "sales")
         found = [
             Difference(what, str(row.id), how)
-            for what, how, query in _COMPARED
-            for row in connection.execute(sa.text(query))
+            for what, how, query in compared
+            for row in connection.execute(sa.text(query.replace(_SALES_HERE, sales)))
         ]
         epoch = newest_epoch(connection)
         if kept_seal is not None and not has_seal(connection, kept_seal.strip().lower()):
             misfits.append(Difference("seal", kept_seal, "is not here: the log was forged as a whole, or cut off"))
-    return LiveVerdict(chain.events, chain.seals, chain.newest, epoch, (*misfits, *found))
+    return LiveVerdict(chain.events, chain.seals, chain.newest, epoch, (*misfits, *found), int(moved_rows))
+
+
+def _put_moved(connection: Connection, batches: "Iterator[pa.RecordBatch]") -> None:
+    """Put observations of sales that were moved into a temporary table."""
+    # Whoever asks after the epoch alone does not wait for Arrow to load.
+    import pyarrow as pa
+    from pyarrow import csv
+
+    run = raw(connection)
+    run.execute("CREATE TEMPORARY TABLE moved_sales (LIKE audit.sale_observations) ON COMMIT DROP")
+    for batch in batches:
+        lines = pa.BufferOutputStream()
+        csv.write_csv(batch, lines, csv.WriteOptions(include_header=False))
+        columns = ", ".join(batch.schema.names)
+        with run.cursor().copy(f"COPY pg_temp.moved_sales ({columns}) FROM STDIN (FORMAT csv)".encode()) as copy:
+            copy.write(lines.getvalue())
 
 
 def has_seal(connection: Connection, kept_seal: str) -> bool:
@@ -97,6 +142,11 @@ _SALE: Final = """
         seen.partner, extract(epoch FROM seen.created_at), extract(epoch FROM seen.completed_at),
         extract(epoch FROM seen.seen_at))::text
 """
+_SALES_HERE: Final = "audit.sale_observations"
+_SALE_COLUMNS: Final = ", ".join(column.name for column in sale_observations.columns)
+_SALES_ANYWHERE: Final = (
+    f"(SELECT {_SALE_COLUMNS} FROM {_SALES_HERE} UNION ALL SELECT {_SALE_COLUMNS} FROM pg_temp.moved_sales)"  # noqa: S608
+)
 _BEGAN: Final = "(SELECT min(happened_at) FROM audit.custody_events)"
 _SALES_BEGAN: Final = f"({_BEGAN[1:-1]} WHERE kind = '{CustodyEvent.SALES_OBSERVED}')"
 
@@ -277,10 +327,20 @@ _COMPARED: Final[tuple[tuple[str, str, str], ...]] = (
     _paired(
         "sales",
         "were gone otherwise than the log holds (the number of the observation)",
-        f"(SELECT * FROM audit.sale_observations WHERE gone_at >= {_SALES_BEGAN})",  # noqa: S608
+        f"(SELECT * FROM audit.sale_observations AS seen WHERE gone_at >= {_SALES_BEGAN})",  # noqa: S608
         f"'{CustodyEvent.SALE_GONE}'",
         "gone_at",
         "row.gone_at = happened_at",
+    ),
+    _paired(
+        "month",
+        "was moved otherwise than the log holds",
+        "audit.moved_partitions",
+        f"'{CustodyEvent.OBSERVATIONS_MOVED}'",
+        "moved_at",
+        "(row.moved_at, row.rows, row.sha256, row.manifests) "
+        "= (happened_at, (detail ->> 'rows')::bigint, detail ->> 'sha256', detail ->> 'manifests')",
+        "(detail ->> 'moved')::bigint",
     ),
     (
         "sale",

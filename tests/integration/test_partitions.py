@@ -1,0 +1,241 @@
+"""Observations partitioned by month: the same guards and answers, also once months were moved to a snapshot."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import sqlalchemy as sa
+
+from tests.conftest import Run, SettableClock
+from tests.integration.test_custody_proof import unguarded
+from tests.integration.test_schema import execute
+from tests.integration.uploaded_sales import add_record, add_sale
+from toolkit.errors import DatabaseError, DatabaseUnavailable, InvalidInput, UnreadableFile
+from toolkit.operations.judge.audit import run_audit
+from toolkit.operations.judge.audit.sale_evidence import evidence_at, evidence_in_snapshot
+from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
+from toolkit.operations.observe.service_history import observe_service
+from toolkit.operations.prove.custody_log.live import verify_live
+from toolkit.operations.snapshot import moving
+from toolkit.operations.snapshot.contents import CONTENTS
+from toolkit.operations.snapshot.export import export_snapshot
+from toolkit.operations.snapshot.moving import move_months, rows_moved, snapshot_of
+from toolkit.storage import schema
+from toolkit.storage.database import Database
+from toolkit.storage.file_store import FolderStore
+from toolkit.storage.partitions import AHEAD, Moved, months_left, moved
+
+MARCH = datetime(2024, 3, 2, 12, 0, tzinfo=UTC)
+APRIL, JUNE, AUGUST = (MARCH + timedelta(days=days) for days in (40, 100, 160))
+
+COLUMNS = ("sale_id", "utility_group", "created_at", "seen_at")
+
+TABLES = ("sale_observations", "evidence_observations")
+
+
+@pytest.fixture
+def history(database: Database, clock: SettableClock) -> Database:
+    """Three sales, each with a record: in April one sale and one record change, and one of each goes in June."""
+    for sale_id in ("S-1", "S-2", "S-3"):
+        add_record(database, add_sale(database, sale_id))
+    changes = {
+        MARCH: (
+            "INSERT INTO audit.object_observations (key, size, etag, last_modified, seen_at) "
+            f"SELECT object_key, 9, 'e', '{MARCH}', '{MARCH}' FROM public.evidences WHERE sale_id = 'S-1'",
+        ),
+        APRIL: (
+            "UPDATE public.sales SET utility_group = 'D' WHERE id = 'S-1'",
+            "UPDATE public.evidences SET evidence_type = 'POV' WHERE sale_id = 'S-1'",
+        ),
+        JUNE: ("DELETE FROM public.evidences WHERE sale_id = 'S-3'", "DELETE FROM public.sales WHERE id = 'S-3'"),
+    }
+    for clock.now, statements in changes.items():
+        execute(database, *statements)
+        observe_service(database, clock)
+    clock.now = AUGUST
+    return database
+
+
+@pytest.fixture
+def partitioned(history: Database) -> Database:
+    schema.upgrade(history, by_month=True)
+    return history
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FolderStore:
+    return FolderStore(tmp_path / "snapshot", "snapshot")
+
+
+def rows(database: Database, query: str) -> list[tuple[Any, ...]]:
+    with database.transaction() as connection:
+        return [tuple(row) for row in connection.execute(sa.text(query))]
+
+
+def contents(database: Database) -> list[Any]:
+    return [rows(database, f"SELECT * FROM audit.{table} ORDER BY id") for table in TABLES]
+
+
+def places(database: Database, table: str) -> list[tuple[Any, ...]]:
+    """Return the part of the table that each observation lies in."""
+    return rows(database, f"SELECT id, replace(tableoid::regclass::text, 'audit.{table}_', '') FROM audit.{table}")
+
+
+def move(database: Database, store: FolderStore, clock: SettableClock, home: Path) -> list[str]:
+    months = move_months(database, store, home, clock, older_than=1)
+    return [f"{month.began_at:%Y-%m} {month.content.name} {month.rows}" for month in months if month.rows]
+
+
+def test_a_partitioned_table_has_the_same_rows_and_a_second_call_changes_nothing(history: Database) -> None:
+    before = contents(history)
+    with history.transaction() as connection:
+        assert months_left(connection) is None
+    for _ in range(2):
+        schema.upgrade(history, by_month=True)
+        assert contents(history) == before
+        assert sorted(places(history, "sale_observations")) == [
+            (1, "2024_04"),
+            (2, "open"),
+            (3, "2024_06"),
+            (4, "open"),
+        ]
+        with history.transaction() as connection:
+            assert months_left(connection) == AHEAD
+
+
+def test_what_ends_moves_to_its_month_and_the_log_tells_the_same(
+    partitioned: Database, clock: SettableClock
+) -> None:
+    execute(partitioned, "UPDATE public.sales SET utility_group = 'A' WHERE id = 'S-1'")
+    observe_service(partitioned, clock)
+    assert sorted(places(partitioned, "sale_observations"))[3:] == [(4, "2024_08"), (5, "open")]
+    told = rows(
+        partitioned, "SELECT kind, detail ->> 'observation' FROM audit.custody_events ORDER BY id DESC LIMIT 2"
+    )
+    assert sorted(told) == [("SALES_OBSERVED", None), ("SALE_GONE", "4")]
+    assert verify_live(partitioned).differences == ()
+    again = f"INSERT INTO audit.sale_observations ({', '.join(COLUMNS)}) SELECT {', '.join(COLUMNS)} "
+    with pytest.raises(DatabaseError, match="sale_observations_current_idx"):
+        execute(partitioned, again + "FROM audit.sale_observations WHERE gone_at IS NULL")
+
+
+def test_nobody_rewrites_or_removes_what_was_seen_in_any_part(partitioned: Database) -> None:
+    for place in (f"audit.{table}{part}" for table in TABLES for part in ("", "_open", "_2024_04")):
+        for statement, refused in (
+            (f"DELETE FROM {place}", "never changed or deleted"),
+            (f"TRUNCATE {place}", "never changed or deleted"),
+            (f"UPDATE {place} SET sale_id = 'S-9'", "change only once"),
+            (f"UPDATE {place} SET gone_at = NULL", "change only once"),
+        ):
+            with pytest.raises(DatabaseError, match=refused):
+                execute(partitioned, statement)
+
+
+def test_months_leave_once_the_snapshot_holds_them(
+    partitioned: Database,
+    store: FolderStore,
+    clock: SettableClock,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run_audit(partitioned, clock=SettableClock(JUNE))
+    (evidence,) = evidence_at(partitioned, MARCH, ["S-1"])
+    assert {event.kind for event, _ in evidence.timeline or ()} == {"RECORDED", "UPLOADED"}
+    before = contents(partitioned)
+    with monkeypatch.context() as broken:
+        broken.setattr(moving, "_remove", None)  # whatever ends it there
+        with pytest.raises(TypeError):
+            move(partitioned, store, clock, tmp_path)
+    assert contents(partitioned) == before
+    assert move(partitioned, store, clock, tmp_path) == [
+        "2024-04 sale_observations 1",
+        "2024-04 evidence_observations 1",
+        "2024-06 sale_observations 1",
+        "2024-06 evidence_observations 1",
+    ]
+    sales, records = contents(partitioned)
+    assert [row[0] for row in sales] == [2, 4]
+    assert [row[0] for row in records] == [2, 3, 4], "the key of the third is told by no other"
+    assert rows(partitioned, "SELECT count(*) FROM audit.judgement") == [(0,)], "the next audit judges every sale"
+    with partitioned.transaction() as connection:
+        last = moved(connection)
+    assert last is not None
+    files = SnapshotTables(
+        snapshot_of(store, last), lambda file: str(store.local(file.name, tmp_path)), tmp_path, people=partitioned
+    )
+    (told,) = evidence_in_snapshot(files, partitioned, MARCH, ["S-1"])
+    assert told.timeline == evidence.timeline, "also of a file whose key the snapshot has not"
+    assert move(partitioned, store, clock, tmp_path) == []
+    with pytest.raises(InvalidInput, match="months before 2024-07 were moved to the snapshot /"):
+        export_snapshot(partitioned, store, tmp_path, clock, full=True)
+    export_snapshot(partitioned, store, tmp_path, clock)
+
+
+def test_months_stay_while_somebody_reads_them_or_the_snapshot_holds_something_else(
+    partitioned: Database,
+    store: FolderStore,
+    clock: SettableClock,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as impatient, partitioned.at(clock.now):
+        impatient.setattr(moving, "PATIENCE", 0.0)
+        impatient.setattr(moving, "partition_by_month", lambda _: None)
+        with pytest.raises(DatabaseUnavailable, match="Nothing was removed; try again later"):
+            move(partitioned, store, clock, tmp_path)
+    unguarded(partitioned, "sale_observations_2024_04", "UPDATE audit.sale_observations_2024_04 SET partner = 'X'")
+    with pytest.raises(UnreadableFile, match=r"does not hold sale_observations of 2024-04 .* Nothing was removed"):
+        move(partitioned, store, clock, tmp_path)
+    assert len(places(partitioned, "sale_observations")) == 4
+
+
+def test_the_log_is_compared_with_what_was_moved_too(
+    partitioned: Database, store: FolderStore, clock: SettableClock, tmp_path: Path
+) -> None:
+    def read_moved(last: Moved) -> Iterator[pa.RecordBatch]:
+        return rows_moved(store, last, CONTENTS[0], tmp_path, "512MB")
+
+    move(partitioned, store, clock, tmp_path)
+    found = verify_live(partitioned, read_moved=read_moved)
+    assert (found.differences, found.moved) == ((), 4)
+    unguarded(
+        partitioned, "sale_observations_open", "UPDATE audit.sale_observations_open SET partner = 'X' WHERE id = 2"
+    )
+    (difference,) = verify_live(partitioned, read_moved=read_moved).differences[:1]
+    assert (difference.what, difference.id) == ("sales", "1-3")
+    unguarded(partitioned, "moved_partitions", "UPDATE audit.moved_partitions SET rows = 7 WHERE id = 1")
+    assert "month" in {each.what for each in verify_live(partitioned, read_moved=read_moved).differences}
+    shutil.rmtree(tmp_path / "snapshot")
+    assert "before 2024-07" in {each.id for each in verify_live(partitioned, read_moved=read_moved).differences}
+
+
+def test_a_moment_that_was_moved_is_told_by_the_snapshot_or_not_at_all(
+    run: Run, history: Database, tmp_path: Path
+) -> None:
+    target, dates = tmp_path / "snapshot", (MARCH, APRIL, JUNE)
+
+    def report(moment: datetime) -> bytes:
+        folder = tmp_path / f"{moment:%m}"
+        run("-q", "report", "--as-of", moment.isoformat(), "--format", "csv,json", "--out", folder)
+        return (folder / "missing-evidence.csv").read_bytes()
+
+    before = [report(moment) for moment in dates]
+    told = run("snapshot", "move", target, ends=1).err
+    assert "Observations are not partitioned by month, so no month can be moved." in told
+    run("db", "upgrade", "--partition-by-month")
+    assert "24 to come have a partition" in run("status").out
+    planned = run("snapshot", "move", target, "--dry-run", "--json").told["months"]
+    assert [each["month"] for each in planned if each["rows"]] == ["2024-04"] * 2 + ["2024-06"] * 2
+    assert "4 rows moved to" in run("snapshot", "move", target).err
+    assert [report(moment) for moment in dates] == before
+    assert str(target) in (tmp_path / "04" / "missing-evidence.json").read_text()
+    assert "4 observations to a snapshot" in run("verify", "--live", ends=None).out
+    target.rename(tmp_path / "elsewhere")
+    told = run("audit", "--as-of", APRIL.isoformat(), ends=1).err
+    assert f"are in the snapshot {target} alone, which cannot be read" in told

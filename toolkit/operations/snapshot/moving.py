@@ -1,0 +1,314 @@
+"""Move whole months of ended observations into a snapshot, and out of the database.
+
+The snapshot is continued first. Then every row of each month is compared with what its files hold, and only then
+do the partitions leave, in one transaction that also notes them. So a month is in the database or in the snapshot,
+whenever this is killed. The snapshot has no keys of objects: an observation of a record whose key no other one in
+the database tells stays there.
+"""
+# ruff: noqa: S608  # names of our own tables
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import sqlalchemy as sa
+from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
+
+from toolkit.errors import DatabaseUnavailable, InvalidInput, UnreadableFile
+from toolkit.operations import Clock
+from toolkit.operations.private_folder import PrivateFolder
+from toolkit.operations.progress import Progress, Quiet
+from toolkit.operations.snapshot.contents import CONTENTS, Content
+from toolkit.operations.snapshot.export import export_snapshot, secret_of
+from toolkit.operations.snapshot.reading import Snapshot, checked_file, digest_of_manifests, open_snapshot
+from toolkit.operations.snapshot.rows import digest, history_of
+from toolkit.storage import tables
+from toolkit.storage.database import Database
+from toolkit.storage.duckdb_session import DEFAULT_MEMORY, duckdb_session
+from toolkit.storage.file_store import FileStore
+from toolkit.storage.frames import stream_arrow
+from toolkit.storage.observation_clock import stamp
+from toolkit.storage.partitions import (
+    PARTITIONED,
+    Moved,
+    is_partitioned,
+    months_of,
+    partition_by_month,
+    partition_of,
+    records_assumed_at,
+)
+
+PATIENCE: Final = 60.0
+"""Seconds to wait for a moment in which nobody reads or writes observations."""
+
+_PAUSE: Final = 0.2
+
+_AT_ONCE: Final = 50_000
+"""Rows that are compared at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    """One month of one table, whose rows ended from ``began_at`` until before ``over_at``."""
+
+    content: Content
+    began_at: datetime
+    rows: int
+    sha256: str | None = None
+    """Over all values of the rows, once they were compared with the snapshot."""
+
+    @property
+    def over_at(self) -> datetime:
+        """The beginning of the next month."""
+        return _month_before(self.began_at, -1)
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """Its part of ``moved_partitions``."""
+        names = ("began_at", "over_at", "rows", "sha256")
+        return {"observations": self.content.name} | {name: getattr(self, name) for name in names}
+
+    @property
+    def partition(self) -> str:
+        """The name of its partition."""
+        return partition_of(self.content.table, self.began_at)
+
+    @property
+    def compared(self) -> pa.Schema:
+        """The columns of its table that the snapshot has."""
+        return pa.schema(field for field in self.content.schema if field.name in self.content.table.columns)
+
+
+def months_to_move(database: Database, clock: Clock, older_than: int) -> list[Month]:
+    """Return the months that were over ``older_than`` months ago and are still in the database, the oldest first.
+
+    Raises:
+        InvalidInput: observations are not partitioned by month.
+    """
+    end = _month_before(clock(), older_than)
+    with database.transaction() as connection:
+        _check_partitioned(connection)
+        months = [
+            Month(content, began_at, 0)
+            for content in CONTENTS
+            if content.table in PARTITIONED
+            for began_at in months_of(connection, content.table)
+        ]
+        return [
+            replace(month, rows=_count(connection, month))
+            for month in sorted(months, key=lambda each: each.began_at)
+            if month.over_at <= end
+        ]
+
+
+def move_months(
+    database: Database,
+    store: FileStore,
+    home: Path,
+    clock: Clock,
+    *,
+    older_than: int,
+    memory: str = DEFAULT_MEMORY,
+    progress: Progress | None = None,
+) -> list[Month]:
+    """Move the months that were over ``older_than`` months ago, one at least, into the snapshot in ``store``.
+
+    Raises:
+        InvalidInput: observations are not partitioned, or somebody else owns them.
+        UnreadableFile: the snapshot does not hold what the database does; nothing was removed.
+        DatabaseUnavailable: somebody reads or writes observations all the time; nothing was removed.
+    """
+    with database.transaction() as connection:
+        _check_partitioned(connection)
+        _check_owner(connection)
+        partition_by_month(connection)  # rows that ended in a month without a partition get one
+    months = months_to_move(database, clock, older_than)
+    if not months:
+        return []
+    export_snapshot(database, store, home, clock, progress=progress)
+    exported = open_snapshot(store)
+    months = _compared(database, store, exported, home, months, memory, progress or Quiet())
+    where = {
+        "target": store.place,
+        "exported_at": exported.moment,
+        "manifests": digest_of_manifests(store, exported),
+    }
+    with _alone(database, clock) as (connection, now):
+        assumed_at = records_assumed_at(connection)
+        for month in months:
+            _remove(connection, month, exported.moment)
+        note = {"records_assumed_at": assumed_at, "moved_at": now, **where}
+        connection.execute(sa.insert(tables.moved_partitions), [month.told | note for month in months])
+        # What changed since an older judgement is not to be found here any more: the next audit judges all sales.
+        judged_at = tables.judgement.c.judged_at
+        connection.execute(sa.delete(tables.judgement).where(judged_at < months[-1].over_at))
+    return months
+
+
+def snapshot_of(store: FileStore, last: Moved) -> Snapshot:
+    """Return the exports that hold what was moved, as they were when it was.
+
+    Raises:
+        UnreadableFile: they cannot be read, or are others.
+    """
+    exported = open_snapshot(store, last.exported_at)
+    if digest_of_manifests(store, exported) != last.manifests:
+        raise UnreadableFile(f"The manifests in {store.address} are not those that held what was moved there.")
+    return exported
+
+
+def rows_moved(
+    store: FileStore, last: Moved, content: Content, home: Path, memory: str
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a table that were moved, in the columns of ``content``; raises as ``snapshot_of``."""
+    exported, cache = snapshot_of(store, last), home / "snapshots" / "cache"
+    cache.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with PrivateFolder(cache.parent) as scratch, duckdb_session(scratch, memory) as session:
+        history = history_of(session, exported, content, lambda file: str(checked_file(store, file, cache)))
+        ended = f"FROM ({history}) WHERE gone_at < TIMESTAMPTZ '{last.over_at}'"
+        yield from session.sql(ended).to_arrow_reader(_AT_ONCE)
+
+
+def _compared(
+    database: Database,
+    store: FileStore,
+    exported: Snapshot,
+    home: Path,
+    months: Sequence[Month],
+    memory: str,
+    progress: Progress,
+) -> list[Month]:
+    """Return the months with the digest of their rows, which is the same in the database and in the snapshot."""
+    secret, cache, found = secret_of(home), home / "snapshots" / "cache", []
+    cache.mkdir(parents=True, exist_ok=True, mode=0o700)
+    progress.begin("Comparing", len(months), "months")
+    with PrivateFolder(cache.parent) as scratch, duckdb_session(scratch, memory) as session:
+        for content in {month.content.name: month.content for month in months}.values():
+            history = history_of(session, exported, content, lambda file: str(checked_file(store, file, cache)))
+            within = _within(months[0].began_at, months[-1].over_at)
+            session.execute(f"CREATE TABLE {content.name} AS FROM ({history}) WHERE {within}")
+        for month in months:
+            columns = ", ".join(month.compared.names)
+            of_month = _within(month.began_at, month.over_at)
+            told = f"SELECT {columns} FROM {month.content.name} WHERE {of_month} ORDER BY id"
+            there = digest(session.sql(told).to_arrow_reader(_AT_ONCE))
+            rows = month.content.rows(None, exported.moment, month.partition)
+            query = f"SELECT {columns} FROM ({rows}) AS told ORDER BY id"
+            with database.snapshot() as connection:
+                batches = stream_arrow(connection, query, month.compared)
+                here = digest(month.content.without_keys(batch, secret) for batch in batches)
+            if here != there or here[0] != month.rows:
+                raise UnreadableFile(
+                    f"The snapshot in {store.address} does not hold {month.content.name} of "
+                    f"{month.began_at:%Y-%m} as the database does ({there[0]:,} rows, and {here[0]:,} here). "
+                    "Nothing was removed. See: toolkit snapshot verify TARGET"
+                )
+            found.append(replace(month, sha256=here[1]))
+            progress.advance(1)
+    progress.end()
+    return found
+
+
+@contextmanager
+def _alone(database: Database, clock: Clock) -> Iterator[tuple[Connection, datetime]]:
+    """Open a transaction beside which nobody reads or writes observations, and its moment.
+
+    The clock of observations is taken first, and the tables are never waited for: whoever holds them may need it.
+    """
+    ends = time.monotonic() + PATIENCE
+    while True:
+        with database.transaction() as connection:
+            now = stamp(connection, clock)
+            if _lock(connection):
+                yield connection, now
+                return
+        if time.monotonic() > ends:
+            raise DatabaseUnavailable(
+                f"Somebody read or wrote observations for {PATIENCE:.0f} seconds. Nothing was removed; "
+                "try again later."
+            )
+        time.sleep(_PAUSE)
+
+
+def _lock(connection: Connection) -> bool:
+    names = ", ".join(table.fullname for table in PARTITIONED)
+    try:
+        with connection.begin_nested():
+            connection.execute(sa.text(f"LOCK TABLE {names} IN ACCESS EXCLUSIVE MODE NOWAIT"))
+    except OperationalError:
+        return False
+    return True
+
+
+def _remove(connection: Connection, month: Month, exported_at: datetime) -> None:
+    """Drop the partition, but for observations of records whose key no other one tells, here and in the export."""
+    if _count(connection, month) != month.rows:
+        raise InvalidInput(f"Rows of {month.partition} changed while they were compared. Nothing was removed.")
+    table, default = month.content.table, partition_of(month.content.table, None)
+    run = [f"ALTER TABLE {table.fullname} DETACH PARTITION {month.partition}"]
+    if table is tables.evidence_observations:
+        columns = ", ".join(column.name for column in table.columns)
+        run += [
+            f"ALTER TABLE {default} DISABLE TRIGGER tell_recorded",
+            f"INSERT INTO {default} ({columns}) OVERRIDING SYSTEM VALUE "
+            + _STAYING.format(columns=columns, month=month.partition, others=table.fullname),
+            f"ALTER TABLE {default} ENABLE TRIGGER tell_recorded",
+        ]
+    for statement in (*run, f"DROP TABLE {month.partition}"):
+        connection.execute(sa.text(statement), {"exported_at": exported_at} if ":exported_at" in statement else {})
+
+
+def _count(connection: Connection, month: Month) -> int:
+    return int(connection.scalar(sa.text(f"SELECT count(*) FROM {month.partition}")) or 0)
+
+
+def _within(began_at: datetime, over_at: datetime) -> str:
+    return f"gone_at >= TIMESTAMPTZ '{began_at}' AND gone_at < TIMESTAMPTZ '{over_at}'"
+
+
+def _check_partitioned(connection: Connection) -> None:
+    if not is_partitioned(connection):
+        raise InvalidInput(
+            "Observations are not partitioned by month, so no month can be moved. "
+            "Run: toolkit db upgrade --partition-by-month"
+        )
+
+
+def _check_owner(connection: Connection) -> None:
+    for table in PARTITIONED:
+        role = connection.scalar(sa.text(_NO_OWNER), {"name": table.fullname})
+        if role is not None:
+            raise InvalidInput(
+                f"The role {role} does not own {table.fullname}, and only its owner can remove partitions of it. "
+                "Connect as the role that runs: toolkit db upgrade"
+            )
+
+
+def _month_before(moment: datetime, months: int) -> datetime:
+    """Return the beginning of the month (UTC) that is some months before that of a moment."""
+    moment = moment.astimezone(UTC)
+    year, month = divmod(moment.year * 12 + moment.month - 1 - months, 12)
+    return datetime(year, month + 1, 1, tzinfo=UTC)
+
+
+_NO_OWNER: Final = """
+    SELECT current_user FROM pg_class WHERE oid = to_regclass(:name) AND NOT pg_has_role(relowner, 'USAGE')
+"""
+
+_STAYING: Final = """
+    SELECT {columns} FROM {month} AS ended
+    WHERE object_key IS NOT NULL
+      AND NOT EXISTS (
+          SELECT FROM {others} AS other
+          WHERE other.object_key = ended.object_key AND other.seen_at <= :exported_at
+      )
+      AND NOT EXISTS (
+          SELECT FROM {month} AS later WHERE later.object_key = ended.object_key AND later.id > ended.id
+      )
+"""
