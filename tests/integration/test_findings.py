@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
+import pandas as pd
 import pytest
 import sqlalchemy as sa
 
@@ -22,6 +23,7 @@ from toolkit.entrypoints.account import signed_in_account
 from toolkit.errors import InvalidInput, WaiverRefused
 from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.operations.judge.audit.run import DEFAULT_DEADLINES
+from toolkit.operations.judge.findings.living import tally
 from toolkit.operations.judge.findings.waivers import add_waiver, all_waivers, revoke_waiver
 from toolkit.operations.observe.service_history import observe_service
 from toolkit.operations.verify.contents.inspector import Inspector
@@ -48,7 +50,18 @@ def story(database: Database) -> Story:
 
 def audit(database: Database, clock: SettableClock, moment: datetime, **how: Any) -> AuditResult:
     clock.now = moment
-    return run_audit(database, clock=clock, **how)
+    result = run_audit(database, clock=clock, **how)
+    assert counted(result.life.tally) == counted(tally(result.life.findings))
+    return result
+
+
+def counted(found: pd.DataFrame) -> dict[tuple[Any, ...], int]:
+    """The number of findings by partner, status and whether they are overdue; resolved ones together."""
+    named = found.assign(
+        partner=found["partner"].astype(object).where(found["status"] != "resolved", None).fillna("")
+    )
+    alike = named.astype({"status": str}).groupby(["partner", "status", "overdue"])["findings"].sum()
+    return {key: int(number) for key, number in alike.items() if number}
 
 
 def statuses(result: AuditResult) -> dict[str, str]:
@@ -207,6 +220,10 @@ def test_a_sale_of_another_partner_takes_its_findings_and_their_trend_along(
     story.sale("S-3", partner="Leste", gone_at=day(5))
     story.sale("S-3", partner="Oeste", seen_at=day(5), utility_group="D")
     before = audit(database, clock, day(4))
+    given = {"sale": "S-3", "code": "MISSING_POV", "reason": "r", "owner": "ana", "approvedBy": "bia"}
+    waiver = add_waiver(database, given | {"end": "2026-03-20"}, today=date(2026, 3, 4), clock=clock)
+    assert audit(database, clock, day(5), with_file_findings=True).life.counts["waived"] == 1
+    revoke_waiver(database, waiver.id, reason="sent", revoked_by="ana", clock=clock)
     after = audit(database, clock, day(6))
 
     def of_s_3(result: AuditResult) -> dict[str, str]:

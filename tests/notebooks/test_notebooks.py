@@ -304,10 +304,11 @@ def assert_everything_appears(report: dict[str, Any]) -> None:
 def assert_its_moment_gives_the_same_bytes_again(out: Path, environ: dict[str, str]) -> None:
     """Findings about files, waivers and the trend included."""
     moment = json.loads((out / "missing-evidence.json").read_text(encoding="utf-8"))["asOf"]
-    again = ["--quiet", "report", "--as-of", moment, "--format", "csv,json", "--out", str(out / "again")]
+    again = ["--quiet", "report", "--as-of", moment, "--out", str(out / "again")]
     assert main(again, environ) == 0
-    for name in ("missing-evidence.csv", "missing-evidence.json"):
-        assert (out / "again" / name).read_bytes() == (out / name).read_bytes()
+    for suffix in DEFAULT_FORMATS:
+        name = f"missing-evidence.{suffix}"
+        assert (out / "again" / name).read_bytes() == (out / name).read_bytes(), name
 
 
 def assert_each_partner_is_told_of_its_own(out: Path, environ: dict[str, str]) -> None:

@@ -109,23 +109,22 @@ def test_changes_and_trend_are_what_each_moment_gives_when_it_is_judged_again(
             assert in_duckdb(world, snapshot) == there
             for place in (database, snapshot):
                 with place.snapshot() as reader:
-                    changes_lead_from_one_moment_to_the_other(reader, world, there)
+                    changes_lead_from_one_moment_to_the_other(reader, there)
                     every_day_counts_its_findings(reader, world, there)
 
 
-def changes_lead_from_one_moment_to_the_other(
-    reader: Reader, world: Audited, there: dict[datetime, set[UUID]]
-) -> None:
-    for earlier, later in combinations(world.results, 2):
-        found = changes_between(Opened(reader), earlier.as_of, later.as_of)
+def changes_lead_from_one_moment_to_the_other(reader: Reader, there: dict[datetime, set[UUID]]) -> None:
+    moments = {START - timedelta(days=9): set[UUID]()} | there  # before the first audit nothing was known
+    for earlier, later in combinations(sorted(moments), 2):
+        found = changes_between(Opened(reader), earlier, later)
         assert found.counts == {kind: len(getattr(found, kind)) for kind in KINDS}
         new, resolved, reopened, still = ({*map(UUID, getattr(found, kind).to_pylist())} for kind in KINDS)
-        before, after = there[earlier.as_of], there[later.as_of]
+        before, after = moments[earlier], moments[later]
         assert before - resolved | new | reopened == after
         assert still == before & after
         assert resolved <= before
         assert not (new | reopened) & before
-        known = {UUID(each) for each in earlier.life.findings["id"]}
+        known = set().union(*(ids for moment, ids in moments.items() if moment <= earlier))
         assert not new & known
         assert reopened <= known
 
