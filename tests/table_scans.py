@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from tests.waiting import wait_until
 from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.evidence import EvidenceType
+from toolkit.operations.judge.audit.sale_evidence import evidence_at
 from toolkit.operations.judge.completion import complete_sale
 from toolkit.operations.judge.evidence_records import records_of
 from toolkit.operations.judge.sale_case import sale_case
@@ -69,7 +70,7 @@ def _more(now: Mapping[str, int], before: Mapping[str, int]) -> dict[str, int]:
 
 
 def about_one_sale(database: Database, bucket: Bucket) -> Mapping[str, Callable[[], object]]:
-    """The work that concerns one sale: it may go through no table, however many sales there are."""
+    """The work that concerns one sale, or some: it may go through no table, however many sales there are."""
     limits = UploadLimits(300, 1000)
     body = {"fileName": "a.pdf", "fileFormat": "application/pdf", "type": "application/pdf"}
     body["evidenceType"] = EvidenceType.DOC_CONTRATANTE
@@ -83,6 +84,7 @@ def about_one_sale(database: Database, bucket: Bucket) -> Mapping[str, Callable[
 
     return {
         "sale show": lambda: sale_case(database, SALE, clock=clock, deadlines=DEADLINES),
+        "cases in a report": lambda: list(evidence_at(database, NOW, [f"S-{number}" for number in range(500)])),
         "evidence list": lambda: records_of(database, SALE, clock),
         "sales complete": lambda: complete_sale(database, bucket, SALE, clock),
         "request of credentials": lambda: request_upload(
