@@ -250,6 +250,37 @@ STILL_FORGED = """
 A_WEEK_AGO = "UPDATE audit.service_readings SET all_compared_at = now() - interval '169 hours'"
 
 
+def test_rights_on_some_columns_are_enough_and_leave_versions_out(
+    empty_database: Database, service: sa.Engine, mapping: ServiceMap
+) -> None:
+    name = service.url.database
+    role = f"columns_{name}"
+    do(service, TABLES + ROWS + RIGHTS.format(role=role, database=name))
+    owner = Database(
+        empty_database.engine.url.update_query_dict({"options": f"-c role={role}"}).render_as_string(False),
+        mapped=True,
+    )
+    try:
+        schema.upgrade(owner, service_map=mapping)
+        for _ in range(2):
+            observe(owner)
+            with owner.transaction() as connection:
+                assert connection.scalar(sa.text("SELECT audit_service.state_of_sales()")) is None
+    finally:
+        owner.dispose()
+        do(service, f"DROP OWNED BY {role} CASCADE; DROP ROLE {role}")
+
+
+RIGHTS = """
+    CREATE ROLE {role};
+    GRANT CREATE, TEMPORARY ON DATABASE {database} TO {role};
+    GRANT USAGE ON SCHEMA shop TO {role};
+    GRANT SELECT (id, name) ON shop.dealer TO {role};
+    GRANT SELECT (id, code, grp, dealer, day, deleted) ON shop.deal TO {role};
+    GRANT SELECT (id, deal, kind, key, at) ON shop.proof TO {role};
+"""
+
+
 def test_all_rows_are_compared_where_versions_of_rows_say_too_little(shop: Database) -> None:
     known = {name: sa.text(f"SELECT audit_service.state_of_{name}()") for name in ("sales", "evidences")}
     for altered in (

@@ -179,10 +179,7 @@ _READ: Final = """
 
 _SIDE_BY_SIDE: Final = """
     SELECT set_config('parallel_tuple_cost', '0', true),
-           set_config('work_mem', CAST(least(
-               CAST(setting AS bigint),
-               CASE WHEN current_setting('dynamic_shared_memory_type') = 'posix' THEN 8192 END
-           ) AS text), true)
+           set_config('work_mem', CAST(least(CAST(setting AS bigint), 8192) AS text), true)
     FROM pg_settings
     WHERE name = 'work_mem'
 """

@@ -12,7 +12,7 @@ PostgreSQL's own kind, has parts or row level security, computes columns as they
 from typing import Final
 
 import sqlalchemy as sa
-from psycopg.errors import UndefinedColumn
+from psycopg.errors import InsufficientPrivilege, UndefinedColumn
 from sqlalchemy import Connection
 from sqlalchemy.dialects.postgresql import OID
 from sqlalchemy.exc import ProgrammingError
@@ -42,11 +42,12 @@ def make_touched(connection: Connection, mapping: ServiceMap) -> None:
             try:
                 with connection.begin_nested():
                     _make_view(connection, name, _select(mapping, name, lookups))
+                    execute(connection, f"SELECT FROM {touched(name)} LIMIT 0")  # asks for the rights
                 state = _state(connection, mapping.relations[name], name, lookups)
             except ProgrammingError as error:
-                if not isinstance(error.orig, UndefinedColumn):
+                if not isinstance(error.orig, UndefinedColumn | InsufficientPrivilege):
                     raise
-                lookups = None  # rows of a view have no versions
+                lookups = None  # rows of a view have no versions; rights on some columns leave them out
         if lookups is None:
             make_untouched(connection, name)
         execute(
