@@ -103,18 +103,19 @@ def _observe_mapped(connection: Connection, history: _History, now: datetime) ->
     else:
         connection.execute(sa.text(_SIDE_BY_SIDE))
         seen = history.observations.fullname
-        connection.execute(sa.text(_TOUCHED.format(rows=touched(name), seen=seen, key=history.id_of_row)))
-        rows, keys = connection.execute(sa.text("SELECT count(*), count(id) FROM touched")).one()
-        which = "{} IN (SELECT id FROM touched)" if rows == keys else "true"  # a row without a key is an error
-        observed = _observe(connection, history, now, which) if rows else Observed(0, 0, 0)
-        connection.execute(sa.text("DROP TABLE touched"))
+        query = _TOUCHED.format(rows=touched(name), seen=seen, key=history.id_of_row, most=_MANY)
+        ids = connection.scalars(sa.text(query)).all()
+        if len(ids) == _MANY or None in ids:  # a row without a key is an error
+            observed = _observe(connection, history, now)
+        else:
+            observed = _observe(connection, history, now, "{} = ANY(:only)", ids) if ids else Observed(0, 0, 0)
     connection.execute(sa.delete(service_readings).where(service_readings.c.relation == name))
     connection.execute(sa.text(_READ), {"relation": name, **reading._mapping})
     return observed
 
 
 def _observe(
-    connection: Connection, history: _History, now: datetime, which: str = "true", only: str | None = None
+    connection: Connection, history: _History, now: datetime, which: str = "true", only: object = None
 ) -> Observed:
     """Close the observations that no longer hold, and open one for each row that has none.
 
@@ -161,14 +162,19 @@ _READING: Final = """
 """
 """The transactions that were over before this one reads anything, and the last reading if it can be relied on."""
 
+_MANY: Final = 50_000
+"""So many touched rows are not looked up one by one; all are compared."""
+
 _TOUCHED: Final = """
-    CREATE TEMPORARY TABLE touched ON COMMIT DROP AS
-    SELECT coalesce(fresh.id, {key}) AS id
-    FROM {rows} AS fresh
-    FULL JOIN (SELECT id AS observation, {key} FROM {seen} WHERE gone_at IS NULL) AS last ON fresh.id = {key}
-    WHERE touched IS NOT FALSE OR observation IS NULL
+    WITH touched AS MATERIALIZED (
+        SELECT coalesce(fresh.id, {key}) AS id
+        FROM {rows} AS fresh
+        FULL JOIN (SELECT id AS observation, {key} FROM {seen} WHERE gone_at IS NULL) AS last ON fresh.id = {key}
+        WHERE touched IS NOT FALSE OR observation IS NULL
+    )
+    SELECT id FROM touched LIMIT {most}
 """
-"""A row that is gone, or is left out by now, has no ``touched``."""
+"""A row that is gone, or is left out by now, has no ``touched``. The query is planned for all of its rows."""
 
 _READ: Final = """
     INSERT INTO audit.service_readings (relation, since, written_by, state, all_compared_at)
