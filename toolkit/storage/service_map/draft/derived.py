@@ -239,7 +239,7 @@ def _beside(
     ]
     taken = {column.name for column in record.columns.values()}
     for column in file.columns.values():
-        if (column.key and (not many or link_key)) or tokens(column.says)[-1:] in (("updated",), ("deleted",)):
+        if (column.key and (not many or link_key)) or tokens(column.says)[-1:] == ("updated",):
             continue
         name = f"file_{column.name}" if column.name in taken else column.name
         shown.append((f"file.{quoted(column.name)}", replace(column, name=name, unique=False)))

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from toolkit.storage.service_map.catalog import CatalogTable, Column
+from toolkit.storage.service_map.catalog import QUERY, CatalogTable, Column
 from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.choices import Choice
 from toolkit.storage.service_map.draft.history import histories_of
@@ -135,7 +135,7 @@ def settled(
             continue
         moment = field.family in {"timestamptz", "timestamp"} and not column.required
         values = samples.values(field) if field.family in _CODED | {"boolean"} else []
-        tells = bool(said & _MAY_TELL) or (len(values) > 1 and bool(codes.flags(values)))
+        tells = bool(said & (_MAY_TELL | {"version"})) or (len(values) > 1 and bool(codes.flags(values)))
         over = f"({field.expression}::timestamptz <= now())::text"
         former = _begun_by(field) is not None and "true" in samples.texts(table, over)
         coded = field.family in {"boolean", "enum"}
@@ -148,7 +148,8 @@ def settled(
         unsure = any(_UNSURE & set(tokens(state)) for state in states)
         opaque = bool(states) and all(map(_OPAQUE.fullmatch, states))
         published = moment and "draft" in said and samples.values(field) != [] and samples.lacks(field)
-        asks = former or unsure or opaque or published or (len(values) > 1 and bool(said & _TELL))
+        version = table.kind == QUERY and "version" in said and samples.several(field)
+        asks = former or unsure or opaque or published or version or (len(values) > 1 and bool(said & _TELL))
         if asks or not used:
             shown = len(values) <= _CODES and all(len(value) <= _CODE_LENGTH for value in values)
             told.append(f"{field.name} ({', '.join(values)})" if values and shown else field.name)

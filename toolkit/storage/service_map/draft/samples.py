@@ -219,6 +219,11 @@ class Samples:
             and self.rows(query.format(table=table.name, other=other.name, rows=_ROWS)) == [("true",)]
         ]
 
+    def several(self, field: Field) -> bool:
+        """Tell whether a column holds more than one value, in rows that are not read, too."""
+        rows = f"SELECT {field.expression} AS value FROM {field.table.name} AS {THIS} LIMIT {_ROWS}"  # noqa: S608
+        return bool(self.rows(f"SELECT count(DISTINCT value) > 1 FROM ({rows}) AS seen")[0][0])  # noqa: S608
+
     def lacks(self, field: Field) -> bool:
         """Tell whether one of the first rows has no value."""
         return None in self.texts(field.table, field.expression)
