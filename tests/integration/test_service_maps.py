@@ -281,6 +281,31 @@ def test_a_check_counts_and_names_what_deviates(empty_database: Database) -> Non
     assert any("ST_VENDA must have a value" in text for text in proof.notes)
 
 
+def test_a_check_says_how_records_without_their_sale_are_left_out(
+    empty_database: Database, tmp_path: Path
+) -> None:
+    load(empty_database, "partitions")
+    with empty_database.transaction() as connection:
+        connection.exec_driver_sql("DELETE FROM comercial.contrato WHERE codigo = 'S-7'")
+    path, text = tmp_path / "map.toml", (MAPS / "partitions.toml").read_text(encoding="utf-8")
+
+    def found() -> list[str]:
+        path.write_text(text, encoding="utf-8")
+        mapping = load_map(path)
+        with mapped(empty_database) as database:
+            schema.upgrade(database, service_map=mapping)
+            return [each.text for each in prove(database, mapping).deviations]
+
+    (told,) = found()
+    assert told.startswith(
+        "evidences.sale_id: 1 rows: no value, so that no audit can be made; to leave such rows "
+    )
+    condition = told.partition("add to where: ")[2].rpartition(" (")[0]
+    own = 'this."removido" IS NOT TRUE'
+    text = text.replace(f"'{own}'", f"'''{own} AND {condition}'''")
+    assert found() == []
+
+
 def test_a_sale_that_does_not_say_who_pays_is_a_conflict_and_stops_no_audit(
     empty_database: Database, bucket_environment: Mapping[str, str], tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from toolkit.domain.evidence import EvidenceType, UtilityGroup
+from toolkit.storage.service_map.expressions import quoted
 from toolkit.storage.service_map.model import DEMANDED, NEEDED, ServiceMap
 from toolkit.storage.tables import SERVICE
 
@@ -76,7 +77,12 @@ def _nulls(connection: Connection, mapping: ServiceMap) -> Iterator[Deviation]:
     """Yield rows without what the audit needs of them."""
     for name, relation in mapping.relations.items():
         for column in () if relation.absent else DEMANDED[name]:
-            empty = "no value, or a code that means none" if relation.columns[column].codes else "no value"
+            source = relation.columns[column]
+            empty = "no value, or a code that means none" if source.codes else "no value"
+            if column == "sale_id" and source.key and source.by and source.table and source.table[0] != "(":
+                same = f"there.{quoted(source.key)} = this.{quoted(source.by)}"
+                exists = f"EXISTS (SELECT FROM {source.table} AS there WHERE {same})"
+                empty = f"no value, so that no audit can be made; to leave such rows out, add to where: {exists}"
             yield from _counted(connection, name, column, f"{column} IS NULL", empty)
 
 
