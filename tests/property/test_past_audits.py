@@ -43,7 +43,7 @@ from toolkit.storage.file_store import FolderStore
 from toolkit.storage.observation_clock import stamp
 from toolkit.storage.tables import evidences, sales
 
-START = datetime(2024, 3, 2, 12, 0, tzinfo=UTC)
+START = datetime(2025, 3, 2, 12, 0, tzinfo=UTC)
 CONTENT = (b"%PDF-1.7\n", bytes.fromhex("fffb9064") + bytes(413), b"")
 
 
@@ -293,7 +293,7 @@ changes = st.one_of(
 
 of_snapshots = st.one_of(
     st.tuples(st.sampled_from([World.export, World.move])),
-    st.tuples(st.just(World.wait), st.just(timedelta(days=20))),
+    st.tuples(st.just(World.wait), st.just(timedelta(days=15))),
 )
 
 
