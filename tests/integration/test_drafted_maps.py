@@ -491,6 +491,7 @@ def test_a_draft_gives_the_verdicts_once_its_questions_are_answered(
     draft = draft_map(empty_database, "America/Sao_Paulo", keys.__contains__)
     answers = dict(re.findall("^-- FILL: ([a-z._]+) = (.*)$", tables, re.MULTILINE))
     assert set(draft.to_fill_in) == answers.keys()
+    assert [said for said in re.findall("^-- SAYS: (.*)$", tables, re.MULTILINE) if said not in draft.text] == []
     (tmp_path / "map.toml").write_text(answered(draft.text, answers), encoding="utf-8")
     mapping = load_map(tmp_path / "map.toml")
     with mapped(empty_database) as database:

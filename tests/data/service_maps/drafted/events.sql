@@ -1,4 +1,6 @@
 -- As an event store has it: rows for what happened to a sale and to its evidence, facts inside JSON.
+-- SAYS: public.events holds a row for each of SaleCompleted, SaleCreated: a query has to make one row of them, and only somebody who knows the service can say which.
+-- SAYS: # from = '''(SELECT
 -- FILL: sales.from = the one that is shown
 -- FILL: evidences.from = the one that is shown
 CREATE TABLE events (id bigserial PRIMARY KEY, stream_id text NOT NULL, stream_type text NOT NULL, version int NOT NULL, type text NOT NULL, payload jsonb NOT NULL, at timestamptz NOT NULL DEFAULT now(), UNIQUE (stream_id, version));

@@ -1,4 +1,6 @@
 -- Four tables that look like sales; two of clients; evidence in documents, recordings and KYC.
+-- SAYS: REVIEW: public.sales (7 rows) fits, and so do public.contracts (9 rows), public.orders (12 rows), public.proposals (30 rows), which are not read
+-- SAYS: REVIEW: public.clients (1 rows) fits, and so do public.customers (20 rows), which are not read
 CREATE TABLE customers (id int PRIMARY KEY, cpf text NOT NULL, first_name text, last_name text, created_at timestamptz NOT NULL DEFAULT now());
 CREATE TABLE clients (id int PRIMARY KEY, cpf text NOT NULL, first_name text, last_name text, created_at timestamptz NOT NULL DEFAULT now());
 CREATE TABLE proposals (id int PRIMARY KEY, code text NOT NULL UNIQUE, client_id int REFERENCES clients, utility_group text NOT NULL, client_is_payer boolean NOT NULL, created_at timestamptz NOT NULL, completed_at timestamptz);

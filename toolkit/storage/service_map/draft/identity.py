@@ -105,6 +105,8 @@ class Identities:
         for link in self._samples.catalog.values() if not optional else ():
             if link is not other and (by := named_by_values(link, other, self._samples)) is not None:
                 told += f" {link.name} names them by {by.column}"
+        named = [each.name for each in table.columns.values() if set(tokens(each.says)) & TABLE_WORDS[target][0]]
+        told += f" Perhaps {' or '.join(named)}, whose values are written in another way" if named else ""
         why = f"which of the {target} does it belong to?{told}"
         return Choice(ABSENT) if optional else Choice({"sql": TODO}, why)
 
