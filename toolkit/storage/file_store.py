@@ -79,6 +79,8 @@ class FolderStore:
     def _read(self, read: Callable[[Path], Any], name: str) -> Any:
         try:
             return read(self._folder / name)
+        except FileNotFoundError:
+            raise UnreadableFile(f"There is no {name} in {self.address}.") from None
         except (OSError, UnicodeDecodeError) as error:
             raise UnreadableFile(f"{self._folder / name} cannot be read: {error}.") from None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from logging import getLogger
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
@@ -59,29 +59,35 @@ def spark_engine(url: str) -> Iterator[Engine]:
         EngineUnavailable: the server does not answer, or it failed.
     """
     _check_listens(url)
-    with _without_warnings():
+    # PySpark writes each failed statement and where it was called to the standard error, which hides the sentence.
+    getLogger("SQLQueryContextLogger").disabled = True
+    with ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")  # of pandas 3, whose results tests compare, and of its own retries
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
         from pyspark.sql.connect.client.retries import DefaultPolicy
 
-    # It writes each failed statement and where it was called to the standard error, which hides the sentence.
-    getLogger("SQLQueryContextLogger").disabled = True
-    try:
-        with ExitStack() as stack:
-            with _without_warnings():
-                session = SparkSession.builder.remote(url).create()
-                stack.callback(session.stop)  # which also ends the statement that runs
-                session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES, max_backoff=_BACKOFF)])
-                session.conf.set("spark.sql.session.timeZone", "UTC")
-                connection = ibis.pyspark.connect(session)
-                connection.compiler = _compiler()
+        try:
+            session = SparkSession.builder.remote(url).create()
+            stack.callback(session.stop)  # which also ends the statement that runs
+            session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES, max_backoff=_BACKOFF)])
+            session.conf.set("spark.sql.session.timeZone", "UTC")
+            connection = ibis.pyspark.connect(session)
+            connection.compiler = _compiler()
             engine = _SparkEngine(session, connection)
             stack.callback(engine.release)
             stack.callback(session.client.set_retry_policies, [])  # a server that is gone is asked but once
             yield engine
-    except PySparkException as error:
-        words = str(error).partition("\n")[0][:200]
-        raise EngineUnavailable(f"Spark at {url} failed or does not answer: {words}") from None
+        except PySparkException as error:
+            raise EngineUnavailable(f"Spark at {url} {_told(str(error))}") from None
+
+
+def _told(words: str) -> str:
+    """Return what happened; the words of the transport, which go on for lines, say little to people."""
+    if words.startswith("<_") or "RETRIES_EXCEEDED" in words:
+        return "stopped answering. Check that the server is up, and run this again; nothing was written."
+    return f"failed: {words.splitlines()[0][:200]}"
 
 
 def _compiler() -> Any:
@@ -161,8 +167,7 @@ class _SparkEngine:
         return self._view(self._frames[-1])
 
     def read(self, query: Table) -> pa.Table:
-        with _without_warnings():
-            return self._frame(query).toArrow()
+        return self._frame(query).toArrow()
 
     def release(self) -> None:
         """Release what the server keeps, which would outlive the session, where the server is still there."""
@@ -180,11 +185,6 @@ class _SparkEngine:
         name = f"view_{self._views}"
         frame.createOrReplaceTempView(name)
         return self._connection.table(name)
-
-
-def _without_warnings() -> AbstractContextManager[object]:
-    """Silence PySpark's warning about pandas 3; tests compare its results with those of DuckDB."""
-    return warnings.catch_warnings(action="ignore")
 
 
 def _check_listens(url: str) -> None:
