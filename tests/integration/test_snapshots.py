@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,9 @@ from toolkit.operations.judge.audit.engines import Engine, duckdb_engine, spark_
 from toolkit.operations.judge.audit.from_snapshot import audit_snapshot
 from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
 from toolkit.operations.judge.findings.waivers import add_waiver
+from toolkit.operations.snapshot.contents import CLOSINGS, CONTENTS
 from toolkit.operations.snapshot.export import export_snapshot
+from toolkit.operations.snapshot.manifest import FORMAT
 from toolkit.operations.snapshot.reading import open_snapshot, prune_snapshot, snapshots, verify_snapshot
 from toolkit.reports import write_report
 from toolkit.reports.notices import notices
@@ -241,6 +244,14 @@ def test_what_a_snapshot_cannot_tell_is_refused(story: Story, store: FileStore, 
     second.write_text(json.dumps(json.loads(second.read_text()) | {"format": 99}))
     with pytest.raises(UnreadableFile, match="has format 99, and this toolkit reads 3"):
         open_snapshot(store)
+
+
+def test_the_layout_changes_only_with_its_format() -> None:
+    layout = [(content.name, content.stamp, content.schema.to_string()) for content in CONTENTS]
+    digest = sha256(repr([*layout, CLOSINGS.to_string()]).encode()).hexdigest()[:16]
+    assert (FORMAT, digest) == (3, "d162b5090d8b8a2b"), (
+        "raise FORMAT: exports of the older layout must be refused, not misread"
+    )
 
 
 def test_pruning_keeps_the_newest_full_export_and_what_continues_it(
