@@ -5,13 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import Final
 
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.operations.snapshot.manifest import PREFIX, File, Manifest, read_manifest
 from toolkit.storage.file_store import FileStore
-
-_AGAIN: Final = "whole history again: toolkit snapshot export TARGET --full"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +82,7 @@ def open_snapshot(store: FileStore, as_of: datetime | None = None) -> Snapshot:
         if previous not in found:
             raise UnreadableFile(
                 f"The export of {previous.isoformat()} is missing in {store.address}; later ones continue it. "
-                f"Export the {_AGAIN}"
+                "Export the whole history: toolkit snapshot export TARGET --full"
             )
         chain.insert(0, found[previous])
     return Snapshot(store.address, tuple(chain))
@@ -111,10 +108,13 @@ def checked_file(store: FileStore, file: File, cache: Path) -> Path:
     try:
         place = store.local(file.name, cache)
     except UnreadableFile as error:
-        raise UnreadableFile(f"{error} Where it is gone, export the {_AGAIN}") from None
+        raise UnreadableFile(
+            f"{error} Where it is gone, export the whole history again: toolkit snapshot export TARGET --full"
+        ) from None
     if not _is_as_exported(place, file):
         raise UnreadableFile(
-            f"{file.name} in {store.address} is not the file that was exported. Export the {_AGAIN}"
+            f"{file.name} in {store.address} is not the file that was exported. Export the whole history "
+            "again: toolkit snapshot export TARGET --full"
         )
     return place
 

@@ -80,14 +80,16 @@ def spark_engine(url: str) -> Iterator[Engine]:
             stack.callback(session.client.set_retry_policies, [])  # a server that is gone is asked but once
             yield engine
         except PySparkException as error:
-            raise EngineUnavailable(f"Spark at {url} {_told(str(error))}") from None
+            raise _told(url, str(error)) from None
 
 
-def _told(words: str) -> str:
+def _told(url: str, words: str) -> EngineUnavailable:
     """Return what happened; the words of the transport, which go on for lines, say little to people."""
     if words.startswith("<_") or "RETRIES_EXCEEDED" in words:
-        return "stopped answering. Check that the server is up, and run this again; nothing was written."
-    return f"failed: {words.splitlines()[0][:200]}"
+        return EngineUnavailable(
+            f"Spark at {url} stopped answering. Check that the server is up, and run this again."
+        )
+    return EngineUnavailable(f"Spark at {url} failed: {words.splitlines()[0][:200]}")
 
 
 def _compiler() -> Any:
