@@ -137,16 +137,27 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def spark_url() -> Iterator[str]:
-    """The server of Spark Connect that ``SPARK_REMOTE`` names, or Sail."""
+def _spark_server() -> Iterator[str]:
+    if REMOTE in os.environ:
+        yield os.environ[REMOTE]
+    else:
+        with sail() as (url, _):
+            yield url
+
+
+@pytest.fixture
+def spark_client() -> Iterator[None]:
+    """Let a worker import PySpark, which runs its own doctests where the main module has no file."""
     with pytest.MonkeyPatch.context() as changed:
-        # Without a file of the main module, as in a worker of xdist, PySpark believes to run its own doctests.
-        changed.setattr(sys.modules["__main__"], "__file__", "pytest", raising=False)
-        if REMOTE in os.environ:
-            yield os.environ[REMOTE]
-        else:
-            with sail() as (url, _):
-                yield url
+        for name, value in (("__file__", "pytest"), ("__spec__", None)):
+            changed.setattr(sys.modules["__main__"], name, value, raising=False)
+        yield
+
+
+@pytest.fixture
+def spark_url(_spark_server: str, spark_client: None) -> str:
+    """The server of Spark Connect that ``SPARK_REMOTE`` names, or Sail."""
+    return _spark_server
 
 
 @pytest.fixture(scope="session")

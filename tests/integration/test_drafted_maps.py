@@ -10,10 +10,14 @@ import pytest
 import sqlalchemy as sa
 
 from tests.integration.test_service_maps import MAPS, STORY, mapped
+from toolkit.domain.clock import wall_clock
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.findings import Status
 from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.errors import WriteRefused
+from toolkit.operations.judge.audit import run_audit
+from toolkit.operations.observe.service_history import observe_service
+from toolkit.reports.notices import notices
 from toolkit.storage import schema
 from toolkit.storage.database import Database, raw
 from toolkit.storage.service_map import load_map
@@ -362,6 +366,10 @@ def test_a_check_says_which_tables_may_hide_rows(empty_database: Database, tmp_p
             connection.exec_driver_sql("ALTER VIEW audit_service.sales OWNER TO plain_reader")
             connection.exec_driver_sql("GRANT USAGE ON SCHEMA audit_service TO plain_night")
             connection.exec_driver_sql("GRANT SELECT ON ALL TABLES IN SCHEMA audit_service TO plain_night")
+        observe_service(database, wall_clock)
+        audit = run_audit(database, clock=wall_clock)
+        (told,) = (text for text in notices(audit) if "security" in text)
+        assert told.startswith("Row level security may hide rows of south.sales from the role that reads them")
     with mapped(empty_database, role="plain_night") as night:
         proof = prove(night, mapping)
     assert proof.rows["sales"] == 1

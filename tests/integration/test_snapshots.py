@@ -267,6 +267,7 @@ def test_pruning_keeps_the_newest_full_export_and_what_continues_it(
     assert set(verify_snapshot(store, tmp_path)) == {None}
 
 
+@pytest.mark.usefixtures("spark_client")
 def test_the_commands_export_to_a_bucket_that_every_engine_reads(
     run: Run, story: Story, embedded_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -347,6 +348,7 @@ def test_a_memory_that_is_too_small_is_said_with_its_setting() -> None:
         engine.kept(ibis.range(5_000_000).unnest().name("number").as_table())
 
 
+@pytest.mark.usefixtures("spark_client")
 def test_a_cluster_that_dies_in_the_middle_is_said_within_seconds(tmp_path: Path) -> None:
     pd.DataFrame({"id": [1]}).to_parquet(tmp_path / "one.parquet")
     with (

@@ -15,7 +15,7 @@
     fileFindings  [{problem, saleIds, evidenceIds, folders, detail}]      about the files themselves
     ages       [{ageDays, incomplete, conflict}]               open sales by days since their creation
     source     {database, embedded, bucket, lastSync, toolkit, rules, seal, pictureSince, snapshot,
-               recordsAssumedAt}
+               recordsAssumedAt, hiddenRows, copiedRows}
     partner    the partner that everything is restricted to, or null
     findingCounts  {open, waived, resolved, reopened, overdue}
     changes    {since, new, resolved, reopened, open}          counts of findings since the audit before, or null
@@ -107,6 +107,8 @@ def summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
             "pictureSince": iso(source.picture_since, timezone) if source.picture_since else None,
             "snapshot": source.snapshot,
             "recordsAssumedAt": iso(source.records_assumed_at, timezone) if source.records_assumed_at else None,
+            "hiddenRows": list(source.hidden_rows),
+            "copiedRows": list(source.copied_rows),
         },
     }
 

@@ -67,6 +67,18 @@ def _notices(result: AuditResult, language: Language, timezone: ZoneInfo) -> Ite
             "The database of the snapshot could not be asked: CPFs, and the reasons and people of withdrawals "
             "and waivers are missing, and findings about files are those that the last audit noted."
         )
+    if result.source.hidden_rows:
+        yield say(
+            "Row level security may hide rows of %(tables)s from the role that reads them: what is hidden is not "
+            "judged, and evidence that is called missing may be there.",
+            tables=language.listed(result.source.hidden_rows),
+        )
+    if result.source.copied_rows:
+        yield say(
+            "What the service holds is read from a materialised view (%(tables)s): it is as it was when that was "
+            "refreshed last, and nobody knows here when that was.",
+            tables=language.listed(result.source.copied_rows),
+        )
     sync = result.source.last_sync
     if sync is None and result.sales:
         yield say("The bucket had never been read at this moment, so no file could count.")

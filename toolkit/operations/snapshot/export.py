@@ -36,6 +36,7 @@ from toolkit.storage.frames import stream_arrow
 from toolkit.storage.locks import Lock, take
 from toolkit.storage.observation_clock import final_moment
 from toolkit.storage.partitions import moved, records_assumed_at
+from toolkit.storage.service_map.tables_behind import hidden_and_copied
 
 _AT_ONCE: Final = 3
 """Tables that are written side by side."""
@@ -233,6 +234,7 @@ def _manifest(database: Database, export: _Export) -> Manifest:
         sa.select(seals.c.hash).where(seals.c.sealed_at <= export.moment).order_by(seals.c.number.desc()).limit(1)
     )
     with database.transaction() as connection:
+        hidden, copied = hidden_and_copied(connection, database.mapped)
         return Manifest(
             moment=export.moment,
             previous=export.after,
@@ -243,6 +245,8 @@ def _manifest(database: Database, export: _Export) -> Manifest:
             seal=connection.scalar(seal),
             records_assumed_at=records_assumed_at(connection),
             files=tuple(file for content in CONTENTS for file in export.done[content.name]),
+            hidden_rows=hidden,
+            copied_rows=copied,
         )
 
 

@@ -46,6 +46,10 @@ class Manifest:
     seal: str | None
     records_assumed_at: datetime | None
     files: tuple[File, ...]
+    hidden_rows: tuple[str, ...] = ()
+    """Tables of the service whose policies might hide rows when the export was made."""
+    copied_rows: tuple[str, ...] = ()
+    """Materialised views of the service, which hold what there was when they were refreshed last."""
 
     @property
     def name(self) -> str:
@@ -65,6 +69,8 @@ class Manifest:
             "previous": None if self.previous is None else self.previous.isoformat(),
             **named(self, *_TOLD_AS_THEY_ARE),
             "recordsAssumedAt": None if self.records_assumed_at is None else self.records_assumed_at.isoformat(),
+            "hiddenRows": list(self.hidden_rows),
+            "copiedRows": list(self.copied_rows),
             "files": [asdict(file) for file in self.files],
         }
         return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
@@ -86,7 +92,9 @@ def read_manifest(text: str, name: str) -> Manifest:
                 f"{name} has format {document['format']}, and this toolkit reads {FORMAT}. "
                 "Export into another place."
             )
-        return _MANIFESTS.validate_python(document | {"records_assumed_at": document["recordsAssumedAt"]})
+        given = {"records_assumed_at": document["recordsAssumedAt"]}
+        given |= {"hidden_rows": document.get("hiddenRows", ()), "copied_rows": document.get("copiedRows", ())}
+        return _MANIFESTS.validate_python(document | given)
     except (ValueError, KeyError, TypeError, RecursionError):
         raise UnreadableFile(f"{name} cannot be read as the manifest of a snapshot.") from None
 

@@ -13,9 +13,10 @@ from toolkit.storage.database import Database
 from toolkit.storage.service_map.catalog import CatalogTable, read_catalog, resolver
 from toolkit.storage.service_map.deviations import Deviation, deviations_of, unreadable_values
 from toolkit.storage.service_map.expressions import THIS
-from toolkit.storage.service_map.model import NEEDED, ServiceMap, own_tables
+from toolkit.storage.service_map.model import ServiceMap, own_tables
 from toolkit.storage.service_map.obstacles import every_obstacle
-from toolkit.storage.tables import OWN_TABLES, SERVICE
+from toolkit.storage.service_map.tables_behind import behind_policies, kept_elsewhere
+from toolkit.storage.tables import SERVICE
 
 
 @dataclass(frozen=True)
@@ -48,29 +49,28 @@ def prove(database: Database, mapping: ServiceMap | None, holds: Callable[[str],
             deviations += deviations_of(connection, described, holds)
             picture = dict(_picture(connection, described))
         left_out, notes = _left_out(connection, described)
-        hidden = _hidden(connection, OWN_TABLES if mapping is None else SERVICE)
-        deviations += [*hidden, *left_out]
-        notes += _elsewhere(connection, OWN_TABLES if mapping is None else SERVICE)
+        deviations += [*_hidden(connection, mapping is not None), *left_out]
+        notes += _elsewhere(connection, mapping is not None)
         notes += _notes(connection, described)
     return Proof(readable, picture, tuple(deviations), tuple(notes))
 
 
-def _hidden(connection: Connection, schema: str) -> Iterator[Deviation]:
+def _hidden(connection: Connection, is_mapped: bool) -> Iterator[Deviation]:
     """Yield the tables whose policies hide rows from the role that reads them."""
-    for row in connection.execute(sa.text(_REACHED + _POLICIES), {"schema": schema, "names": list(NEEDED)}):
+    for row in behind_policies(connection, is_mapped):
         yield Deviation(
             row.relation,
             "from",
-            f"{row.hidden} has row level security, which holds for role {row.role}: nobody can count the rows "
+            f"{row.place} has row level security, which holds for role {row.role}: nobody can count the rows "
             "that its policies hide, and no audit or report has them. The administrator can lift it: "
             f"ALTER ROLE {row.role} BYPASSRLS",
             None,
         )
 
 
-def _elsewhere(connection: Connection, schema: str) -> Iterator[str]:
+def _elsewhere(connection: Connection, is_mapped: bool) -> Iterator[str]:
     """Yield the tables whose rows are kept elsewhere, or are a copy of what there was."""
-    for row in connection.execute(sa.text(_REACHED + _ELSEWHERE), {"schema": schema, "names": list(NEEDED)}):
+    for row in kept_elsewhere(connection, is_mapped):
         if row.server is None:
             yield (
                 f"{row.relation}: {row.place} is a materialised view: it holds what there was when it was "
@@ -132,50 +132,6 @@ _TOLD: Final = (
     ("evidences", "evidence_type"),
 )
 _FEW: Final = 12
-
-_REACHED: Final = """
-    WITH RECURSIVE reached AS (
-        SELECT named.relname AS relation, named.oid AS place, relkind AS kind,
-               CASE relkind WHEN 'v' THEN pg_get_userbyid(relowner) ELSE current_user END AS reader
-        FROM pg_class AS named JOIN pg_namespace AS space ON space.oid = relnamespace
-        WHERE nspname = :schema AND named.relname = ANY(:names)
-        UNION
-        SELECT relation, behind.oid, relkind,
-               CASE WHEN relkind IN ('v', 'm') AND NOT coalesce(
-                   (SELECT option_value::boolean FROM pg_options_to_table(reloptions)
-                    WHERE option_name = 'security_invoker'), false)
-               THEN pg_get_userbyid(relowner) ELSE reader END
-        FROM reached
-        JOIN pg_rewrite ON ev_class = place
-        JOIN pg_depend AS used ON used.classid = 'pg_rewrite'::regclass AND used.objid = pg_rewrite.oid
-             AND used.refclassid = 'pg_class'::regclass AND used.refobjid <> place
-        JOIN pg_class AS behind ON behind.oid = used.refobjid
-        WHERE kind IN ('v', 'm')
-    )
-"""
-"""Tables behind the views, those of the service included, each with the role whose rights hold for it.
-
-What a view names is read with its owner's rights, or with those of its own reader (``security_invoker``).
-"""
-
-_POLICIES: Final = """
-    SELECT DISTINCT relation, hidden.oid::regclass::text AS hidden, quote_ident(reader.rolname) AS role
-    FROM reached
-    JOIN pg_class AS hidden ON hidden.oid = place
-    JOIN pg_roles AS reader ON reader.rolname = reached.reader
-    WHERE hidden.relrowsecurity AND NOT reader.rolsuper AND NOT reader.rolbypassrls
-      AND (hidden.relforcerowsecurity OR NOT pg_has_role(reader.oid, hidden.relowner, 'USAGE'))
-    ORDER BY 1, 2
-"""
-
-_ELSEWHERE: Final = """
-    SELECT DISTINCT relation, place::regclass::text AS place, srvname AS server
-    FROM reached
-    LEFT JOIN pg_foreign_table ON ftrelid = place
-    LEFT JOIN pg_foreign_server AS server ON server.oid = ftserver
-    WHERE kind IN ('m', 'f')
-    ORDER BY 1, 2
-"""
 
 
 def _notes(connection: Connection, mapping: ServiceMap) -> Iterator[str]:

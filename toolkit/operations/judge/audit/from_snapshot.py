@@ -87,6 +87,8 @@ def audit_snapshot(
             seal=newest.seal,
             records_assumed_at=newest.records_assumed_at,
             records_of_unknown_partners=unknown,
+            hidden_rows=newest.hidden_rows,
+            copied_rows=newest.copied_rows,
             snapshot=f"{snapshot.address} of {newest.moment.isoformat(timespec='seconds')}",
             people_asked=people is not None,
         ),

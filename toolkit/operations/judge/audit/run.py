@@ -53,6 +53,7 @@ from toolkit.storage.locks import Lock, take
 from toolkit.storage.observation_clock import final_moment, wait_for
 from toolkit.storage.partitions import records_assumed_at
 from toolkit.storage.reader import Reader
+from toolkit.storage.service_map.tables_behind import hidden_and_copied
 
 _FIRST_YEAR: Final = 1970
 
@@ -205,6 +206,7 @@ def _answered(
     seals = tables.custody_seals
     seal = sa.select(seals.c.hash).where(seals.c.sealed_at <= moment).order_by(seals.c.number.desc()).limit(1)
     embedded = {"database": asked.database.embedded, "bucket": asked.embedded_bucket}
+    hidden, copied = hidden_and_copied(connection, asked.database.mapped)
     result = AuditResult(
         as_of=moment,
         made_at=asked.now,
@@ -216,6 +218,8 @@ def _answered(
             records_assumed_at=records_assumed_at(connection),
             picture_since=picture_since(connection, moment),
             records_of_unknown_partners=records_of_unknown_partners(connection, moment) if asked.with_files else 0,
+            hidden_rows=hidden,
+            copied_rows=copied,
         ),
         counts=counts,
         open_by_age=judged.read(by_age(judged.sales, moment)),

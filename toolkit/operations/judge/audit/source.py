@@ -37,6 +37,10 @@ class Source:
     """Until when evidence records were not observed: what is said of earlier moments is what they were then."""
     records_of_unknown_partners: int = 0
     """Records of which nobody noted for which partner they were requested; counted with findings about files."""
+    hidden_rows: tuple[str, ...] = ()
+    """Tables of the service whose policies may hide rows from the role that reads them."""
+    copied_rows: tuple[str, ...] = ()
+    """Materialised views of the service: they hold what there was when they were refreshed last."""
     replica: str | None = None
     """The replica that judged, and how far it was behind."""
     snapshot: str | None = None
