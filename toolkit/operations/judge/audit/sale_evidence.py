@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from toolkit.domain.custody_chain import Event
 from toolkit.operations.judge.audit.details import held
-from toolkit.operations.judge.audit.records import EvidenceRecord, records_at
+from toolkit.operations.judge.audit.records import EvidenceRecord, by_indexes, records_at
 from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables, keys_of
 from toolkit.storage.database import Database
 from toolkit.storage.tables import evidence_observations
@@ -38,7 +38,7 @@ ReadEvidence = Callable[[Sequence[str]], Iterator[SaleEvidence]]
 def evidence_at(database: Database, moment: datetime, sale_ids: Sequence[str]) -> Iterator[SaleEvidence]:
     """Yield the evidence of each of these sales as of a moment, in their order; some thousand are read at once."""
     with database.at(moment) as connection:
-        connection.execute(sa.text(_BY_INDEXES))
+        by_indexes(connection)
         for start in range(0, len(sale_ids), _AT_ONCE):
             some = sale_ids[start : start + _AT_ONCE]
             records = _by_sale(records_at(connection, some, moment))
@@ -103,13 +103,6 @@ def _joined(
 
 _AT_ONCE: Final = 2_000
 """The number of sales that are read at once, and that are held in memory meanwhile."""
-
-_BY_INDEXES: Final = """
-    SELECT set_config(name, 'off', true) FROM unnest(ARRAY[
-        'enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit'
-    ]) AS name
-"""
-"""Reads the rows of these sales alone: PostgreSQL expects far more events, and would go through whole tables."""
 
 _TIME_LINE: Final = """
     WITH record AS (SELECT * FROM unnest(CAST(:ids AS uuid[]), CAST(:keys AS text[])) AS record (id, key)),
