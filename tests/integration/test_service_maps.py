@@ -422,12 +422,15 @@ def test_a_file_of_sales_is_compared_with_codes_casts_and_lookups(
 def test_the_service_migrates_a_column_that_the_views_read(
     empty_database: Database, bucket_environment: Mapping[str, str], tmp_path: Path
 ) -> None:
-    """The documented way: drop the views, which hold no data, migrate, and make them again."""
+    """The documented way: release the views, which hold no data, migrate, and make them again."""
     load(empty_database, "cadastro")
+    numbers = """ALTER TABLE "TB_VENDA" ALTER "NR_VENDA" TYPE varchar({}) COLLATE "C" """
+    with empty_database.transaction() as connection:
+        connection.exec_driver_sql(numbers.format(40))
     environ = environment(empty_database, bucket_environment, "cadastro")
     assert main(["db", "upgrade"], environ) == 0
     assert main(["-q", "audit"], environ) == 3
-    widen = """ALTER TABLE "TB_VENDA" ALTER "NR_VENDA" TYPE varchar(60)"""
+    widen = numbers.format(60)
     with pytest.raises(DatabaseError, match="used by a view or rule"), empty_database.transaction() as connection:
         connection.exec_driver_sql(widen)
     assert main(["db", "release"], environ) == 0

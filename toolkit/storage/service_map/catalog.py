@@ -105,6 +105,12 @@ Tables = Callable[[str], CatalogTable | None]
 """Finds a table by the name that the mapping gives it."""
 
 
+def collations_of(connection: Connection, relation: str) -> dict[str, str]:
+    """Return the collation of each column with texts, as SQL behind a value, where there is such a relation."""
+    found = connection.execute(sa.text(_COLLATIONS), {"relation": relation})
+    return {row.column: row.words for row in found}
+
+
 def read_catalog(connection: Connection) -> dict[str, CatalogTable]:
     """Return every table and view that is neither PostgreSQL's nor the toolkit's, by its name in SQL."""
     found: dict[int, CatalogTable] = {}
@@ -184,6 +190,14 @@ _TABLES: Final = """
       AND nspname <> 'information_schema'
       AND nspname <> ALL(:own)
     ORDER BY nspname, relname
+"""
+
+_COLLATIONS: Final = """
+    SELECT attname AS column, format(' COLLATE %I.%I', nspname, collname) AS words
+    FROM pg_attribute
+    JOIN pg_collation ON pg_collation.oid = attcollation
+    JOIN pg_namespace ON pg_namespace.oid = collnamespace
+    WHERE attrelid = to_regclass(:relation)
 """
 
 _COLUMNS: Final = """

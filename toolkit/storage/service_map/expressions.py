@@ -4,7 +4,7 @@ Functions of schema ``audit_service`` take the types apart, so that an expressio
 are plain SQL, which PostgreSQL puts in place of the call.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -125,7 +125,7 @@ def select(mapping: ServiceMap, name: str, columns: Sequence[str] | None = None)
     relation, table = mapping.relations[name], NEEDED[name]
     wanted = [table.c[column] for column in columns or table.columns.keys()]
     if relation.absent:
-        return f"{nothing_of(name, wanted)} AND false"
+        return f"{nothing_of(name, {}, wanted)} AND false"
     lookups = [source for source in _lookups(relation) if columns is None or _used(relation, columns, source)]
     shown = ",\n    ".join(
         f"{read(relation.columns[column.name], column, mapping.timezone, lookups)} AS {column.name}"
@@ -144,11 +144,16 @@ def select(mapping: ServiceMap, name: str, columns: Sequence[str] | None = None)
     return f"WITH {named}\n{found}" if named else found
 
 
-def nothing_of(name: str, columns: Sequence[sa.Column[Any]] | None = None) -> str:
-    """Return the query of a relation that reads nothing, up to conditions under which it gives a row of nulls."""
+def nothing_of(name: str, collations: Mapping[str, str], columns: Sequence[sa.Column[Any]] | None = None) -> str:
+    """Return the query of a relation that reads nothing, up to conditions under which it gives a row of nulls.
+
+    ``collations`` are those of the columns of its view, if there is one: a view keeps them.
+    """
     wanted = NEEDED[name].columns if columns is None else columns
-    shown = ", ".join(f"NULL::{_TYPES[type(column.type)]} AS {column.name}" for column in wanted)
-    return f"SELECT {shown} WHERE true"
+    shown = (
+        f"NULL::{_TYPES[type(column.type)]}{collations.get(column.name, '')} AS {column.name}" for column in wanted
+    )
+    return f"SELECT {', '.join(shown)} WHERE true"
 
 
 def read(source: Source, column: sa.Column[object], timezone: str, lookups: Sequence[Source] = ()) -> str:

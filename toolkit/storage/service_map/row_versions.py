@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 from sqlalchemy.dialects.postgresql import OID
 from sqlalchemy.exc import ProgrammingError
 
+from toolkit.storage.service_map.catalog import collations_of
 from toolkit.storage.service_map.expressions import THIS, literal, nothing_of, quoted, read
 from toolkit.storage.service_map.model import NEEDED, Relation, ServiceMap, Source
 from toolkit.storage.service_map.triggers import execute
@@ -59,7 +60,7 @@ def make_touched(connection: Connection, mapping: ServiceMap) -> None:
 
 def make_untouched(connection: Connection, name: str) -> None:
     """Let the view of the relation read nothing."""
-    nothing = nothing_of(name, [NEEDED[name].c.id])
+    nothing = nothing_of(name, collations_of(connection, touched(name)), [NEEDED[name].c.id])
     _make_view(connection, name, f"SELECT id, NULL::boolean AS touched FROM ({nothing} AND false) AS nothing")  # noqa: S608
 
 

@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from toolkit.errors import SchemaMismatch, SettingsError
+from toolkit.storage.service_map.catalog import collations_of
 from toolkit.storage.service_map.expressions import FUNCTIONS, THIS, literal, nothing_of, select
 from toolkit.storage.service_map.model import NEEDED, ServiceMap
 from toolkit.storage.service_map.row_versions import make_untouched
@@ -72,7 +73,7 @@ def release(connection: Connection) -> None:
         + literal(f"BEGIN RAISE EXCEPTION USING MESSAGE = {literal(_RELEASED_TEXT)}; END"),
     )
     for name in NEEDED:
-        nothing = nothing_of(name)
+        nothing = nothing_of(name, collations_of(connection, f"{SERVICE}.{name}"))
         execute(connection, f"CREATE OR REPLACE VIEW {SERVICE}.{name} AS {nothing} AND {SERVICE}.released()")
     for name in OBSERVED_RELATIONS:
         make_untouched(connection, name)
