@@ -263,7 +263,7 @@ def test_commands_run_side_by_side_through_a_pooler(
     before = cluster.value(name, known)
     with pooler_of(cluster) as port:
         pooled = operator | {"DATABASE_URL": at_port(operator, port)}
-        commands = [["bucket", "sync"], ["evidence", "verify"], ["audit"]] * 2
+        commands = [["bucket", "sync"], ["evidence", "verify"], ["audit"]] * 3
         commands += [["clients", "load", str(file)], ["db", "check"]]
         with ThreadPoolExecutor(len(commands)) as threads:
             assert set(threads.map(lambda command: main(command, pooled), commands)) <= {0, 3}
@@ -271,6 +271,13 @@ def test_commands_run_side_by_side_through_a_pooler(
 
 
 CLIENTS = "SELECT count(*) FROM public.clients"
+
+
+def test_the_host_that_answers_is_asked_where_the_url_names_several(
+    run: Run, cluster: Cluster, operator: dict[str, str]
+) -> None:
+    several = operator["DATABASE_URL"].replace("@127.0.0.1", "@127.0.0.1:1,127.0.0.1")
+    run("audit", ends=3, within=operator | {"DATABASE_URL": several})
 
 
 def test_a_replica_judges_as_its_primary_does(
