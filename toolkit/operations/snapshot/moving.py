@@ -145,7 +145,7 @@ def move_months(
             _remove(connection, month, exported.moment)
         note = {"records_assumed_at": assumed_at, "moved_at": now, **where}
         connection.execute(sa.insert(tables.moved_partitions), [month.told | note for month in months])
-        # What changed since an older judgement is not to be found here any more: the next audit judges all sales.
+        # An older judgement cannot be carried on, as changes since then left: the next audit judges all sales.
         judged_at = tables.judgement.c.judged_at
         connection.execute(sa.delete(tables.judgement).where(judged_at < months[-1].over_at))
     return months

@@ -141,7 +141,7 @@ class _Found:
     of_files: pd.DataFrame
     """The findings about files, in the columns of ``present``."""
     standing: tuple[pd.DataFrame, int] | None = None
-    """What an audit of now left, where the judgement is kept beside it."""
+    """The findings that an audit of now left, where the judgement is kept beside it."""
 
 
 def _judged_now(asked: _Asked, everything: bool) -> _Found:
