@@ -258,7 +258,7 @@ def _fill(database: Database, snapshot: Snapshot, home: Path) -> None:
     with database.raw() as connection:
         connection.execute("SET LOCAL session_replication_role = replica")
         connection.execute("SET LOCAL maintenance_work_mem = '1GB'")
-        indexes = connection.execute(_INDEXES, {"tables": tables}).fetchall()
+        indexes: list[tuple[Any, ...]] = connection.execute(_INDEXES, {"tables": tables}).fetchall()
         for name, _ in indexes:
             connection.execute(f"DROP INDEX {name}".encode())
         for content in CONTENTS:
