@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
 
@@ -16,7 +15,7 @@ from toolkit.domain.report_cells import items
 from toolkit.operations.spreadsheets.xlsx_parts import Style
 from toolkit.operations.spreadsheets.xlsx_writer import CELL_CHARACTERS, Cells, Form, has_unwritable
 from toolkit.reports import wording
-from toolkit.reports.report import MOMENTS, Report
+from toolkit.reports.report import Report
 from toolkit.reports.sections import Cell
 
 WIDEST: Final = 46.0
@@ -34,24 +33,11 @@ _FIRST: Final = date(1899, 12, 30)
 _FIRST_DAY: Final = 61
 """The number of 1900-03-01; before it, workbooks count a day that did not exist."""
 
-Column = Callable[[pd.DataFrame, Report, str], Cells]
+Column = Callable[["pd.Series[Any]", Report], Cells]
 
 
-def plain(rows: pd.DataFrame, report: Report, name: str) -> Cells:
-    """Return the values as they are: times in the report's zone, numbers, booleans, and texts."""
-    column = rows[name]
-    if name in MOMENTS:
-        return _times(column, report)
-    if pd.api.types.infer_dtype(column, skipna=True) == "boolean":
-        return _booleans(column)
-    if pd.api.types.is_numeric_dtype(column):
-        return Cells(pa.Array.from_pandas(column).cast(pa.string()), Form.NUMBER, Style.NUMBER)
-    return Cells(texts(column), style=Style.WRAPPED)
-
-
-def statuses(rows: pd.DataFrame, report: Report, name: str) -> Cells:
+def statuses(codes: pd.Series[Any], report: Report) -> Cells:
     """Return the status in words, on its colour."""
-    codes = rows[name]
     styles = {Style.AMBER: Status.INCOMPLETE, Style.RED: Status.CONFLICT}
     masks = {style: (codes == status).to_numpy(dtype=bool) for style, status in styles.items()}
     words = wording.told(wording.STATUS_NAMES, report.language)
@@ -61,28 +47,12 @@ def statuses(rows: pd.DataFrame, report: Report, name: str) -> Cells:
 def listed(words: Mapping[str, str]) -> Column:
     """Return cells that have the word for each code of a list, a line a code."""
 
-    def cells(rows: pd.DataFrame, report: Report, name: str) -> Cells:  # noqa: ARG001  # as every column
-        named = texts(rows[name]).dictionary_encode()
+    def cells(column: pd.Series[Any], report: Report) -> Cells:  # noqa: ARG001  # as every column
+        named = texts(column).dictionary_encode()
         told = ["\n".join(words.get(code, code) for code in items(text)) for text in named.dictionary.to_pylist()]
         return Cells(pa.array(told, pa.string()).take(named.indices), style=Style.WRAPPED)
 
     return cells
-
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """A column of a table: its heading, the column of the rows, and how its cells are made."""
-
-    name: str
-    column: str
-    make: Column = plain
-
-    def cells(self, rows: pd.DataFrame, report: Report) -> Cells:
-        """Return the cells of these rows."""
-        return self.make(rows, report, self.column)
-
-
-Table = Sequence[Heading]
 
 
 def fitting(name: str, cells: Cells) -> float:
@@ -94,12 +64,16 @@ def fitting(name: str, cells: Cells) -> float:
     return min(max(float(longest) + 2, len(name) + _ROOM), WIDEST)
 
 
-def values(column: Sequence[Cell], report: Report) -> Cells:
-    """Return a column of values of one kind, empty ones among them."""
-    if isinstance(column, pd.Series) and pd.api.types.is_datetime64_any_dtype(column):
-        return _times(column, report)
-    if isinstance(column, pd.Series) and pd.api.types.is_bool_dtype(column):
-        return _booleans(column)
+def values(column: Sequence[Cell] | pd.Series[Any], report: Report) -> Cells:
+    """Return a column of values of one kind, empty ones among them: times in the report's zone, numbers, texts."""
+    if isinstance(column, pd.Series):
+        if pd.api.types.is_datetime64_any_dtype(column):
+            return _times(column, report)
+        if pd.api.types.infer_dtype(column, skipna=True) == "boolean":
+            return _booleans(column)
+        if pd.api.types.is_numeric_dtype(column):
+            return Cells(pa.Array.from_pandas(column).cast(pa.string()), Form.NUMBER, Style.NUMBER)
+        return Cells(texts(column), style=Style.WRAPPED)
     some = next((cell for cell in column if cell is not None), "")
     if isinstance(some, datetime):
         return _times(pd.to_datetime(pd.Series(list(column), dtype=object), utc=True), report)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from toolkit.reports.notices import headline, notices, provenance
 from toolkit.reports.palette import COLOURS
 from toolkit.reports.report import ROWS_AT_ONCE, Report, Rows, tuples
 from toolkit.reports.sections import Section, findings, sections
-from toolkit.reports.sheet_cells import Heading, Table
+from toolkit.reports.sheet_cells import Column
 from toolkit.reports.wording import told
 
 
@@ -38,12 +39,11 @@ def write(report: Report, path: Path) -> None:
     say = report.language.text
     with closing(Workbook(path, title=say(wording.TITLE), created=created)) as book:
         _write_summary(book, report)
-        lists = [findings(report), *sections(report)]
-        written = Rows(report, 2 * len(report.result.rows) + sum(each.total for each in lists))
-        _write_table(book, written, say("Sales"), report.result.rows, _sales(report))
-        _write_missing(book, written)
-        for section in lists:
-            _write_section(book, written, section)
+        lists = [_sales(report), _missing(report)]
+        lists += [_listed(each, report) for each in (findings(report), *sections(report))]
+        written = Rows(report, sum(each.total for each in lists))
+        for each in lists:
+            _write_list(book, written, each)
         _write_notes(book, report)
     if book.problem:
         raise ReportError(f"No workbook can hold this report: {book.problem}.")
@@ -100,45 +100,46 @@ def _write_counts(
     return {ranged: COLOURS[name] for ranged, name in zip(cells, columns, strict=True)}
 
 
-def _write_table(book: Workbook, written: Rows, name: str, rows: pd.DataFrame, table: Table) -> None:
-    _write_rows(
-        book,
-        written,
-        name,
-        [heading.name for heading in table],
-        len(rows),
-        lambda part: [heading.cells(rows.iloc[part], written.report) for heading in table],
-    )
+@dataclass(frozen=True, slots=True)
+class _List:
+    """A list on a sheet of its own: its headings, the number of its rows, and the cells of some of them."""
+
+    name: str
+    headings: Sequence[str]
+    total: int
+    cells: Callable[[slice], list[Cells]]
 
 
-def _write_rows(
-    book: Workbook,
-    written: Rows,
-    name: str,
-    headings: Sequence[str],
-    total: int,
-    cells: Callable[[slice], list[Cells]],
-) -> None:
-    """Write rows, on ``Sales 2`` and so on where they are more than a sheet holds."""
+def _write_list(book: Workbook, written: Rows, of: _List) -> None:
+    """Write a list, on ``Sales 2`` and so on where its rows are more than a sheet holds."""
     room = SHEET_ROWS - 1
-    for number, first in enumerate(range(0, max(total, 1), room), start=1):
-        sample = cells(slice(first, min(first + sheet_cells.SAMPLE, total)))
-        widths = [sheet_cells.fitting(*each) for each in zip(headings, sample, strict=True)]
+    for number, first in enumerate(range(0, max(of.total, 1), room), start=1):
+        sample = of.cells(slice(first, min(first + sheet_cells.SAMPLE, of.total)))
+        widths = [sheet_cells.fitting(*each) for each in zip(of.headings, sample, strict=True)]
         suffix = f" {number}" if number > 1 else ""
-        book.begin_sheet(f"{name[: SHEET_NAME - len(suffix)]}{suffix}", Looks(widths, frozen_columns=1))
-        book.add_row(*headings, style=Style.HEADING)
-        last = min(first + room, total)
+        book.begin_sheet(f"{of.name[: SHEET_NAME - len(suffix)]}{suffix}", Looks(widths, frozen_columns=1))
+        book.add_row(*of.headings, style=Style.HEADING)
+        last = min(first + room, of.total)
         for start in range(first, last, ROWS_AT_ONCE):
             part = slice(start, min(start + ROWS_AT_ONCE, last))
-            book.add(cells(part))
+            book.add(of.cells(part))
             written.add(part.stop - part.start)
 
 
-def _sales(report: Report) -> Table:
-    """Return the columns of the rows, with the words for their codes."""
-    language = report.language
+def _listed(section: Section, report: Report) -> _List:
+    """Return one of the lists beside the sales."""
+
+    def cells(part: slice) -> list[Cells]:
+        return [sheet_cells.values(column, report) for column in section.cells(part)]
+
+    return _List(section.title, list(section.columns), section.total, cells)
+
+
+def _sales(report: Report) -> _List:
+    """Return the sales, with the words for their codes."""
+    rows, language = report.result.rows, report.language
     types, codes = told(wording.TYPE_NAMES, language), told(names_of(CODES), language)
-    worded: dict[str, Callable[[pd.DataFrame, Report, str], Cells]] = {
+    worded: dict[str, Column] = {
         "status": sheet_cells.statuses,
         "missing": sheet_cells.listed(types),
         "reasons": sheet_cells.listed(codes),
@@ -146,62 +147,46 @@ def _sales(report: Report) -> Table:
         "counted": sheet_cells.listed(types),
     }
     names = told(wording.COLUMN_NAMES, language)
-    return [
-        Heading(names.get(str(each), str(each)), str(each), worded.get(str(each), sheet_cells.plain))
-        for each in report.result.rows.columns
-    ]
+
+    def cells(part: slice) -> list[Cells]:
+        own = rows.iloc[part]
+        return [worded.get(str(name), sheet_cells.values)(own[name], report) for name in own.columns]
+
+    return _List(
+        language.text("Sales"), [names.get(str(each), str(each)) for each in rows.columns], len(rows), cells
+    )
 
 
-def _missing(report: Report) -> Table:
-    say, language = report.language.text, report.language
+def _missing(report: Report) -> _List:
+    """Return one row a missing piece; the sale of each is looked up when its row is written."""
+    rows, say, language = report.result.rows, report.language.text, report.language
     types, codes = told(wording.TYPE_NAMES, language), told(names_of(CODES), language)
     names = told(wording.COLUMN_NAMES, language)
-    return [
-        Heading(names["saleId"], "saleId"),
-        Heading(names["utilityGroup"], "utilityGroup"),
-        Heading(say("Evidence"), "type", sheet_cells.listed(types)),
-        Heading(say("Type (code)"), "type"),
-        Heading(say("Why"), "reason", sheet_cells.listed(codes)),
-        Heading(say("Reason (code)"), "reason"),
-        Heading(names["partner"], "partner"),
-        Heading(names["createdAt"], "createdAt"),
-        Heading(names["ageDays"], "ageDays"),
-    ]
-
-
-def _write_missing(book: Workbook, written: Rows) -> None:
-    """Write one row a missing piece; the sale of each is looked up when its row is written."""
-    rows, table = written.report.result.rows, _missing(written.report)
+    made: dict[str, tuple[str, Column]] = {
+        names["saleId"]: ("saleId", sheet_cells.values),
+        names["utilityGroup"]: ("utilityGroup", sheet_cells.values),
+        say("Evidence"): ("type", sheet_cells.listed(types)),
+        say("Type (code)"): ("type", sheet_cells.values),
+        say("Why"): ("reason", sheet_cells.listed(codes)),
+        say("Reason (code)"): ("reason", sheet_cells.values),
+        names["partner"]: ("partner", sheet_cells.values),
+        names["createdAt"]: ("createdAt", sheet_cells.values),
+        names["ageDays"]: ("ageDays", sheet_cells.values),
+    }
     numbers = rows["missing"].map(lambda joined: len(items(joined))).to_numpy(dtype=int)
     sales = np.repeat(np.arange(len(rows)), numbers)
     nth = np.arange(len(sales)) - np.repeat(np.cumsum(numbers) - numbers, numbers)
 
     def cells(part: slice) -> list[Cells]:
         of = rows.iloc[sales[part]]
-        pieces = {
-            ours: _nth_items(of[name], nth[part]) for ours, name in (("type", "missing"), ("reason", "reasons"))
-        }
-        return [heading.cells(of.assign(**pieces), written.report) for heading in table]
+        own = of.assign(type=_nth_items(of["missing"], nth[part]), reason=_nth_items(of["reasons"], nth[part]))
+        return [make(own[name], report) for name, make in made.values()]
 
-    _write_rows(
-        book, written, written.report.language.text("Missing"), [each.name for each in table], len(sales), cells
-    )
+    return _List(say("Missing"), [*made], len(sales), cells)
 
 
 def _nth_items(joined: pd.Series[Any], nth: np.ndarray[Any, Any]) -> list[str]:
     return [items(text)[at] for text, at in zip(joined, nth, strict=True)]
-
-
-def _write_section(book: Workbook, written: Rows, section: Section) -> None:
-    """Write one of the lists beside the sales."""
-    _write_rows(
-        book,
-        written,
-        section.title,
-        list(section.columns),
-        section.total,
-        lambda part: [sheet_cells.values(column, written.report) for column in section.cells(part)],
-    )
 
 
 def _write_notes(book: Workbook, report: Report) -> None:
