@@ -6,6 +6,7 @@ import re
 import stat
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,9 @@ def test_whole_cpfs_are_for_the_owner_only(tmp_path: Path) -> None:
 
 def test_a_folder_is_called_after_its_partner_as_far_as_every_system_can_write_it(tmp_path: Path) -> None:
     names = ["Açaí & Cia", "Acai & Cia", "../x", "電力"]
-    partner_reports(result_of([Told(name, partner=name) for name in names]), tmp_path, ["csv"])
+    partner_reports(
+        result_of([Told(name, partner=name) for name in names]), tmp_path, partial(write_report, formats=["csv"])
+    )
     found = {folder.name: (folder / "missing-evidence.csv").read_text("utf-8") for folder in tmp_path.iterdir()}
     assert sorted(name[:-7] for name in found) == ["Acai_Cia", "Acai_Cia", "partner", "x"]
     for text in found.values():

@@ -16,7 +16,7 @@
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -97,27 +97,22 @@ def write_report(
 def partner_reports(
     result: AuditResult,
     out: Path,
-    formats: Iterable[str] = DEFAULT_FORMATS,
-    *,
-    timezone: ZoneInfo = _TIMEZONE,
-    language: Language = ENGLISH,
+    write: Callable[[AuditResult, Path], list[Path]] = write_report,
     progress: Progress | None = None,
-    witness: Witness | None = None,
 ) -> list[Path]:
-    """Write one report for each partner into a folder of its own below ``out``; raises as ``write_report`` does.
+    """Have one report for each partner written into a folder of its own below ``out``; raises as ``write`` does.
 
     A folder is called after the partner, with a few digits of its hash, so that no two are alike. It holds
     nothing of any other partner.
     """
-    wanted, written, told = chosen(formats), [], progress or Quiet()
+    written: list[Path] = []
+    told = progress or Quiet()
     names = sorted(result.counts["partner"].dropna().unique())
     told.begin("Writing a report for each partner", len(names), "partners")
     for name in names:
         letters = normalize("NFKD", name).encode("ascii", "ignore").decode()
         safe = re.sub(r"[^A-Za-z0-9.-]+", "_", letters).strip("._")[:60] or "partner"
-        folder = out / f"{safe}-{sha256(name.encode()).hexdigest()[:6]}"
-        own = result.for_partner(name)
-        written += write_report(own, folder, wanted, timezone=timezone, language=language, witness=witness)
+        written += write(result.for_partner(name), out / f"{safe}-{sha256(name.encode()).hexdigest()[:6]}")
         told.advance(1)
     told.end()
     return written

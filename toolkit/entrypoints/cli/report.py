@@ -112,14 +112,10 @@ def report(
     if partner is not None:
         result = whole.for_partner(partner)
     told = partial(witnessed, ctx.application) if asked.snapshot is None else None
-    excel = csv_for == "excel"
-    written = write_report(
-        result, out, wanted, timezone=zone, language=spoken, excel=excel, progress=ctx.progress, witness=told
-    )
+    write = partial(write_report, formats=wanted, timezone=zone, language=spoken, witness=told)
+    written = write(result, out, excel=csv_for == "excel", progress=ctx.progress)
     if per_partner:
-        written += partner_reports(
-            whole, out / "partners", wanted, timezone=zone, language=spoken, progress=ctx.progress, witness=told
-        )
+        written += partner_reports(whole, out / "partners", write, ctx.progress)
     note(f"{headline(result, spoken)}.")
     for text in notices(result, spoken, zone):
         note(f"note: {text}")
