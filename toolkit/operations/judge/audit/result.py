@@ -1,7 +1,7 @@
 """The result of an audit: the totals, and one row for each sale that is not compliant."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -131,7 +131,7 @@ class AuditResult:
     @cached_property
     def sales(self) -> int:
         """All sales."""
-        return sum(row.sales for row in self._census())
+        return sum(row.sales for row in self._census)
 
     @cached_property
     def compliant(self) -> int:
@@ -162,22 +162,22 @@ class AuditResult:
     @cached_property
     def without_client(self) -> int:
         """Sales that name no client."""
-        return sum(row.sales for row in self._census() if not row.has_client)
+        return sum(row.sales for row in self._census if not row.has_client)
 
     @cached_property
     def unexamined(self) -> int:
         """Files that count although nobody has looked into them yet."""
-        return sum(row.unexamined for row in self._census())
+        return sum(row.unexamined for row in self._census)
 
     @cached_property
     def coverage(self) -> dict[Coverage, int]:
         """The counted files by the depth to which they were looked at."""
-        return {each: sum(getattr(row, column) for row in self._census()) for each, column in COVERAGES.items()}
+        return {each: sum(getattr(row, column) for row in self._census) for each, column in COVERAGES.items()}
 
     @cached_property
     def compliant_verified(self) -> int:
         """Compliant sales of which every counted file was verified; the others are so on first bytes only."""
-        return sum(row.sales for row in self._census() if row.status == Status.COMPLIANT and row.fully_verified)
+        return sum(row.sales for row in self._census if row.status == Status.COMPLIANT and row.fully_verified)
 
     @cached_property
     def compliant_on_replaced(self) -> int:
@@ -189,7 +189,7 @@ class AuditResult:
     def by_group(self) -> pd.DataFrame:
         """Sales by ``utilityGroup``, one column a ``Status``; all groups that the contract lacks are one row."""
         found = Counter[tuple[str, str]]()
-        for row in self._census():
+        for row in self._census:
             found[row.utility_group, row.status] += row.sales
         unknown = [UNKNOWN_GROUP] if any(group == UNKNOWN_GROUP for group, _ in found) else []
         return _grid(found, "utilityGroup", [*UtilityGroup, *unknown], list(Status))
@@ -198,7 +198,7 @@ class AuditResult:
     def missing(self) -> pd.DataFrame:
         """Sales that lack each ``evidenceType``, one column a ``Reason``."""
         found = Counter[tuple[str, str]]()
-        for row in self._census():
+        for row in self._census:
             for piece in zip(items(row.missing), items(row.reasons), strict=True):
                 found[piece] += row.sales
         demanded = {requirement.named for rules in GROUP_RULES.values() for requirement in rules}
@@ -208,7 +208,7 @@ class AuditResult:
     def problems(self) -> pd.DataFrame:
         """Sales with each problem, gravest first: ``problem``, ``severity``, ``sales``."""
         found = Counter[str]()
-        for row in self._census():
+        for row in self._census:
             for problem in items(row.problems):
                 found[problem] += row.sales
         rows = [(each.value, str(CODES[each].severity), found[each]) for each in Problem]
@@ -233,7 +233,7 @@ class AuditResult:
         creation to completion of its completed sales, null where there are none.
         """
         found: dict[str, Counter[str]] = {}
-        for row in self._census():
+        for row in self._census:
             board = found.setdefault(_named(row.partner), Counter())
             board.update({"sales": row.sales, row.status: row.sales})
         for name, status, overdue, number in self.life.tally.itertuples(index=False, name=None):
@@ -300,10 +300,11 @@ class AuditResult:
         return self.told[wanted & (self.told["status"] == Status.COMPLIANT)].reset_index(drop=True)
 
     def _with_status(self, status: Status) -> int:
-        return sum(row.sales for row in self._census() if row.status == status)
+        return sum(row.sales for row in self._census if row.status == status)
 
-    def _census(self) -> Iterator[Any]:
-        return self.counts.itertuples(index=False)
+    @cached_property
+    def _census(self) -> list[Any]:
+        return list(self.counts.itertuples(index=False))
 
 
 def _named(partner: object) -> str:

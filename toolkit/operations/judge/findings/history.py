@@ -47,7 +47,7 @@ def note_findings(connection: Connection, judged: str, moment: datetime, *, touc
     driver = raw(connection)
     driver.execute(_PRESENT.format(judged=judged).encode())
     driver.execute("ANALYZE present_findings")
-    only = "" if touched is None else f"AND sale_id IN (SELECT sale_id FROM {touched})"  # noqa: S608
+    only = "" if touched is None else f"AND sale_id = ANY(ARRAY(SELECT sale_id FROM {touched}))"  # noqa: S608
     of_sales = [code.code for code in CODES.values() if code.subject is Subject.SALE]
     connection.execute(sa.text(_CLOSE.format(only=only)), {"moment": moment, "codes": of_sales})
     while fresh := connection.execute(sa.text(_NEW), {"rows": _AT_ONCE}).all():
