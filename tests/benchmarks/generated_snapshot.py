@@ -60,7 +60,7 @@ def generate(home: Path, sales: int, moment: datetime) -> Snapshot:
         files=tuple(files),
     )
     (home / "snapshot" / manifest.name).write_text(manifest.as_json(), encoding="utf-8")
-    assert not [fault for fault in verify_snapshot(store, home / "cache") if fault is not None]
+    assert not [fault for fault in verify_snapshot(store) if fault is not None]
     return open_snapshot(store, moment)
 
 

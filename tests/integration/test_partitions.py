@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 import sqlalchemy as sa
 
@@ -23,13 +21,13 @@ from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
 from toolkit.operations.observe.service_history import observe_service
 from toolkit.operations.prove.custody_log.live import verify_live
 from toolkit.operations.snapshot import moving
-from toolkit.operations.snapshot.contents import CONTENTS
 from toolkit.operations.snapshot.export import export_snapshot
-from toolkit.operations.snapshot.moving import move_months, rows_moved, snapshot_of
+from toolkit.operations.snapshot.moved import Elsewhere, snapshot_of
+from toolkit.operations.snapshot.moving import move_months
 from toolkit.storage import schema
 from toolkit.storage.database import Database
 from toolkit.storage.file_store import FolderStore
-from toolkit.storage.partitions import AHEAD, Moved, months_left, moved
+from toolkit.storage.partitions import AHEAD, months_left, moved
 
 MARCH = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 APRIL, JUNE, AUGUST = (MARCH + timedelta(days=days) for days in (40, 100, 160))
@@ -195,24 +193,44 @@ def test_months_stay_while_somebody_reads_them_or_the_snapshot_holds_something_e
     assert len(places(partitioned, "sale_observations")) == 4
 
 
-def test_the_log_is_compared_with_what_was_moved_too(
-    partitioned: Database, store: FolderStore, clock: SettableClock, tmp_path: Path
-) -> None:
-    def read_moved(last: Moved) -> Iterator[pa.RecordBatch]:
-        return rows_moved(store, last, CONTENTS[0], tmp_path, "512MB")
+@pytest.fixture
+def live(partitioned: Database, store: FolderStore, tmp_path: Path) -> Callable[[], list[tuple[str, str]]]:
+    """The differences that are found once months were moved: the thing, and its id."""
+    elsewhere = Elsewhere(lambda _: store, tmp_path, "512MB")
+    return lambda: [(each.what, each.id) for each in verify_live(partitioned, elsewhere=elsewhere).differences]
 
+
+def test_the_log_is_compared_with_what_was_moved_too(
+    partitioned: Database, store: FolderStore, clock: SettableClock, tmp_path: Path, live: Any
+) -> None:
     move(partitioned, store, clock, tmp_path)
-    found = verify_live(partitioned, read_moved=read_moved)
-    assert (found.differences, found.moved) == ((), 4)
-    unguarded(
-        partitioned, "sale_observations_open", "UPDATE audit.sale_observations_open SET partner = 'X' WHERE id = 2"
-    )
-    (difference,) = verify_live(partitioned, read_moved=read_moved).differences[:1]
-    assert (difference.what, difference.id) == ("sales", "1-3")
-    unguarded(partitioned, "moved_partitions", "UPDATE audit.moved_partitions SET rows = 7 WHERE id = 1")
-    assert "month" in {each.what for each in verify_live(partitioned, read_moved=read_moved).differences}
-    shutil.rmtree(tmp_path / "snapshot")
-    assert "before 2026-07" in {each.id for each in verify_live(partitioned, read_moved=read_moved).differences}
+    assert live() == []
+    table = "sale_observations_open"
+    unguarded(partitioned, table, f"UPDATE audit.{table} SET partner = 'X' WHERE id = 2")
+    assert ("sales", "1-3") in live()
+    month = "UPDATE audit.moved_partitions SET sha256 = 'x' WHERE observations = 'evidence_observations'"
+    unguarded(partitioned, "moved_partitions", month)
+    assert ("month", "2026-04 of evidence_observations") in live()
+    file = next((tmp_path / "snapshot" / "evidence_observations").rglob("*.parquet"))
+    whole = file.read_bytes()
+    for change in (lambda: file.write_bytes(whole + b"x"), file.unlink):
+        change()
+        assert ("months", "before 2026-07") in live()
+        assert "record" not in {what for what, _ in live()}, "what is not compared is no other difference"
+    file.write_bytes(whole)
+    (tmp_path / "snapshot.key").rename(tmp_path / "lost.key")
+    assert ("records", "2 observations in " + str(tmp_path / "snapshot")) in live()
+    assert not (tmp_path / "snapshot.key").exists()
+
+
+def test_a_record_that_was_changed_before_its_month_was_moved_is_found(
+    partitioned: Database, store: FolderStore, clock: SettableClock, tmp_path: Path, live: Any
+) -> None:
+    table = "evidence_observations_2026_04"
+    ((record,),) = rows(partitioned, f"SELECT evidence_id FROM audit.{table}")
+    unguarded(partitioned, table, f"UPDATE audit.{table} SET expires_at = expires_at + interval '1 day'")
+    move(partitioned, store, clock, tmp_path)
+    assert live() == [("record", str(record))]
 
 
 def test_a_moment_that_was_moved_is_told_by_the_snapshot_or_not_at_all(

@@ -36,6 +36,7 @@ from toolkit.operations.snapshot.reading import open_snapshot, prune_snapshot, s
 from toolkit.reports import write_report
 from toolkit.reports.notices import notices
 from toolkit.storage import tables
+from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.file_store import FileStore, FolderStore
 
@@ -199,11 +200,11 @@ def test_a_snapshot_holds_no_personal_data(story: Story, store: FileStore, tmp_p
 def test_a_changed_and_a_missing_file_are_named(story: Story, store: FileStore, tmp_path: Path) -> None:
     first_week(story)
     export(story, store, tmp_path, day(8))
-    assert set(verify_snapshot(store, tmp_path)) == {None}
+    assert set(verify_snapshot(store)) == {None}
     changed, missing = sorted((tmp_path / "snapshot").rglob("*.parquet"))[:2]
     changed.write_bytes(changed.read_bytes() + b"x")
     missing.unlink()
-    faults = {fault.reason for fault in verify_snapshot(store, tmp_path) if fault is not None}
+    faults = {fault.reason for fault in verify_snapshot(store) if fault is not None}
     assert faults == {"changed", "missing"}
 
 
@@ -226,7 +227,7 @@ def test_an_export_that_broke_off_goes_on_with_its_own_moment(story: Story, tmp_
     story.sale("S-9", seen_at=day(9))  # later than the export's moment
     resumed = export(story, full, tmp_path, day(10))
     assert resumed.manifest.moment == day(8)
-    assert set(verify_snapshot(full, tmp_path)) == {None}
+    assert set(verify_snapshot(full)) == {None}
 
 
 def test_what_a_snapshot_cannot_tell_is_refused(story: Story, store: FileStore, tmp_path: Path) -> None:
@@ -264,15 +265,20 @@ def test_pruning_keeps_the_newest_full_export_and_what_continues_it(
     export(story, store, tmp_path, day(11))
     prune_snapshot(store, 1)
     assert [manifest.moment for manifest in snapshots(store)] == [day(10), day(11)]
-    assert set(verify_snapshot(store, tmp_path)) == {None}
+    assert set(verify_snapshot(store)) == {None}
 
 
 @pytest.mark.usefixtures("spark_client")
 def test_the_commands_export_to_a_bucket_that_every_engine_reads(
-    run: Run, story: Story, embedded_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    run: Run,
+    story: Story,
+    bucket: Bucket,
+    s3: Any,
+    embedded_environment: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     first_week(story)
-    target = f"s3://{embedded_environment['EVIDENCE_BUCKET']}/snapshots"
+    target = f"s3://{bucket.name}/snapshots"
     run("snapshot", "export", target)
     run("snapshot", "verify", target)
     run("snapshot", "list", target)
@@ -285,6 +291,9 @@ def test_the_commands_export_to_a_bucket_that_every_engine_reads(
         options = ("--snapshot", target, "--engine", "spark", "--as-of", found["asOf"], "--json")
         told = run("audit", *options, ends=3, within=environ).told
     assert told == found
+    for file in s3.list_objects_v2(Bucket=bucket.name, Prefix="snapshots/sale_observations")["Contents"]:
+        s3.put_object(Bucket=bucket.name, Key=file["Key"], Body=b"changed")
+    assert "changed  sale_observations" in run("snapshot", "verify", target, ends=3).out, "whatever copy was kept"
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from toolkit.storage.database import Database
 from toolkit.storage.service_map import ServiceMap, load_map
 
 if TYPE_CHECKING:
+    from toolkit.operations.snapshot.moved import Elsewhere
     from toolkit.storage.bucket import Bucket
     from toolkit.storage.file_store import FileStore
 
@@ -107,6 +108,13 @@ class ApplicationContext:
 
         embedded_bucket = "://" in target and self.settings.evidence_bucket is None
         return open_store(target, access_settings(self.settings), embedded=embedded_bucket)
+
+    @property
+    def elsewhere(self) -> Elsewhere:
+        """The access to snapshots that months were moved to."""
+        from toolkit.operations.snapshot.moved import Elsewhere
+
+        return Elsewhere(self.file_store, self.settings.home, self.settings.engine_memory)
 
     def close(self) -> None:
         """Close what was opened; embedded services keep running for the others."""

@@ -17,7 +17,7 @@ from toolkit.errors import (
     WrongService,
 )
 from toolkit.operations.observe.belonging import check_service
-from toolkit.operations.prove.custody_log.live import newest_epoch
+from toolkit.operations.prove.custody_log.sealing import newest_epoch
 from toolkit.settings import Settings
 from toolkit.storage import embedded, schema
 from toolkit.storage.bucket import Bucket

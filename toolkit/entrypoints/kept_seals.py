@@ -10,7 +10,7 @@ from pathlib import Path
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.errors import InvalidInput
 from toolkit.operations.atomic_file import atomic_file
-from toolkit.operations.prove.custody_log.live import has_seal
+from toolkit.operations.prove.custody_log.sealing import has_seal
 
 
 def kept_seal(application: ApplicationContext) -> str | None:

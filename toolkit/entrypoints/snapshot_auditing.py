@@ -14,9 +14,9 @@ from toolkit.operations.judge.audit.engines import Engine, duckdb_engine, spark_
 from toolkit.operations.judge.audit.from_snapshot import audit_snapshot
 from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
 from toolkit.operations.private_folder import PrivateFolder
-from toolkit.operations.prove.custody_log.live import has_seal
+from toolkit.operations.prove.custody_log.sealing import has_seal
 from toolkit.operations.snapshot.manifest import Manifest
-from toolkit.operations.snapshot.moving import snapshot_of
+from toolkit.operations.snapshot.moved import snapshot_of
 from toolkit.operations.snapshot.reading import checked_file, open_snapshot
 from toolkit.storage.database import Database
 from toolkit.storage.partitions import Moved, moved

@@ -7,8 +7,9 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from botocore.exceptions import ClientError
 
@@ -16,6 +17,8 @@ from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.settings import AwsSettings
 from toolkit.storage.aws_errors import Server, status_of
 from toolkit.storage.aws_sessions import Access
+
+_BLOCK: Final = 1 << 20
 
 
 def open_store(target: str, aws: AwsSettings, *, embedded: bool = False) -> FileStore:
@@ -66,6 +69,11 @@ class FolderStore:
         """Return the file itself; another store copies it into ``cache``."""
         place: Path = self._read(lambda path: path.resolve(strict=True), name)
         return place
+
+    def sha256(self, name: str) -> str:
+        """Return the SHA-256 of the file as it is there now."""
+        with self.local(name, self._folder).open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
 
     def remove(self, name: str) -> None:
         """Remove the file, and its folder where it was the last one in it."""
@@ -135,6 +143,15 @@ class S3Store:
                 self._client.download_file(self._bucket, self._prefix + name, str(draft))
             draft.rename(place)
         return place
+
+    def sha256(self, name: str) -> str:
+        """Return the SHA-256 of the object as it is there now, whatever copy was kept."""
+        told = sha256()
+        with self._server.translated(), self._missing_told(name):
+            answer = self._client.get_object(Bucket=self._bucket, Key=self._prefix + name)
+            for block in answer["Body"].iter_chunks(_BLOCK):
+                told.update(block)
+        return told.hexdigest()
 
     def remove(self, name: str) -> None:
         """Delete the object."""

@@ -1,9 +1,6 @@
 """The custody log: ``toolkit evidence log`` writes it, and ``toolkit verify`` follows what was written."""
 
-from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -14,13 +11,7 @@ from toolkit.entrypoints.spoken import counted
 from toolkit.operations.prove.custody_log.export import export_log
 from toolkit.operations.prove.custody_log.live import verify_live
 from toolkit.operations.prove.custody_log.verification import verify_log
-from toolkit.operations.snapshot.contents import CONTENTS
-from toolkit.operations.snapshot.moving import rows_moved
 from toolkit.reports.times import iso
-from toolkit.storage.partitions import Moved
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @click.command()
@@ -69,16 +60,11 @@ def verify_custody_log(path: Path, kept_seal: str | None) -> int:
     return DONE
 
 
-def _moved_sales(ctx: Context, last: Moved) -> "Iterator[pa.RecordBatch]":
-    store, (sales, *_) = ctx.application.file_store(last.target), CONTENTS
-    return rows_moved(store, last, sales, ctx.settings.home, ctx.settings.engine_memory)
-
-
 def verify_tables(ctx: Context, given: str | None) -> int:
     """Compare the tables with the log in the same database, and name each difference."""
     space = ctx.application
     kept = given or kept_seal(space)
-    found = verify_live(space.any_service, space.log_keys, kept, partial(_moved_sales, ctx))
+    found = verify_live(space.any_service, space.log_keys, kept, space.elsewhere)
     for difference in found.differences:
         show(f"{difference.what:<11} {difference.id}: {difference.how}")
     if found.seals == 0:

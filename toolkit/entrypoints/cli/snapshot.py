@@ -75,8 +75,7 @@ def verify(ctx: Context, target: str, as_json: bool) -> int:
     Example:
       toolkit snapshot verify /srv/snapshots
     """
-    home = ctx.settings.home
-    found = list(verify_snapshot(ctx.application.file_store(target), home / "snapshots" / "cache"))
+    found = list(verify_snapshot(ctx.application.file_store(target)))
     faults = [fault for fault in found if fault is not None]
     if as_json:
         print_json({"files": len(found), "faults": [named(each, "name", "reason") for each in faults]})

@@ -258,4 +258,12 @@ def secret_of(home: Path) -> bytes:
             with atomic_file(place) as draft:
                 draft.file.write(secrets.token_hex(_KEY_BYTES))
                 draft.finish()
-        return bytes.fromhex(place.read_text(encoding="ascii").strip())
+    secret = known_secret(home)
+    assert secret is not None
+    return secret
+
+
+def known_secret(home: Path) -> bytes | None:
+    """Return that secret, ``None`` where nothing was exported from ``home``."""
+    place = home / "snapshot.key"
+    return bytes.fromhex(place.read_text(encoding="ascii").strip()) if place.exists() else None

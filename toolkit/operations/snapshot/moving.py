@@ -10,33 +10,30 @@ the database tells stays there.
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import pyarrow as pa
 import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 from toolkit.errors import DatabaseUnavailable, InvalidInput, UnreadableFile
 from toolkit.operations import Clock
-from toolkit.operations.private_folder import PrivateFolder
 from toolkit.operations.progress import Progress, Quiet
-from toolkit.operations.snapshot.contents import CONTENTS, Content
+from toolkit.operations.snapshot.contents import CONTENTS
 from toolkit.operations.snapshot.export import export_snapshot, secret_of
-from toolkit.operations.snapshot.reading import Snapshot, checked_file, digest_of_manifests, open_snapshot
-from toolkit.operations.snapshot.rows import digest, history_of
+from toolkit.operations.snapshot.moved import Month, month_before, opened_months
+from toolkit.operations.snapshot.reading import Snapshot, digest_of_manifests, open_snapshot
 from toolkit.storage import tables
 from toolkit.storage.database import Database
-from toolkit.storage.duckdb_session import DEFAULT_MEMORY, duckdb_session
+from toolkit.storage.duckdb_session import DEFAULT_MEMORY
 from toolkit.storage.file_store import FileStore
 from toolkit.storage.frames import stream_arrow
 from toolkit.storage.observation_clock import stamp
 from toolkit.storage.partitions import (
     PARTITIONED,
-    Moved,
     is_partitioned,
     months_of,
     partition_by_month,
@@ -49,41 +46,6 @@ PATIENCE: Final = 60.0
 
 _PAUSE: Final = 0.2
 
-_AT_ONCE: Final = 50_000
-"""Rows that are compared at a time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Month:
-    """One month of one table, whose rows ended from ``began_at`` until before ``over_at``."""
-
-    content: Content
-    began_at: datetime
-    rows: int
-    sha256: str | None = None
-    """Over all values of the rows, once they were compared with the snapshot."""
-
-    @property
-    def over_at(self) -> datetime:
-        """The beginning of the next month."""
-        return _month_before(self.began_at, -1)
-
-    @property
-    def told(self) -> dict[str, Any]:
-        """Its part of ``moved_partitions``."""
-        names = ("began_at", "over_at", "rows", "sha256")
-        return {"observations": self.content.name} | {name: getattr(self, name) for name in names}
-
-    @property
-    def partition(self) -> str:
-        """The name of its partition."""
-        return partition_of(self.content.table, self.began_at)
-
-    @property
-    def compared(self) -> pa.Schema:
-        """The columns of its table that the snapshot has."""
-        return pa.schema(field for field in self.content.schema if field.name in self.content.table.columns)
-
 
 def months_to_move(database: Database, clock: Clock, older_than: int) -> list[Month]:
     """Return the months that were over ``older_than`` months ago and are still in the database, the oldest first.
@@ -91,7 +53,7 @@ def months_to_move(database: Database, clock: Clock, older_than: int) -> list[Mo
     Raises:
         InvalidInput: observations are not partitioned by month.
     """
-    end = _month_before(clock(), older_than)
+    end = month_before(clock(), older_than)
     with database.transaction() as connection:
         _check_partitioned(connection)
         months = [
@@ -151,30 +113,6 @@ def move_months(
     return months
 
 
-def snapshot_of(store: FileStore, last: Moved) -> Snapshot:
-    """Return the exports that hold what was moved, as they were when it was.
-
-    Raises:
-        UnreadableFile: they cannot be read, or are others.
-    """
-    exported = open_snapshot(store, last.exported_at)
-    if digest_of_manifests(store, exported) != last.manifests:
-        raise UnreadableFile(f"The manifests in {store.address} are not those that held what was moved there.")
-    return exported
-
-
-def rows_moved(
-    store: FileStore, last: Moved, content: Content, home: Path, memory: str
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a table that were moved, in the columns of ``content``; raises as ``snapshot_of``."""
-    exported, cache = snapshot_of(store, last), home / "snapshots" / "cache"
-    cache.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with PrivateFolder(cache.parent) as scratch, duckdb_session(scratch, memory) as session:
-        history = history_of(session, exported, content, lambda file: str(checked_file(store, file, cache)))
-        ended = f"FROM ({history}) WHERE gone_at < TIMESTAMPTZ '{last.over_at}'"
-        yield from session.sql(ended).to_arrow_reader(_AT_ONCE)
-
-
 def _compared(
     database: Database,
     store: FileStore,
@@ -185,24 +123,17 @@ def _compared(
     progress: Progress,
 ) -> list[Month]:
     """Return the months with the digest of their rows, which is the same in the database and in the snapshot."""
-    secret, cache, found = secret_of(home), home / "snapshots" / "cache", []
-    cache.mkdir(parents=True, exist_ok=True, mode=0o700)
+    secret, found = secret_of(home), []
     progress.begin("Comparing", len(months), "months")
-    with PrivateFolder(cache.parent) as scratch, duckdb_session(scratch, memory) as session:
-        for content in {month.content.name: month.content for month in months}.values():
-            history = history_of(session, exported, content, lambda file: str(checked_file(store, file, cache)))
-            within = _within(months[0].began_at, months[-1].over_at)
-            session.execute(f"CREATE TABLE {content.name} AS FROM ({history}) WHERE {within}")
+    with opened_months(store, exported, months, home, memory) as rows_of:
         for month in months:
+            there = month.digest(rows_of(month))
             columns = ", ".join(month.compared.names)
-            of_month = _within(month.began_at, month.over_at)
-            told = f"SELECT {columns} FROM {month.content.name} WHERE {of_month} ORDER BY id"
-            there = digest(session.sql(told).to_arrow_reader(_AT_ONCE))
             rows = month.content.rows(None, exported.moment, month.partition)
             query = f"SELECT {columns} FROM ({rows}) AS told ORDER BY id"
             with database.snapshot() as connection:
                 batches = stream_arrow(connection, query, month.compared)
-                here = digest(month.content.without_keys(batch, secret) for batch in batches)
+                here = month.digest(month.content.without_keys(batch, secret) for batch in batches)
             if here != there or here[0] != month.rows:
                 raise UnreadableFile(
                     f"The snapshot in {store.address} does not hold {month.content.name} of "
@@ -268,10 +199,6 @@ def _count(connection: Connection, month: Month) -> int:
     return int(connection.scalar(sa.text(f"SELECT count(*) FROM {month.partition}")) or 0)
 
 
-def _within(began_at: datetime, over_at: datetime) -> str:
-    return f"gone_at >= TIMESTAMPTZ '{began_at}' AND gone_at < TIMESTAMPTZ '{over_at}'"
-
-
 def _check_partitioned(connection: Connection) -> None:
     if not is_partitioned(connection):
         raise InvalidInput(
@@ -288,13 +215,6 @@ def _check_owner(connection: Connection) -> None:
                 f"The role {role} does not own {table.fullname}, and only its owner can remove partitions of it. "
                 "Connect as the role that runs: toolkit db upgrade"
             )
-
-
-def _month_before(moment: datetime, months: int) -> datetime:
-    """Return the beginning of the month (UTC) that is some months before that of a moment."""
-    moment = moment.astimezone(UTC)
-    year, month = divmod(moment.year * 12 + moment.month - 1 - months, 12)
-    return datetime(year, month + 1, 1, tzinfo=UTC)
 
 
 _NO_OWNER: Final = """

@@ -88,7 +88,7 @@ def open_snapshot(store: FileStore, as_of: datetime | None = None) -> Snapshot:
     return Snapshot(store.address, tuple(chain))
 
 
-def verify_snapshot(store: FileStore, cache: Path) -> Iterator[Fault | None]:
+def verify_snapshot(store: FileStore) -> Iterator[Fault | None]:
     """Compare every file with its SHA-256; yield ``None`` for each that is as it was exported."""
     there = set(store.names())
     for manifest in snapshots(store):
@@ -96,7 +96,7 @@ def verify_snapshot(store: FileStore, cache: Path) -> Iterator[Fault | None]:
             if file.name not in there:
                 yield Fault(file.name, "missing")
             else:
-                yield None if _is_as_exported(store.local(file.name, cache), file) else Fault(file.name, "changed")
+                yield None if store.sha256(file.name) == file.sha256 else Fault(file.name, "changed")
 
 
 def checked_file(store: FileStore, file: File, cache: Path) -> Path:
@@ -105,23 +105,18 @@ def checked_file(store: FileStore, file: File, cache: Path) -> Path:
     Raises:
         UnreadableFile: it is missing, or was changed.
     """
+    mend = (
+        "Bring it back from a backup, or, where no months were moved there, export the whole history again: "
+        "toolkit snapshot export TARGET --full"
+    )
     try:
         place = store.local(file.name, cache)
     except UnreadableFile as error:
-        raise UnreadableFile(
-            f"{error} Where it is gone, export the whole history again: toolkit snapshot export TARGET --full"
-        ) from None
-    if not _is_as_exported(place, file):
-        raise UnreadableFile(
-            f"{file.name} in {store.address} is not the file that was exported. Export the whole history "
-            "again: toolkit snapshot export TARGET --full"
-        )
-    return place
-
-
-def _is_as_exported(place: Path, file: File) -> bool:
+        raise UnreadableFile(f"{error} {mend}") from None
     with place.open("rb") as opened:
-        return file_digest(opened, "sha256").hexdigest() == file.sha256
+        if file_digest(opened, "sha256").hexdigest() != file.sha256:
+            raise UnreadableFile(f"{file.name} in {store.address} is not the file that was exported. {mend}")
+    return place
 
 
 def prune_snapshot(store: FileStore, keep: int) -> list[str]:

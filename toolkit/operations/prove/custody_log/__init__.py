@@ -6,6 +6,8 @@
     sealing         chain the events recorded since the last seal
     export          the sealed log as a file
     live            compare the tables with the log
+    comparisons     the statements that find the differences
+    moved_rows      observations that were moved to a snapshot, put beside the tables
     verification    verify such a file, without any database
 
 Events are written in the transaction of what they tell; sealing comes later, so nobody ever waits for the chain.

@@ -5,6 +5,7 @@ record any: so the place of an event in the chain never changes, and no writer i
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -17,12 +18,20 @@ from toolkit.operations import Clock
 from toolkit.operations.prove.custody_log.events import record_report
 from toolkit.storage.database import Database
 from toolkit.storage.locks import Lock, take
-from toolkit.storage.tables import custody_seals
+from toolkit.storage.tables import custody_epochs, custody_seals
 
 NO_KEYS: Final = LogKeys()
 
 BATCH: Final = 1000
 """Events under one seal at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """The cluster that the log is written in, counted from 1: one more after each restore into another one."""
+
+    number: int
+    opened_at: datetime
 
 
 def seal_events(database: Database, clock: Clock, keys: LogKeys = NO_KEYS) -> Seal | None:
@@ -61,6 +70,20 @@ def newest_seal(database: Database) -> Seal | None:
     with database.transaction() as connection:
         row = connection.execute(_newest()).one_or_none()
     return seal_of(row) if row is not None else None
+
+
+def has_seal(connection: Connection, kept_seal: str) -> bool:
+    """Tell whether a seal of the log has this hash."""
+    query = sa.select(sa.select(custody_seals.c.number).where(custody_seals.c.hash == kept_seal).exists())
+    return bool(connection.scalar(query))
+
+
+def newest_epoch(connection: Connection) -> Epoch:
+    """Return the epoch that the log is in."""
+    known = custody_epochs.c
+    return Epoch(
+        *connection.execute(sa.select(known.number, known.opened_at).order_by(known.number.desc()).limit(1)).one()
+    )
 
 
 def seal_of(row: Row[Any]) -> Seal:
