@@ -1,41 +1,18 @@
-"""Good request bodies of the contract, to be broken one field at a time."""
+"""Good request bodies of the contract, those that its document shows, to be broken one field at a time."""
 
 from __future__ import annotations
 
 from copy import deepcopy
 from typing import Any
 
+from toolkit.entrypoints.http_api import examples
+
 Json = dict[str, Any]
 
 ABSENT: Any = object()
 
-CLIENT: Json = {
-    "externalId": "crm-4711",
-    "cpf": "529.982.247-25",
-    "rg": "12.345.678-9",
-    "numberOnDealership": "3004567",
-    "enrollment": "100200",
-    "firstName": "Ana",
-    "lastName": "Exemplo",
-    "email": "ana@exemplo.com.br",
-    "birthdate": "1980-02-01",
-    "phoneNumber": "11987654321",
-    "address": {
-        "neighborhood": "Centro",
-        "installationNumber": "00123456",
-        "address": "Rua das Flores",
-        "addressNumber": "100",
-        "city": "São Paulo",
-        "zipCode": "01310-100",
-    },
-}
-
-UPLOAD: Json = {
-    "fileName": "contratante.pdf",
-    "fileFormat": "application/pdf",
-    "type": "application/pdf",
-    "evidenceType": "DOC_CONTRATANTE",
-}
+CLIENT: Json = examples.CLIENT_REQUESTS["client"]
+UPLOAD: Json = examples.UPLOAD_REQUESTS["document"]
 
 
 def changed(body: Json, field: str, value: Any) -> Json:

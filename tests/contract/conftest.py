@@ -14,12 +14,12 @@ import pytest
 import sqlalchemy as sa
 
 from tests.contract.server import SECRET, Server, serving
+from tests.integration.uploaded_sales import add_sale
 from tests.waiting import wait_until
 from toolkit.entrypoints import tokens
 from toolkit.settings import Settings
 from toolkit.storage import embedded
 from toolkit.storage.database import Database
-from toolkit.storage.tables import sales
 
 SUBJECT = "partner-a"
 
@@ -41,15 +41,16 @@ class Service:
 
     def rows(self, table: sa.Table, **where: Any) -> list[dict[str, Any]]:
         """Return the stored rows."""
-        with self.database.transaction() as connection:
-            return [dict(row) for row in connection.execute(sa.select(table).filter_by(**where)).mappings()]
+        return stored(self.database, table, **where)
 
     def sale(self, sale_id: str, group: str = "A", partner: str | None = None) -> str:
         """A sale with this id."""
-        values = {"utility_group": group, "is_client_financial_responsible": True, "partner": partner}
-        with self.database.transaction() as connection:
-            connection.execute(sa.insert(sales), {"id": sale_id, "created_at": datetime.now(UTC), **values})
-        return sale_id
+        return add_sale(self.database, sale_id, utility_group=group, partner=partner, created_at=datetime.now(UTC))
+
+
+def stored(database: Database, table: sa.Table, **where: Any) -> list[dict[str, Any]]:
+    with database.transaction() as connection:
+        return [dict(row) for row in connection.execute(sa.select(table).filter_by(**where)).mappings()]
 
 
 def issue(environ: dict[str, str], ttl: timedelta = timedelta(hours=1)) -> str:

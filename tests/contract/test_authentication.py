@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from datetime import timedelta
 
 import httpx
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.conftest import Run
 from tests.contract.bodies import CLIENT, UPLOAD
 from tests.contract.conftest import Service, partner_of
-from tests.contract.crafted_tokens import claims, public_pem, signed, token, unsigned
-from tests.contract.server import SECRET, serving
+from tests.contract.crafted_tokens import claims, token, unsigned
+from tests.contract.server import SECRET
 from tests.contract.sockets import in_process
-from toolkit.entrypoints.cli import main
 
 GOOD = token(claims(), SECRET)
-NOW = int(time.time())
 
 HEADERS = {
     "missing": [],
@@ -29,13 +25,7 @@ HEADERS = {
     "two tokens in one": [f"Bearer {GOOD} {GOOD}"],
     "two headers": [f"Bearer {GOOD}", f"Bearer {GOOD}"],
     "malformed": ["Bearer a.b.c"],
-    "expired": [f"Bearer {token(claims(exp=NOW - 1), SECRET)}"],
-    "not yet valid": [f"Bearer {token(claims(nbf=NOW + 3600), SECRET)}"],
     "wrongly signed": [f"Bearer {token(claims(), SECRET[::-1])}"],
-    "cut off": [f"Bearer {GOOD[:-4]}"],
-    "without exp": [f"Bearer {token(claims(exp=None), SECRET)}"],
-    "without sub": [f"Bearer {token(claims(sub=None), SECRET)}"],
-    "another algorithm": [f"Bearer {token(claims(), SECRET, alg='HS512')}"],
     "alg none": [f"Bearer {unsigned(claims())}"],
 }
 
@@ -114,48 +104,11 @@ def test_a_token_that_was_good_is_refused_once_it_has_expired(environ: dict[str,
             assert is_401(partner.post("/clients", json=CLIENT))
 
 
-def test_tokens_of_a_key_pair_with_audience_and_issuer(environ: dict[str, str]) -> None:
-    private = ec.generate_private_key(ec.SECP256R1())
-    names = {"aud": "sales", "iss": "https://issuer"}
-    configured = {
-        **environ,
-        "TOOLKIT_JWT_PUBLIC_KEY": public_pem(private),
-        "TOOLKIT_JWT_AUDIENCE": "sales",
-        "TOOLKIT_JWT_ISSUER": "https://issuer",
-    }
-    del configured["TOOLKIT_JWT_SECRET"]
-    with serving(configured) as server:
-
-        def status(sent: str) -> int:
-            with partner_of(server.url, sent) as client:
-                return client.post("/clients", json=CLIENT).status_code
-
-        assert status(signed(claims(**names), private)) == 200
-        assert status(signed(claims(**{**names, "aud": "other"}), private)) == 401
-        assert status(signed(claims(**{**names, "iss": "https://other"}), private)) == 401
-        assert status(signed(claims(), private)) == 401
-        assert status(signed(claims(**names), ec.generate_private_key(ec.SECP256R1()))) == 401
-        assert status(token(claims(**names), public_pem(private))) == 401
-        assert status(token(claims(**names), SECRET)) == 401
-
-
-@pytest.mark.parametrize(
-    ("key", "hint"),
-    [
-        ({}, "TOOLKIT_JWT_SECRET"),
-        ({"TOOLKIT_JWT_SECRET": "short"}, "at least 32 bytes"),
-        ({"TOOLKIT_JWT_PUBLIC_KEY": "hello"}, "PEM"),
-        ({"TOOLKIT_JWT_SECRET": SECRET, "TOOLKIT_JWT_PUBLIC_KEY": "hello"}, "unset"),
-    ],
-    ids=["none", "weak", "unreadable", "two"],
-)
-def test_the_server_does_not_start_without_a_good_key(
-    run: Run, environ: dict[str, str], key: dict[str, str], hint: str
-) -> None:
+def test_the_server_does_not_start_without_a_good_key(run: Run, environ: dict[str, str]) -> None:
     without = {name: value for name, value in environ.items() if not name.startswith("TOOLKIT_JWT")}
 
-    told = run("serve", "--port", "0", ends=2, within={**without, **key}).err
-    assert hint in told
+    told = run("serve", "--port", "0", ends=2, within=without).err
+    assert "TOOLKIT_JWT_SECRET" in told
     assert "Traceback" not in told
 
 
@@ -168,12 +121,3 @@ def test_a_token_issued_on_the_command_line_opens_the_door(
     assert issued.out.count("\n") == 1
     headers = {"Authorization": f"Bearer {issued.out.strip()}"}
     assert stranger.post("/clients", json=CLIENT, headers=headers).status_code == 200
-
-
-@pytest.mark.parametrize(
-    "args",
-    [["--subject", ""], [], ["--subject", "a", "--ttl", "0"], ["--subject", "a", "--ttl", "soon"]],
-    ids=["blank subject", "no subject", "no time", "no number"],
-)
-def test_a_wrong_order_for_a_token_is_wrong_usage(environ: dict[str, str], args: list[str]) -> None:
-    assert main(["token", "issue", *args], environ) == 2

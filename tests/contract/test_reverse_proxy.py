@@ -17,7 +17,7 @@ from tests.contract.bodies import CLIENT
 from tests.contract.conftest import issue
 from tests.contract.server import serving
 from tests.contract.sockets import request
-from tests.shared_cluster import free_port
+from tests.shared_cluster import free_port, listens
 from tests.waiting import PATIENCE, wait_until
 
 NAME = "sales.example.com"
@@ -62,20 +62,12 @@ def proxy(environ: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> 
         )
         process = subprocess.Popen(["nginx", "-c", str(main), "-e", str(folder / "error.log")])
         try:
-            wait_until(lambda: process.poll() is not None or answers(port))
+            wait_until(lambda: process.poll() is not None or listens(port))
             assert process.poll() is None, (folder / "error.log").read_text()
             yield port, ssl.create_default_context(cafile=folder / "fullchain.pem")
         finally:
             process.terminate()
             process.wait(PATIENCE)
-
-
-def answers(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True
 
 
 @pytest.fixture

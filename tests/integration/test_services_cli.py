@@ -106,12 +106,3 @@ def test_db_upgrade_makes_an_empty_shared_database_fit(run: Run, empty_database:
     assert "toolkit db upgrade --service-tables" in run("db", "upgrade", ends=1, within=environ).err
     assert f"schema {schema.newest_revision()}" in run("db", "upgrade", "--service-tables", within=environ).out
     schema.check(empty_database)
-
-
-def test_a_home_that_cannot_be_is_one_clear_message(run: Run, own_home: Path) -> None:
-    own_home.write_text("")
-    captured = run("up", ends=1, within={"TOOLKIT_HOME": str(own_home)})
-    assert captured.out == ""
-    assert captured.err.startswith("toolkit: The embedded services need a folder")
-    assert captured.err.count("\n") == 1
-    own_home.unlink()
