@@ -186,7 +186,7 @@ def result_of(
 def evidence_of(told: Told) -> SaleEvidence:
     """Return a record for each word of ``files``, and the events of those that have a file."""
     records, events = [], []
-    for number, (evidence_type, state) in enumerate(_states(told)):
+    for number, (evidence_type, state) in enumerate(states(told.files)):
         evidence_id = uuid5(NAMESPACE_OID, f"{told.sale_id} {number}")
         seen_at = AS_OF - timedelta(hours=number)
         there = state in {EvidenceState.COUNTED, EvidenceState.UNUSABLE}
@@ -202,13 +202,14 @@ def evidence_of(told: Told) -> SaleEvidence:
     return SaleEvidence(tuple(records), tuple(events[::-1]))
 
 
-def _states(told: Told) -> list[tuple[EvidenceType, EvidenceState]]:
-    words = [(word.rstrip("!-?~"), MARKS.get(word[-1], EvidenceState.COUNTED)) for word in told.files.split()]
+def states(files: str) -> list[tuple[EvidenceType, EvidenceState]]:
+    """The type and the state of the record that each word stands for."""
+    words = [(word.rstrip("!-?~"), MARKS.get(word[-1], EvidenceState.COUNTED)) for word in files.split()]
     return [(SHORT.get(name) or EvidenceType(name), state) for name, state in words]
 
 
 def _row(told: Told) -> dict[str, Any]:
-    records = [Evidence(*each) for each in _states(told)]
+    records = [Evidence(*each) for each in states(told.files)]
     verdict = evaluate(Sale(told.group, told.payer, told.completed), records)
     there = {record.evidence_type for record in records if record.state is EvidenceState.COUNTED}
     created_at = AS_OF - timedelta(days=told.days)

@@ -94,8 +94,17 @@ def pooler_of(cluster: Cluster) -> Iterator[int]:
     )
     cluster.account.give(settings)
     with _started(cluster.account, PGBOUNCER, settings) as server:
-        assert wait_until(lambda: _listens(port) or server.poll() is not None, _PATIENCE)
+        assert wait_until(lambda: listens(port) or server.poll() is not None, _PATIENCE)
         yield port
+
+
+def listens(port: int) -> bool:
+    """Tell whether somebody answers at a port of this machine."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    except OSError:
+        return False
+    return True
 
 
 def free_port() -> int:
@@ -154,11 +163,3 @@ def _as(account: Account) -> dict[str, Any]:
 def _ready(found: Path, port: int) -> bool:
     done = subprocess.run([found / "pg_isready", "-h", "127.0.0.1", "-p", str(port), "-q"], check=False)
     return done.returncode == 0
-
-
-def _listens(port: int) -> bool:
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=5):
-            return True
-    except OSError:
-        return False

@@ -20,7 +20,7 @@ from toolkit.operations.observe.service_history import observe_service
 from toolkit.reports.notices import notices
 from toolkit.storage import schema
 from toolkit.storage.database import Database, raw
-from toolkit.storage.service_map import load_map
+from toolkit.storage.service_map import ServiceMap, load_map
 from toolkit.storage.service_map.draft import Draft, draft_map
 from toolkit.storage.service_map.model import NEEDED, understood
 from toolkit.storage.service_map.proof import prove
@@ -46,6 +46,11 @@ LARAVEL = """
       (1, 'App\\Models\\Sale', 2, 'pov', 'a.mp3', 'media/1/a.mp3', 1790910000000),
       (2, 'App\\Models\\Customer', 2, 'pov', 'b.mp3', 'media/2/b.mp3', 1790910000000);
 """
+
+
+def mapping_of(text: str, folder: Path) -> ServiceMap:
+    (folder / "map.toml").write_text(text, encoding="utf-8")
+    return load_map(folder / "map.toml")
 
 
 def drafted(database: Database, tables: str) -> Draft:
@@ -243,8 +248,7 @@ def test_a_database_without_an_encoding_is_read_as_far_as_it_is_utf8(
     draft = drafted(
         database, "CREATE TABLE vendas (código text, responsável text); INSERT INTO vendas VALUES ('é', 'à')"
     )
-    (tmp_path / "map.toml").write_text(_UNION.sub('from = "north.sales"', MAP))
-    mapping = load_map(tmp_path / "map.toml")
+    mapping = mapping_of(_UNION.sub('from = "north.sales"', MAP), tmp_path)
     with mapped(database) as through_views:
         with through_views.transaction() as connection:
             raw(connection).execute(
@@ -354,8 +358,7 @@ MAP = """
 def test_a_check_says_which_tables_may_hide_rows(empty_database: Database, tmp_path: Path) -> None:
     with empty_database.transaction() as connection:
         raw(connection).execute(TENANTS.encode())
-    (tmp_path / "map.toml").write_text(MAP)
-    mapping = load_map(tmp_path / "map.toml")
+    mapping = mapping_of(MAP, tmp_path)
     with mapped(empty_database) as database:
         schema.upgrade(database, service_map=mapping)
         proof = prove(database, mapping)
@@ -401,8 +404,7 @@ def test_a_check_sees_policies_behind_the_views_of_the_service(
         raw(connection).execute(
             f"{TENANTS}; {view}; GRANT SELECT ON ALL TABLES IN SCHEMA north TO plain_reader".encode()
         )
-    (tmp_path / "map.toml").write_text(_UNION.sub('from = "north.shown"', MAP))
-    mapping = load_map(tmp_path / "map.toml")
+    mapping = mapping_of(_UNION.sub('from = "north.shown"', MAP), tmp_path)
     with mapped(empty_database) as database:
         with database.transaction() as connection:
             make_views(connection, mapping)
@@ -419,8 +421,7 @@ def test_a_check_counts_rows_that_a_filter_leaves_out_by_mistake(empty_database:
             "FROM (VALUES ('POV'), ('gone'), (NULL)) AS files(kind)"
         )
     text = MAP.replace('from = "north.files"', """from = "north.files"\nwhere = "this.kind <> 'gone'" """)
-    (tmp_path / "map.toml").write_text(text)
-    mapping = load_map(tmp_path / "map.toml")
+    mapping = mapping_of(text, tmp_path)
     with mapped(empty_database) as database:
         schema.upgrade(database, service_map=mapping)
         proof = prove(database, mapping)
@@ -448,8 +449,7 @@ def test_rows_of_another_database_and_copies_are_told_and_never_written(
 ) -> None:
     draft = drafted(empty_database, ELSEWHERE)
     assert 'from = "north.sales"  # REVIEW: a table of another database' in draft.text
-    (tmp_path / "map.toml").write_text(_UNION.sub('from = "north.sales"', MAP))
-    mapping = load_map(tmp_path / "map.toml")
+    mapping = mapping_of(_UNION.sub('from = "north.sales"', MAP), tmp_path)
     with mapped(empty_database) as database:
         schema.upgrade(database, service_map=mapping)
         proof = prove(database, mapping)
@@ -500,8 +500,7 @@ def test_a_draft_gives_the_verdicts_once_its_questions_are_answered(
     answers = dict(re.findall("^-- FILL: ([a-z._]+) = (.*)$", tables, re.MULTILINE))
     assert set(draft.to_fill_in) == answers.keys()
     assert [said for said in re.findall("^-- SAYS: (.*)$", tables, re.MULTILINE) if said not in draft.text] == []
-    (tmp_path / "map.toml").write_text(answered(draft.text, answers), encoding="utf-8")
-    mapping = load_map(tmp_path / "map.toml")
+    mapping = mapping_of(answered(draft.text, answers), tmp_path)
     with mapped(empty_database) as database:
         with database.transaction() as connection:
             make_views(connection, mapping)

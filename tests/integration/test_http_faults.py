@@ -20,9 +20,11 @@ import sqlalchemy as sa
 
 from tests.conftest import Run
 from tests.contract.bodies import CLIENT, UPLOAD
-from tests.contract.conftest import issue, partner_of
+from tests.contract.conftest import issue, partner_of, stored
 from tests.contract.server import SECRET, serving
 from tests.contract.sockets import in_process
+from tests.integration.uploaded_sales import add_sale
+from tests.shared_cluster import listens
 from tests.waiting import PATIENCE, someone_waits, wait_until
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.entrypoints.http_api import app, endpoints, logs
@@ -31,7 +33,7 @@ from toolkit.partner import PartnerClient
 from toolkit.settings import Settings
 from toolkit.storage import embedded
 from toolkit.storage.database import Database
-from toolkit.storage.tables import addresses, clients, evidences, sales
+from toolkit.storage.tables import addresses, clients, evidences
 
 KEY = {"TOOLKIT_JWT_SECRET": SECRET, "TOOLKIT_QUOTA_OPEN_FORMS": "1000000"}
 
@@ -143,7 +145,7 @@ def test_the_embedded_services_may_be_stopped_and_started_under_a_running_server
     settings = Settings.from_environment(environ)
     with serving(environ) as server, partner_of(server.url, issue(environ)) as partner:
         application = ApplicationContext(settings)
-        insert_sale(application.database, "VND-1")
+        add_sale(application.database, "VND-1")
         application.close()
         assert partner.put("/sales/VND-1/evidences", json=UPLOAD).status_code == 200
 
@@ -161,7 +163,7 @@ def test_the_embedded_services_may_be_stopped_and_started_under_a_running_server
 
 
 def test_while_the_bucket_is_away_no_credentials_are_issued(environ: dict[str, str], database: Database) -> None:
-    insert_sale(database, "VND-1")
+    add_sale(database, "VND-1")
     with forwarding(environ["AWS_ENDPOINT_URL"]) as bucket:
         through = {**environ, "AWS_ENDPOINT_URL": bucket.url}
         with serving(through) as server, partner_of(server.url, issue(environ)) as partner:
@@ -265,7 +267,7 @@ def test_a_server_that_is_asked_to_end_finishes_what_it_began(environ: dict[str,
             asking.start()
             wait_until(lambda: someone_waits(database))
             server.process.send_signal(signal.SIGTERM)
-            wait_until(lambda: refuses(server.port))
+            wait_until(lambda: not listens(server.port))
             assert server.process.poll() is None
         asking.join()
         assert server.process.wait(PATIENCE) == 0
@@ -318,31 +320,12 @@ def test_a_port_that_is_taken_is_named(run: Run, environ: dict[str, str]) -> Non
         assert f"port {port}" in run("serve", "--port", port, ends=1, within=environ).err
 
 
-def stored(database: Database, table: sa.Table) -> list[dict[str, Any]]:
-    with database.transaction() as connection:
-        return [dict(row) for row in connection.execute(sa.select(table)).mappings()]
-
-
-def insert_sale(database: Database, sale_id: str) -> None:
-    values = {"utility_group": "A", "is_client_financial_responsible": True, "created_at": sa.func.now()}
-    with database.transaction() as connection:
-        connection.execute(sa.insert(sales).values(id=sale_id, **values))
-
-
 @contextmanager
 def locked(database: Database, table: sa.Table) -> Iterator[None]:
     """The table is closed to everybody else meanwhile."""
     with database.transaction() as connection:
         connection.execute(sa.text(f"LOCK TABLE {table.name}"))
         yield
-
-
-def refuses(port: int) -> bool:
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=1):
-            return False
-    except OSError:
-        return True
 
 
 class _Forwarding:

@@ -48,6 +48,8 @@ command = "report"
 parameters = {{ format = "csv,json", out = "{{out}}" }}
 """
 
+AUDIT = '[[jobs.nightly.steps]]\nname = "audit"\ncommand = "audit"\n'
+
 
 @dataclass
 class Office:
@@ -59,7 +61,7 @@ class Office:
 
     def write(self, text: str = JOB, more: str = "") -> None:
         sales = self.folder / "sales.csv"
-        (self.folder / "jobs.toml").write_text(text.format(more=more, file=sales) if text is JOB else text)
+        (self.folder / "jobs.toml").write_text(text.format(more=more, file=sales))
 
     def sales(self, *ids: str) -> None:
         rows = [f"{each},,A,true,2026-03-01T10:00:00-03:00" for each in ids]
@@ -166,7 +168,7 @@ def test_wrong_parameters_stop_everything_before_it_starts(office: Office) -> No
         ),
     ]:
         assert old in JOB
-        office.write(JOB.replace(old, new).format(more="", file=office.folder / "sales.csv"))
+        office.write(JOB.replace(old, new))
         for words in (["check"], ["run", "nightly"]):
             status, _, log = office.run(*words)
             assert status == 2
@@ -249,10 +251,7 @@ def test_a_success_whose_files_lack_their_names_is_mended_by_the_next_start(
 
 
 def test_missed_slots_are_announced_and_the_last_one_caught_up_with(office: Office, database: Database) -> None:
-    office.write(
-        JOB.format(more="notify.findings = 0", file=office.folder / "sales.csv")
-        + '[[jobs.nightly.steps]]\nname = "audit"\ncommand = "audit"\n'
-    )
+    office.write(JOB + AUDIT, more="notify.findings = 0")
     office.run("missed")
     with database.transaction() as connection:
         connection.exec_driver_sql("UPDATE audit.job_schedules SET watched_until = now() - interval '5 days'")
@@ -270,9 +269,7 @@ def test_missed_slots_are_announced_and_the_last_one_caught_up_with(office: Offi
 
 
 def test_a_run_beyond_its_window_is_refused_unless_it_is_wanted(office: Office) -> None:
-    office.write(more="")
-    text = (office.folder / "jobs.toml").read_text().replace('late = "2d"', 'late = "1s"')
-    (office.folder / "jobs.toml").write_text(text)
+    office.write(JOB.replace('late = "2d"', 'late = "1s"'))
     status, told, log = office.run("run", "nightly", "--json")
     assert (status, told["outcome"]) == (1, "too late")
     assert "--late" in log
@@ -280,10 +277,7 @@ def test_a_run_beyond_its_window_is_refused_unless_it_is_wanted(office: Office) 
 
 
 def test_open_sales_can_decide_the_exit_status(office: Office) -> None:
-    office.write(
-        JOB.format(more="", file=office.folder / "sales.csv")
-        + '[[jobs.nightly.steps]]\nname = "audit"\ncommand = "audit"\n'
-    )
+    office.write(JOB + AUDIT)
     assert office.run("run", "nightly", "--fail-on", "attention")[0] == 3
     assert office.run("run", "nightly", "--fail-on", "attention")[0] == 3
     assert office.run("run", "nightly")[0] == 0

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 
 from tests.conftest import Run, SettableClock
 from tests.integration.test_custody_proof import unguarded
 from tests.integration.test_schema import execute
-from tests.integration.uploaded_sales import add_record, add_sale
+from tests.integration.uploaded_sales import add_record, add_sale, rows
 from toolkit.errors import DatabaseError, DatabaseUnavailable, InvalidInput, UnreadableFile
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.judge.audit.sale_evidence import evidence_at, evidence_in_snapshot
@@ -69,11 +68,6 @@ def partitioned(history: Database) -> Database:
 @pytest.fixture
 def store(tmp_path: Path) -> FolderStore:
     return FolderStore(tmp_path / "snapshot", "snapshot")
-
-
-def rows(database: Database, query: str) -> list[tuple[Any, ...]]:
-    with database.transaction() as connection:
-        return [tuple(row) for row in connection.execute(sa.text(query))]
 
 
 def contents(database: Database) -> list[Any]:

@@ -140,16 +140,7 @@ def test_a_report_holds_the_rows_and_cases_behind_its_numbers_and_one_of_a_partn
 ) -> None:
     with database.transaction() as connection:
         connection.execute(sa.update(sales).values(partner="Norte Energia"))
-        connection.execute(
-            sa.insert(sales),
-            {
-                "id": "other-1",
-                "utility_group": "E",
-                "is_client_financial_responsible": True,
-                "created_at": connection.scalar(sa.select(sa.func.now())),
-                "partner": "Sul/Ltda",
-            },
-        )
+    add_sale(database, "other-1", utility_group="E", created_at=datetime.now(UTC), partner="Sul/Ltda")
     command = ["--quiet", "report", "--out", str(tmp_path), "--per-partner", "--format", "html,csv,json,xlsx"]
     run(*command)
     document = json.loads((tmp_path / "missing-evidence.json").read_text())

@@ -24,17 +24,10 @@ PDF = pdf()
 MP3 = tone(1.5)
 
 
-def add_sale(database: Database, sale_id: str = "sale-1") -> str:
+def add_sale(database: Database, sale_id: str = "sale-1", **values: Any) -> str:
     with database.transaction() as connection:
-        connection.execute(
-            sa.insert(sales),
-            {
-                "id": sale_id,
-                "utility_group": "A",
-                "is_client_financial_responsible": True,
-                "created_at": MONDAY,
-            },
-        )
+        usual = {"utility_group": "A", "is_client_financial_responsible": True, "created_at": MONDAY}
+        connection.execute(sa.insert(sales), {"id": sale_id, **usual, **values})
     return sale_id
 
 

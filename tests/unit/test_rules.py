@@ -9,33 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.reported import SHORT, states
 from toolkit.domain.evidence import EvidenceType, FileKind, UtilityGroup
 from toolkit.domain.findings import Problem, Reason, Status
 from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate, evidence_state
 
-SHORT = {
-    "DC": EvidenceType.DOC_CONTRATANTE,
-    "DR": EvidenceType.DOC_RESPONSAVEL_FINANCEIRO,
-    "DCR": EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO,
-}
-MARKS = {
-    "!": EvidenceState.UNUSABLE,
-    "-": EvidenceState.VANISHED,
-    "?": EvidenceState.NOT_UPLOADED,
-    "~": EvidenceState.EXPIRED,
-}
-
-
-def evidences(text: str) -> list[Evidence]:
-    found = []
-    for word in text.split():
-        name, state = (word[:-1], MARKS[word[-1]]) if word[-1] in MARKS else (word, EvidenceState.COUNTED)
-        found.append(Evidence(SHORT.get(name) or EvidenceType(name), state))
-    return found
-
 
 def verdict(text: str, *, same_payer: bool | None, group: str = "A", completed: bool = False) -> str:
-    found = evaluate(Sale(group, same_payer, completed), evidences(text))
+    found = evaluate(Sale(group, same_payer, completed), [Evidence(*each) for each in states(text)])
     shorts = {kind: name for name, kind in SHORT.items()}
     missing = [f"{shorts.get(p.evidence_type, p.evidence_type)}:{p.reason}" for p in found.missing]
     return " ".join([found.status, *missing, *found.problems])
