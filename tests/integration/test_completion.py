@@ -21,7 +21,9 @@ from toolkit.domain.evidence import KIND_OF, EvidenceType, FileKind, object_key
 from toolkit.entrypoints.cli.printing import print_json
 from toolkit.errors import DatabaseUnavailable, SaleNotFound
 from toolkit.operations.judge import completion
+from toolkit.operations.judge.audit.run import DEFAULT_DEADLINES
 from toolkit.operations.judge.completion import complete_sale
+from toolkit.operations.judge.sale_case import sale_case
 from toolkit.operations.judge.withdrawal import withdraw
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.register.sales_load import SalesLoaded, load_sales
@@ -230,6 +232,9 @@ def test_the_custody_log_keeps_the_versions_that_allowed_a_completion(
             "etag": md5(content, usedforsecurity=False).hexdigest(),
         }
     ]
+    sync_bucket(database, bucket, clock=clock)
+    case = sale_case(database, sale, clock=clock, deadlines=DEFAULT_DEADLINES)
+    assert [record for event, record in case.timeline if event.kind == "COMPLETED"] == [evidence_id]
 
 
 def test_a_sale_that_somebody_else_keeps_locked_is_not_waited_for_long(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -124,11 +126,17 @@ def test_a_link_opens_a_file_for_a_while_and_is_kept_with_who_and_why(
     assert httpx.get(made["url"]).content.startswith(b"%PDF-")
     with database.transaction() as connection:
         opening = connection.execute(sa.select(evidence_openings)).one()
-        events = connection.scalars(
-            sa.select(custody_events.c.kind).where(custody_events.c.kind == "OPENED")
-        ).all()
-    assert (opening.opened_by, opening.reason, len(events)) == ("ana", "complaint", 1)
-    assert opening.account == signed_in_account()
+        query = sa.select(custody_events.c.detail).where(custody_events.c.kind == "OPENED")
+        detail = connection.execute(query).scalar_one()
+    who = {"by": "ana", "reason": "complaint", "account": signed_in_account()}
+    assert (opening.opened_by, opening.reason, opening.account) == ("ana", "complaint", who["account"])
+    assert who.keys() <= detail.keys()
+    assert all(detail[name] == sha256(text.encode()).hexdigest() for name, text in who.items())
+    assert re.search(
+        r"OPENED .* DOC_CONTRATANTE: ana, complaint$", run("sale", "show", "sale-1").out, re.MULTILINE
+    )
+    [told_there] = run("sale", "show", "sale-1", "--json").told["openings"]
+    assert (told_there["openedBy"], told_there["reason"]) == ("ana", "complaint")
     short = run(*asked, "--seconds", "1", "--json").told["url"]
     wait_until(lambda: httpx.get(short).status_code == 403)
     assert httpx.get(made["url"].replace("X-Amz-Expires=300", "X-Amz-Expires=900")).status_code == 403

@@ -12,13 +12,17 @@ from uuid import UUID, uuid4
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import Run
+from tests.conftest import Run, SettableClock
 from tests.integration.uploaded_sales import add_record, add_sale, rows
 from tests.waiting import PATIENCE, someone_waits, wait_until
 from toolkit.errors import EvidenceNotFound, WithdrawalRefused
+from toolkit.operations.judge.audit.details import withdrawals_at
 from toolkit.operations.judge.withdrawal import withdraw
+from toolkit.operations.observe.bucket_sync import sync_bucket
+from toolkit.operations.observe.disappearance import Tolerance
+from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
-from toolkit.storage.tables import sales
+from toolkit.storage.tables import evidences, sales
 
 
 @pytest.fixture
@@ -38,6 +42,21 @@ def test_a_withdrawal_is_kept_with_both_people(database: Database, clock: Any, e
     assert rows(
         database, "SELECT evidence_id, reason, withdrawn_by, approved_by, withdrawn_at FROM audit.withdrawals"
     ) == [(evidence_id, "sent twice", "Ana", "Rui", clock.now)]
+
+
+def test_a_withdrawal_is_told_although_the_service_deleted_the_record(
+    database: Database, bucket: Bucket, clock: SettableClock, evidence_id: UUID
+) -> None:
+    sync_bucket(database, bucket, clock=clock)
+    ask(database, clock, evidence_id)
+    clock.now += timedelta(days=1)
+    with database.transaction() as connection:
+        connection.execute(sa.delete(evidences))
+    sync_bucket(database, bucket, clock=clock, tolerance=Tolerance(confirmed=True))
+    clock.now += timedelta(days=1)
+    [told] = withdrawals_at(database, clock.now).itertuples()
+    assert (told.saleId, told.evidenceId, told.approvedBy) == ("sale-1", evidence_id, "Rui")
+    assert withdrawals_at(database, clock.now - timedelta(days=9)).empty
 
 
 @pytest.mark.parametrize(

@@ -45,5 +45,6 @@ HASHES: Final[Mapping[str, tuple[str, ...]]] = {
     CustodyEvent.GONE: ("key",),
     CustodyEvent.WITHDRAWN: ("by", "approvedBy", "account", "reason"),
     CustodyEvent.COMPLETED: ("sale",),
+    CustodyEvent.OPENED: ("by", "account", "reason"),
 }
 """The parts of an event that are hashes of something that could be guessed, such as a name or a CPF."""

@@ -25,6 +25,7 @@
                                  ``missing`` as [{evidenceType, reason}]
     warnings   the same for compliant sales that have a warning
     unverified the same for compliant sales on files that are not fully verified, the first ones
+    changed    [{id, change}]    the findings that are new, resolved or reopened, as ``changes`` counts them
     findings, unusableFiles, withdrawals, waivers              see ``toolkit.reports.document_life``
 
 ``templates/report.schema.json`` is its JSON Schema.

@@ -12,7 +12,7 @@ import pandas as pd
 from toolkit.domain.documents import named
 from toolkit.domain.waivers import Waiver
 from toolkit.operations.judge.audit import AuditResult
-from toolkit.operations.judge.findings.changes import KINDS, Changes
+from toolkit.operations.judge.findings.changes import CHANGED, KINDS, Changes
 from toolkit.reports.json_rows import json_rows
 from toolkit.reports.report import known
 from toolkit.reports.times import iso_exact
@@ -41,10 +41,17 @@ def life_lists(result: AuditResult, timezone: ZoneInfo) -> dict[str, Iterator[st
     waivers = (waiver_as_json(each, today, timezone) for each in result.life.waivers)
     return {
         "findings": _finding_rows(result.life.findings, timezone),
+        "changed": _changed(result.life.changes),
         "unusableFiles": _rows_with(result.faults, "since", timezone),
         "withdrawals": _rows_with(result.withdrawals, "withdrawnAt", timezone),
         "waivers": (json.dumps(each, ensure_ascii=False) for each in waivers),
     }
+
+
+def _changed(changes: Changes | None) -> Iterator[str]:
+    """Yield the findings that came, came back or went since the audit before, each by its id."""
+    for kind in CHANGED if changes is not None else ():
+        yield from (json.dumps({"id": each, "change": kind}) for each in getattr(changes, kind).to_pylist())
 
 
 def finding_records(findings: pd.DataFrame, timezone: ZoneInfo) -> list[dict[str, Any]]:

@@ -140,6 +140,7 @@ def _write_manifest(
         **_identity(report),
         "madeAt": iso(result.made_at, report.timezone),
         **named(result, "sales", "compliant", "incomplete", "conflict", "coverage"),
+        "verifiedFirst": result.verification is not None if result.of_now else None,
         **named(result.source, "toolkit", "rules"),
         "custodySeal": seal,
         "files": [

@@ -154,7 +154,12 @@ def _coverage_notices(result: AuditResult, language: Language) -> Iterator[str]:
     if result.verification is None and result.of_now:
         yield say("The contents of new files were not verified before this report.")
     coverage = result.coverage
-    if coverage[Coverage.VERIFIED] < (files := sum(coverage.values())):
+    files = sum(coverage.values())
+    if files and coverage[Coverage.VERIFIED] == files:
+        yield count(
+            "The one counted file is fully verified.", "All %(number)s counted files are fully verified.", files
+        )
+    elif files:
         yield count(
             "Of %(number)s counted file, %(verified)s is fully verified, %(first)s by its first bytes only, "
             "%(never)s was never looked at, %(unreadable)s could not be read.",

@@ -79,6 +79,7 @@ EVENT_NAMES: Final = {
     CustodyEvent.VERIFIED: "file verified",
     CustodyEvent.WITHDRAWN: "record withdrawn",
     CustodyEvent.OPENED: "link to the file made",
+    CustodyEvent.COMPLETED: "sale completed on this file",
 }
 """The events of the custody log that concern one evidence record."""
 

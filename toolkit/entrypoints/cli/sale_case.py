@@ -66,7 +66,7 @@ def _show(case: SaleCase, ctx: Context) -> None:
     whose = _(_PAYERS[case.is_client_financial_responsible])
     show(f"{case.sale_id}: {_(case.verdict.status)}")
     show(f"  group {case.utility_group}, {whose}, partner {case.partner or '-'}, client {case.client_id or '-'}")
-    completed = readable(case.completed_at, zone) if case.completed_at else _("not completed")
+    completed = f"completed {readable(case.completed_at, zone)}" if case.completed_at else _("not completed")
     show(f"  created {readable(case.created_at, zone)}, {completed}")
     read_at = readable(case.last_sync.finished_at, zone) if case.last_sync else _("never")
     show(f"  {_('Bucket read')}: {read_at}")
@@ -97,8 +97,10 @@ def _show(case: SaleCase, ctx: Context) -> None:
         )
     show("Time line")
     types = {record.id: record.evidence_type for record in case.records}
+    opened = {str(each.id): f": {each.opened_by}, {each.reason}" for each in case.openings}
     for event, evidence_id in case.timeline:
-        show(f"  {readable(event.happened_at, zone)}  {event.kind:<12}  {evidence_id}  {types[evidence_id]}")
+        why = opened.get(str(event.detail.get("opening")), "")
+        show(f"  {readable(event.happened_at, zone)}  {event.kind:<12}  {evidence_id}  {types[evidence_id]}{why}")
     if case.object_events:
         show("Written and deleted in the bucket, by the journal that was taken over")
     for each in case.object_events:
@@ -128,6 +130,11 @@ def _as_json(case: SaleCase, ctx: Context) -> dict[str, Any]:
         "findings": finding_records(case.findings, zone),
         "waivers": [waiver_as_json(each, ctx.today(), zone) for each in case.waivers],
         "timeline": [event.as_json() | {"evidenceId": evidence_id} for event, evidence_id in case.timeline],
+        "openings": [
+            named(each, "evidence_id", "opened_by", "account", "reason")
+            | {"openedAt": iso_exact(each.opened_at, zone), "expiresAt": iso_exact(each.expires_at, zone)}
+            for each in case.openings
+        ],
         "objectEvents": [
             named(each, "evidence_id", "kind", "requester", "source_address")
             | {"happenedAt": iso_exact(each.happened_at, zone)}

@@ -59,6 +59,10 @@ def _parts(case: SaleCase, zone: ZoneInfo) -> list[Part]:
     waivers = [(each.reason, each.owner, each.approved_by, spoken().day(each.end)) for each in requests]
     types = {each.id: each.evidence_type for each in case.records}
     events = [(readable(event.happened_at, zone), event.kind, types[record]) for event, record in case.timeline]
+    links = [
+        (readable(each.opened_at, zone), each.opened_by, each.reason, readable(each.expires_at, zone))
+        for each in case.openings
+    ]
     rule = [(each.named, ", ".join(each.accepts)) for each in case.rule]
     return [
         Facts(f"Sale {case.sale_id}", facts),
@@ -68,4 +72,5 @@ def _parts(case: SaleCase, zone: ZoneInfo) -> list[Part]:
         Grid("Findings", ["code", "status", "weight", "first seen", "due"], findings),
         Grid("Waivers", ["reason", "owner", "approved by", "ends on"], waivers),
         Grid("Time line", ["when", "event", "evidence"], events),
+        Grid("Links to files", ["when", "by", "reason", "until"], links),
     ]

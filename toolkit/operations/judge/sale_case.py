@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.domain.codes import CODES, SaleWarning, Subject, missing_code
+from toolkit.domain.custody_events import CustodyEvent
 from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.finding_life import finding_id
@@ -27,7 +28,7 @@ from toolkit.operations.judge.findings.history import audits_until, lives_at
 from toolkit.operations.judge.findings.living import living
 from toolkit.operations.judge.findings.waivers import waivers_at
 from toolkit.storage.database import Database
-from toolkit.storage.tables import object_events
+from toolkit.storage.tables import evidence_openings, object_events
 
 _OF_THE_SERVICE: Final = (Problem.GROUP_UNKNOWN, Problem.PAYER_UNKNOWN)
 """Problems that no evidence record can mend."""
@@ -57,6 +58,20 @@ class ObjectEvent:
     source_address: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A link to the file of an evidence record that was handed out: to whom, and why."""
+
+    id: UUID
+    evidence_id: UUID
+    opened_by: str
+    account: str | None
+    """The signed-in identity behind ``opened_by``; ``None`` where it was not noted."""
+    reason: str
+    opened_at: datetime
+    expires_at: datetime
+
+
 @dataclass(frozen=True, eq=False)
 class SaleCase:
     """One sale as it stands now, by what was last seen of the service and the bucket."""
@@ -79,6 +94,8 @@ class SaleCase:
     waivers: tuple[Waiver, ...]
     """Those that hold today and waive one of its findings."""
     timeline: TimeLine
+    openings: tuple[Opening, ...]
+    """The links of the time line's ``OPENED``, oldest first."""
     object_events: tuple[ObjectEvent, ...]
     """Writes and deletions of its files, as far as a journal of the bucket was taken over, oldest first."""
 
@@ -124,7 +141,8 @@ def sale_case(
         waivers = [each for each in waivers_at(connection, now) if each.holds(deadlines.day_of(now))]
         audits = audits_until(connection, now)
         findings = living(_present(sale, verdict, lives), lives, audits, waivers, now, deadlines)
-        timeline = time_line(connection, {each.id: each.object_key for each in records})
+        timeline = time_line(connection, [sale_id], {each.id: each.object_key for each in records})
+        opened = tuple(_openings(connection, timeline))
         in_bucket = tuple(_object_events(connection, records))
         synced = last_sync(connection, now)
     waived = set(findings["waiverId"].dropna())
@@ -143,6 +161,7 @@ def sale_case(
         findings,
         tuple(each for each in waivers if str(each.id) in waived),
         timeline,
+        opened,
         in_bucket,
     )
 
@@ -168,6 +187,22 @@ def _present(sale: Any, verdict: Verdict, lives: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         rows, columns=["id", "code", "sale_id", "partner", "utility_group", "reason"], dtype=object
     )
+
+
+def _openings(connection: Connection, timeline: TimeLine) -> list[Opening]:
+    ids = [UUID(event.detail["opening"]) for event, _ in timeline if event.kind == CustodyEvent.OPENED]
+    told = evidence_openings.c
+    columns = (
+        told.id,
+        told.evidence_id,
+        told.opened_by,
+        told.account,
+        told.reason,
+        told.opened_at,
+        told.expires_at,
+    )
+    query = sa.select(*columns).where(told.id.in_(ids)).order_by(told.opened_at, told.id)
+    return [Opening(*row) for row in connection.execute(query)]
 
 
 def _object_events(connection: Connection, records: list[EvidenceRecord]) -> list[ObjectEvent]:

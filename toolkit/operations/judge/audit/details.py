@@ -89,8 +89,18 @@ def latest_look_and_first_fault(
 
 
 def withdrawals_at(place: Place, moment: datetime) -> pd.DataFrame:
-    """Return the records that had been withdrawn by then, the latest first, with the reason and both people."""
-    record, sale = evidence_observations, sale_observations
+    """Return the records that had been withdrawn by then, the latest first, with the reason and both people.
+
+    One that the service holds no more is as it was seen last.
+    """
+    seen, sale = evidence_observations, sale_observations
+    record = (
+        sa.select(seen.c.evidence_id, seen.c.sale_id, seen.c.evidence_type)
+        .where(seen.c.evidence_id == withdrawals.c.evidence_id, seen.c.seen_at <= moment)
+        .order_by(seen.c.seen_at.desc(), seen.c.id.desc())
+        .limit(1)
+        .lateral("record")
+    )
     told = {
         "saleId": record.c.sale_id,
         "partner": sale.c.partner,
@@ -103,9 +113,10 @@ def withdrawals_at(place: Place, moment: datetime) -> pd.DataFrame:
     }
     query = (
         sa.select(*told.values())
-        .join(record, record.c.evidence_id == withdrawals.c.evidence_id)
+        .select_from(withdrawals)
+        .join(record, sa.true())
         .outerjoin(sale, sa.and_(sale.c.sale_id == record.c.sale_id, held(sale, moment)))
-        .where(withdrawals.c.withdrawn_at <= moment, held(record, moment))
+        .where(withdrawals.c.withdrawn_at <= moment)
         .order_by(withdrawals.c.withdrawn_at.desc(), record.c.evidence_id)
     )
     with place.at(moment) as connection:

@@ -43,7 +43,7 @@ def evidence_at(database: Database, moment: datetime, sale_ids: Sequence[str]) -
             some = sale_ids[start : start + _AT_ONCE]
             records = _by_sale(records_at(connection, some, moment))
             keys = {each.id: each.object_key for own in records.values() for each in own}
-            yield from _joined(some, records, time_line(connection, keys, moment))
+            yield from _joined(some, records, time_line(connection, some, keys, moment))
 
 
 def evidence_in_snapshot(
@@ -62,13 +62,21 @@ def evidence_in_snapshot(
                 named = keys_of(people, reader, moved.values()) if moved else {}
                 if named.keys() >= set(moved.values()):
                     keys |= {each: named[told] for each, told in moved.items()}
-                    timeline = time_line(log, keys, moment)
+                    timeline = time_line(log, some, keys, moment)
             yield from _joined(some, records, timeline)
 
 
-def time_line(connection: Connection, keys: Mapping[UUID, str | None], moment: datetime | None = None) -> TimeLine:
-    """Return the events of these records, each given with the key of its object, up to a moment or until now."""
-    given = {"ids": list(keys), "keys": list(keys.values()), "moment": moment}
+def time_line(
+    connection: Connection,
+    sale_ids: Sequence[str],
+    keys: Mapping[UUID, str | None],
+    moment: datetime | None = None,
+) -> TimeLine:
+    """Return the events of the records of these sales, up to a moment or until now.
+
+    Each record is given with the key of its object. A completion is told of each record whose file allowed it.
+    """
+    given = {"sales": list(sale_ids), "ids": list(keys), "keys": list(keys.values()), "moment": moment}
     return tuple(
         (Event(row.id, row.kind, row.happened_at, row.detail), row.evidence)
         for row in connection.execute(sa.text(_TIME_LINE), given)
@@ -115,6 +123,13 @@ _TIME_LINE: Final = """
         JOIN audit.object_observations AS seen ON seen.key COLLATE "C" = record.key
         JOIN audit.custody_events AS custody ON (detail ->> 'observation')::bigint = seen.id
         WHERE kind IN ('UPLOADED', 'RESTORED', 'GONE', 'VERIFIED')
+        UNION ALL
+        SELECT custody.*, record.id
+        FROM unnest(CAST(:sales AS text[])) AS sale (id)
+        JOIN audit.custody_events AS custody
+            ON kind = 'COMPLETED' AND detail ->> 'sale' = encode(sha256(convert_to(sale.id, 'UTF8')), 'hex')
+        CROSS JOIN jsonb_array_elements(detail -> 'files') AS file
+        JOIN record ON record.id = (file ->> 'evidence')::uuid
     )
     SELECT id, kind, happened_at, detail, evidence FROM event
     WHERE happened_at <= coalesce(CAST(:moment AS timestamptz), 'infinity')

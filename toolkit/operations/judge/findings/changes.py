@@ -21,8 +21,10 @@ from toolkit.errors import InvalidInput, NothingEvaluated
 from toolkit.storage.frames import read_arrow
 from toolkit.storage.reader import Place, Reader
 
-KINDS: Final = ("new", "resolved", "reopened", "open")
+CHANGED: Final = ("new", "resolved", "reopened")
 """The changes that a finding can undergo between two moments."""
+
+KINDS: Final = (*CHANGED, "open")
 
 TREND: Final = ("partner", "day", "present", "came", "went")
 
@@ -81,7 +83,7 @@ def changes_between(place: Place, start: datetime, end: datetime) -> Changes:
             )
         rows = _read(connection, _CHANGES, bound, _CHANGED)
         before = connection.scalar(sa.text(_BEFORE), {"start": start})
-    changed = {kind: rows["id"].filter(pc.equal(rows["kind"], kind)).combine_chunks() for kind in KINDS[:-1]}
+    changed = {kind: rows["id"].filter(pc.equal(rows["kind"], kind)).combine_chunks() for kind in CHANGED}
     still = before - len(changed["resolved"])
     return Changes(start, end, **changed, still_open=still, read_open=partial(_still_open, place, bound))
 
