@@ -105,17 +105,16 @@ def checked_file(store: FileStore, file: File, cache: Path) -> Path:
     Raises:
         UnreadableFile: it is missing, or was changed.
     """
-    mend = (
-        "Bring it back from a backup, or, where no months were moved there, export the whole history again: "
-        "toolkit snapshot export TARGET --full"
-    )
     try:
         place = store.local(file.name, cache)
+        with place.open("rb") as opened:
+            if file_digest(opened, "sha256").hexdigest() != file.sha256:
+                raise UnreadableFile(f"{file.name} in {store.address} is not the file that was exported.")
     except UnreadableFile as error:
-        raise UnreadableFile(f"{error} {mend}") from None
-    with place.open("rb") as opened:
-        if file_digest(opened, "sha256").hexdigest() != file.sha256:
-            raise UnreadableFile(f"{file.name} in {store.address} is not the file that was exported. {mend}")
+        raise UnreadableFile(
+            f"{error} Bring it back from a backup, or, where no months were moved there, export the whole history "
+            "again: toolkit snapshot export TARGET --full"
+        ) from None
     return place
 
 
