@@ -8,13 +8,14 @@ import sqlalchemy as sa
 
 from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_ids
-from toolkit.storage.service_map.writing import have_one_row, numbered
+from toolkit.storage.service_map.triggers import NUMBERED, ONE_ROW
+from toolkit.storage.service_map.writing import told_of
 from toolkit.storage.tables import SERVICE
 
 
 def next_ids(database: Database, name: str, count: int) -> npt.NDArray[np.uint8]:
     """Return ``count`` ids for new rows of the relation, ascending, as a ``(count, 16)`` array of bytes."""
-    if not count or name not in numbered(database):
+    if not count or not database.mapped or f"{name}.{NUMBERED}" not in told_of(database):
         return new_ids(count)
     with database.statement() as connection:
         query = sa.text(f"SELECT {SERVICE}.next_{name}(:count)")  # the name of a relation
@@ -26,7 +27,8 @@ def next_ids(database: Database, name: str, count: int) -> npt.NDArray[np.uint8]
 def next_client_ids(database: Database, count: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
     """Return ids for new clients and for their addresses; the same where the service has one row for both."""
     ids = next_ids(database, "clients", count)
-    return ids, ids if have_one_row(database) else next_ids(database, "addresses", count)
+    one_row = database.mapped and f"addresses.{ONE_ROW}" in told_of(database)
+    return ids, ids if one_row else next_ids(database, "addresses", count)
 
 
 def next_id(database: Database, name: str) -> UUID:

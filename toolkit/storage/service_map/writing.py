@@ -14,7 +14,6 @@ from toolkit.storage.database import Database
 from toolkit.storage.service_map.catalog import read_catalog
 from toolkit.storage.service_map.model import NEEDED, own_tables
 from toolkit.storage.service_map.obstacles import obstacles
-from toolkit.storage.service_map.triggers import NUMBERED, ONE_ROW
 from toolkit.storage.tables import OWN_TABLES, SERVICE
 
 FRESH: Final = 5.0
@@ -29,31 +28,19 @@ def require_writable(database: Database, *works: str) -> None:
     Raises:
         WriteRefused: naming the column that stands in the way.
     """
-    known = _obstacles(database, FRESH)
+    found = told_of(database, FRESH)
     for work in works:
-        if reason := known.get(work):
+        if reason := found.get(work):
             raise WriteRefused(reason)
 
 
 def can_write(database: Database, work: str) -> bool:
     """Tell whether ``require_writable`` would let this work pass."""
-    return work not in _obstacles(database)
+    return work not in told_of(database)
 
 
-def numbered(database: Database) -> set[str]:
-    """Return the relations whose ids are numbers of a sequence."""
-    if not database.mapped:
-        return set()
-    known = _obstacles(database)
-    return {name for name in NEEDED if f"{name}.{NUMBERED}" in known}
-
-
-def have_one_row(database: Database) -> bool:
-    """Tell whether a client and its address are one row, with one id."""
-    return database.mapped and f"addresses.{ONE_ROW}" in _obstacles(database)
-
-
-def _obstacles(database: Database, age: float = math.inf) -> dict[str, str]:
+def told_of(database: Database, age: float = math.inf) -> dict[str, str]:
+    """Return what is known of writing each relation, obstacles first of all, read at most ``age`` seconds ago."""
     if database.embedded and not database.mapped:
         return {}
     if database not in _known or time.monotonic() - _known[database][0] > age:

@@ -34,7 +34,7 @@ from toolkit.storage.database import Database
 from toolkit.storage.service_map.draft.derived import derived_tables
 from toolkit.storage.service_map.draft.matching import match_tables
 from toolkit.storage.service_map.draft.mirrors import read_last_rows
-from toolkit.storage.service_map.draft.relations import DraftedRelation, Drafting
+from toolkit.storage.service_map.draft.relations import Drafting
 from toolkit.storage.service_map.draft.samples import Samples
 from toolkit.storage.service_map.draft.unions import union_of_files
 
@@ -75,29 +75,11 @@ def draft_map(database: Database, zone: str, holds: Callable[[str], bool] | None
         lines += [*relation.lines(), ""]
     if others := drafting.unused_tables(relations):
         lines.append(f"# Tables that nothing was taken from: {', '.join(others)}")
-    return Draft(
-        "\n".join(lines).rstrip() + "\n",
-        _named(relations, "open"),
-        (("timezone",) if drafting.zones.default.review else ()) + _named(relations, "review"),
-    )
-
-
-def _named(relations: list[DraftedRelation], quality: str) -> tuple[str, ...]:
-    marked_places = (
-        f"{relation.name}.{column}"
-        for relation in relations
-        for column, marked in [
-            ("from", relation.is_open if quality == "open" else bool(relation.reasons and not relation.is_open)),
-            ("where", quality == "review" and bool(relation.notes)),
-            *(
-                (column, getattr(choice, quality))
-                for column, choice in [("where", relation.where), *relation.choices.items()]
-                if choice is not None
-            ),
-        ]
-        if marked
-    )
-    return tuple(dict.fromkeys(marked_places))
+    places = {f"{each.name}.{place}": choice for each in relations for place, choice in each.places()}
+    to_fill_in = tuple(place for place, choice in places.items() if choice.open)
+    to_review = tuple(place for place, choice in places.items() if choice.review)
+    timezone = ("timezone",) if drafting.zones.default.review else ()
+    return Draft("\n".join(lines).rstrip() + "\n", to_fill_in, timezone + to_review)
 
 
 _HEAD: Final = Path(__file__).with_name("heading.toml").read_text(encoding="utf-8")

@@ -43,11 +43,8 @@ def composed_type(match: Match, samples: Samples) -> Choice | None:
         values = [value or "" for value in samples.texts(match.table, sql)]
         known, unknown = codes.decoded("evidence_type", values, "")
         if not unknown and len(values) >= _KINDS:
-            return Choice(
-                {"sql": sql} | ({"codes": known} if known else {}),
-                f"by a part of its key or name: {', '.join(values)}",
-                review=True,
-            )
+            source = {"sql": sql} | ({"codes": known} if known else {})
+            return Choice(source, f"by a part of its key or name: {', '.join(values)}", review=True)
     return None
 
 

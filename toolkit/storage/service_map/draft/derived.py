@@ -178,14 +178,8 @@ def _columns_of_files(table: CatalogTable, samples: Samples) -> Iterator[Catalog
 def _moment_beside(column: Column, table: CatalogTable) -> Column | None:
     """Return the column with the time of a file whose place stands in another one named alike."""
     own = words(column.name)[:-1]
-    return next(
-        (
-            each
-            for each in table.columns.values()
-            if each.family.startswith("time") and own and words(each.name)[: len(own)] == own
-        ),
-        None,
-    )
+    times = (each for each in table.columns.values() if own and each.family.startswith("time"))
+    return next((each for each in times if words(each.name)[: len(own)] == own), None)
 
 
 def _with_their_files(tables: list[CatalogTable], samples: Samples) -> Iterator[CatalogTable]:

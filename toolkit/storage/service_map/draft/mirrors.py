@@ -21,14 +21,8 @@ def read_last_rows(samples: Samples) -> None:
 
 
 def _last_rows(table: CatalogTable, samples: Samples) -> CatalogTable | None:
-    synced = next(
-        (
-            column
-            for column in table.columns.values()
-            if column.family in _MOMENTS and "synced" in tokens(column.says)
-        ),
-        None,
-    )
+    moments = (each for each in table.columns.values() if each.family in _MOMENTS)
+    synced = next((each for each in moments if "synced" in tokens(each.says)), None)
     key = next((each for each in names_of_rows(table) if samples.repeats(Field(table, each))), None)
     if synced is None or key is None:
         return None
@@ -36,7 +30,5 @@ def _last_rows(table: CatalogTable, samples: Samples) -> CatalogTable | None:
     query = f"(SELECT DISTINCT ON ({row}) * FROM {table.name} ORDER BY {row}, {order} DESC NULLS LAST)"  # noqa: S608
     made = f"of rows with the same {key.name} the last by {synced.name}"
     found = replace(table, name=query, kind=QUERY, made=made, parts=(table.name,), whole_key=(key.name,))
-    others = {
-        name: column if name != key.name else replace(column, key=True) for name, column in table.columns.items()
-    }
-    return replace(found, columns={name: replace(each, required=False) for name, each in others.items()})
+    columns = {name: replace(each, required=False) for name, each in table.columns.items()}
+    return replace(found, columns=columns | {key.name: replace(columns[key.name], key=True)})

@@ -52,22 +52,15 @@ def _keys(tall: _Tall, kinds: set[str], samples: Samples) -> list[tuple[str, ...
 
 
 def _tall(table: CatalogTable, samples: Samples) -> _Tall | None:
-    columns = table.columns.values()
-    values = [each for each in columns if each.family == "json" or set(words(each.name)) & _VALUE]
-    kinds = [
-        each
-        for each in columns
-        if each.family in {"text", "enum"} and set(words(each.name)) & _KIND and each not in values
-    ]
-    owners = [
-        each
-        for each in columns
-        if each.required and not each.unique and set(words(each.name)) & _OWNER and each not in kinds
-    ]
+    columns = [(each, set(words(each.name))) for each in table.columns.values()]
+    values = [each for each, said in columns if each.family == "json" or said & _VALUE]
+    texts = [(each, said) for each, said in columns if each.family in {"text", "enum"}]
+    kinds = [each for each, said in texts if said & _KIND and each not in values]
+    required = [(each, said) for each, said in columns if each.required]
+    owners = [each for each, said in required if said & _OWNER and not each.unique and each not in kinds]
     named = {each.column: samples.catalog[each.table] for each in references_of(table, samples)}
     owners = [each for each in owners if each.name not in named or not _tells(named[each.name])]
-    moments = (each for each in columns if each.family.startswith("timestamp") and each.required)
-    moment = next(moments, None)
+    moment = next((each for each, _ in required if each.family.startswith("timestamp")), None)
     for kind in kinds:
         if not 1 < len(samples.values(Field(table, kind))) <= _MOST_KINDS:
             continue

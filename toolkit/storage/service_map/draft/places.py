@@ -58,7 +58,8 @@ def file_parts(match: Match, samples: Samples, holds: Callable[[str], bool] | No
         )
         inside = None if whole else _within_rows(key, match, samples, holds)
         found["object_key"] = inside or _as_stored(source, examples, holds, "", in_bucket=in_bucket)
-        found["file_name"] = _last_part(key) if name is None or name == key else Choice(name.source)
+        last = Choice({"sql": f"substring({key.expression} FROM '[^/]*$')"}, "the last part of the key")
+        found["file_name"] = last if name is None or name == key else Choice(name.source)
     for column in ("file_format", "type"):
         other = match.fields.get("type" if column == "file_format" else "file_format")
         found[column] = _media(match.fields.get(column) or other, named or key, samples)
@@ -183,10 +184,6 @@ def _within_rows(
         return None
     likely = f'{{ folder = "{folders[0]}", name = "{name.column.name}" }}' if folders else "a folder and the name"
     return Choice({"sql": TODO}, f"a name without its folder; the key may be {likely}")
-
-
-def _last_part(key: Field) -> Choice:
-    return Choice({"sql": f"substring({key.expression} FROM '[^/]*$')"}, "the last part of the key")
 
 
 def _media(found: Field | None, named: Field | None, samples: Samples) -> Choice:

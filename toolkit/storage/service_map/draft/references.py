@@ -141,7 +141,8 @@ class Owner:
 def owner_of(table: CatalogTable, target: str, samples: Samples) -> Owner | None:
     """Return how rows of the table name their sale or client, where no foreign key can say it."""
     for kind, key in kinds_and_keys(table):
-        wanted = [value for value in samples.values(Field(table, kind)) if _is_named(target, value)]
+        values = samples.values(Field(table, kind))
+        wanted = [value for value in values if {*tokens(value)[-1:]} & TABLE_WORDS[target][0]]
         if wanted:
             return Owner(key, kind, wanted)
     return None
@@ -150,20 +151,10 @@ def owner_of(table: CatalogTable, target: str, samples: Samples) -> Owner | None
 def kinds_and_keys(table: CatalogTable) -> Iterator[tuple[Column, Column]]:
     """Yield the pairs of columns that hold the kind and the key of an owner."""
     for kind in table.columns.values():
-        key = next(
-            (
-                table.columns[kind.name.removesuffix(ending) + other]
-                for ending, other in (("type", "id"), ("Type", "Id"), ("TYPE", "ID"), ("model", "id"))
-                if kind.name.endswith(ending) and kind.name.removesuffix(ending) + other in table.columns
-            ),
-            None,
-        )
-        if kind.family in {"text", "enum"} and key is not None:
-            yield kind, key
-
-
-def _is_named(target: str, value: str) -> bool:
-    return bool(set(tokens(value)[-1:]) & TABLE_WORDS[target][0])
+        for ending, other in (("type", "id"), ("Type", "Id"), ("TYPE", "ID"), ("model", "id")):
+            key = table.columns.get(kind.name.removesuffix(ending) + other)
+            if kind.family in {"text", "enum"} and kind.name.endswith(ending) and key is not None:
+                yield kind, key
 
 
 _NUMBERS: Final = {"integer", "number"}

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from toolkit.storage.service_map.catalog import QUERY, CatalogTable
@@ -19,7 +19,7 @@ from toolkit.storage.service_map.draft.samples import Field, Samples, fields_of
 from toolkit.storage.service_map.draft.times import Zones
 from toolkit.storage.service_map.draft.vocabulary import MEANINGS, QUESTIONS, tokens
 from toolkit.storage.service_map.expressions import literal, quoted
-from toolkit.storage.service_map.model import DEMANDED, NEEDED, TODO, to_fill_in
+from toolkit.storage.service_map.model import DEMANDED, NEEDED, TODO
 
 _TIMES: Final = {"created_at", "completed_at", "requested_at", "expires_at"}
 
@@ -43,9 +43,18 @@ class DraftedRelation:
     """The question that has to be answered before any table can be named."""
 
     @property
-    def is_open(self) -> bool:
-        """Tell whether somebody has to name its table, or to complete its query."""
-        return bool(self.question) or (self.table is not None and bool(to_fill_in(self.table.name)))
+    def from_(self) -> Choice:
+        """Its table or query; where a question has to be answered first, the question."""
+        if self.question or self.table is None:
+            return Choice(TODO if self.question else "", self.question)
+        return Choice(self.table.name, "; ".join(self.reasons), review=bool(self.reasons))
+
+    def places(self) -> Iterator[tuple[str, Choice]]:
+        """Yield the choices by their names in the file; a table that has to be filled in is not only reviewed."""
+        yield "from", replace(self.from_, review=self.from_.review and not self.from_.open)
+        where = self.where or Choice("true")
+        yield "where", replace(where, review=where.review or bool(self.notes))
+        yield from self.choices.items()
 
     @property
     def shows_query(self) -> bool:
@@ -58,8 +67,7 @@ class DraftedRelation:
         if self.table is None:
             yield "absent = true  # REVIEW: no table was found for it"
             return
-        review = f"  # REVIEW: {'; '.join(self.reasons)}" if self.reasons else ""
-        yield f'from = "{TODO}"  # {self.question}' if self.question else f"from = {toml(self.table.name)}{review}"
+        yield f"from = {self.from_.line}"
         if self.shows_query:
             yield from (f"# {line}" for line in f"from = '''{self.table.name}'''".split("\n"))
         if self.where is not None:

@@ -97,11 +97,8 @@ class Samples:
             return list(field.column.labels)
         key = (field.table.name, field.column.name, field.path)
         if key not in self._known:
-            self._known[key] = self._read(field)
+            self._known[key] = [text for text in self.texts(field.table, field.expression) if text is not None]
         return self._known[key]
-
-    def _read(self, field: Field) -> list[str]:
-        return [value for value in self.texts(field.table, field.expression) if value is not None]
 
     def texts(self, table: CatalogTable, sql: str) -> list[str | None]:
         """Return some distinct results of SQL over the first rows; ``None`` too, where a row has no value."""

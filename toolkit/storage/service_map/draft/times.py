@@ -62,10 +62,8 @@ class Zones:
 
     def _said(self, table: CatalogTable, column: Column) -> tuple[str, str] | None:
         defaults = " ".join(each.default for each in table.columns.values() if each.family != "timestamptz")
-        for said, why in (
-            (f"{column.comment} {table.comment}", "a comment"),
-            (defaults, "the default of a column"),
-        ):
+        told = {"a comment": f"{column.comment} {table.comment}", "the default of a column": defaults}
+        for why, said in told.items():
             named = _NAMED_ZONE.search(said)
             zone = named[0] if named else "UTC" if _UTC.search(said) else None
             if zone or _LOCAL.search(said):

@@ -35,34 +35,26 @@ def union_of_files(matches: Mapping[str, Match], samples: Samples) -> Match | No
     kinds = [_kind(part, samples) for part in parts]
     own = replace(parts[0].table.columns[parts[0].sale.column], name="sale_id", key=False, unique=False)
     uuids = all(part.key.family == "uuid" for part in parts)
+    fields = {name: [part.fields.get(name) for part in parts] for name in _SHOWN}
+    shared = [
+        _column(name, found)
+        for name, found in fields.items()
+        if None not in found or (name in _SOMETIMES and any(found))
+    ]
     columns = [
         replace(parts[0].key, name="id") if uuids else Column("id", key=True),
         own,
         Column("evidence_type", comment="; ".join(comment for _, comment in kinds if comment)),
+        *shared,
     ]
-    shown = [
-        [
-            f"{THIS}.{quoted(part.key.name)}"
-            if uuids
-            else f"{literal(part.table.plain_name + '/')} || {THIS}.{quoted(part.key.name)}::text",
-            _sale(part, parts[0].sale),
-            kind,
-        ]
-        for part, (kind, _) in zip(parts, kinds, strict=True)
-    ]
-    for name in _SHOWN:
-        found = [part.fields.get(name) for part in parts]
-        if None in found and (name not in _SOMETIMES or not any(found)):
-            continue
-        columns.append(_column(name, found))
-        same = columns[-1].family != "text"
-        for listed, field in zip(shown, found, strict=True):
-            plain = f"{THIS}.{quoted(field.column.name)}" if field is not None and same else None
-            listed.append(plain or (field.expression if field is not None else "NULL::text"))
     reasons = [f"the files of {' and '.join(part.table.name for part in parts)}, one after the other"]
     queries = []
-    for part, listed in zip(parts, shown, strict=True):
+    for part, (kind, _) in zip(parts, kinds, strict=True):
         table, where = part.table, rows_that_belong("evidences", part.table, samples)
+        key = f"{THIS}.{quoted(part.key.name)}"
+        key = key if uuids else f"{literal(table.plain_name + '/')} || {key}::text"
+        listed = [key, _sale(part, parts[0].sale), kind]
+        listed += [_shown(part.fields.get(each.name), each) for each in shared]
         used = {field.column.name for field in part.fields.values()} | {part.sale.column}
         asked_already = "" if where is None else str(where.source)
         unused = [each for each in table.columns if each not in used and quoted(each) not in asked_already]
@@ -124,6 +116,13 @@ def _kind(part: _Part, samples: Samples) -> tuple[str, str]:
             kind = f"(SELECT kind.{quoted(label.name)} FROM {other.name} AS kind WHERE {of})"  # noqa: S608
             return f"{literal(said + '.')} || {kind}", ""
     return literal(said), ""
+
+
+def _shown(field: Field | None, column: Column) -> str:
+    """Return SQL for a field as the column of all parts has it."""
+    if field is None:
+        return "NULL::text"
+    return field.expression if column.family == "text" else f"{THIS}.{quoted(field.column.name)}"
 
 
 def _column(name: str, found: list[Field | None]) -> Column:
