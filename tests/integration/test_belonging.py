@@ -14,14 +14,13 @@ from tests.conftest import Run, SettableClock
 from tests.integration.evidence_bytes import pdf
 from tests.integration.uploaded_sales import add_record, add_sale, credentials_line, rows, write_credentials
 from toolkit.errors import WrongBucket, WrongService
-from toolkit.operations.observe.belonging import adopt_service, check_replica, check_service
+from toolkit.operations.observe.belonging import ServiceIdentity, adopt_service, check_replica, check_service
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.observe.service_history import observe_service
 from toolkit.operations.request.single import UploadLimits, request_upload
 from toolkit.settings import Settings
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
-from toolkit.storage.service_identity import ServiceIdentity
 
 MANIFEST = "saleId,fileName,fileFormat,type,evidenceType\nsale-1,a.pdf,application/pdf,application/pdf,KYC\n"
 

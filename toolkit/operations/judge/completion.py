@@ -18,8 +18,7 @@ from toolkit.operations.judge.evidence_records import sale_row
 from toolkit.operations.observe.belonging import check_bucket
 from toolkit.operations.observe.service_history import observe_sales
 from toolkit.operations.prove.custody_log.events import record_completion
-from toolkit.operations.verify.contents.fetching import Fetched, fetch_and_inspect
-from toolkit.operations.verify.contents.inspector import Inspector
+from toolkit.operations.verify.contents.inspector import Fetched, Inspector, fetch_and_inspect
 from toolkit.storage.bucket import Bucket, ObjectSeen
 from toolkit.storage.database import Database
 from toolkit.storage.service_map.writing import require_writable

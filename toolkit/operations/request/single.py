@@ -10,12 +10,11 @@ import sqlalchemy as sa
 
 from toolkit.domain.evidence import EvidenceRequest, UtilityGroup, object_key
 from toolkit.domain.fields import REQUIRED
-from toolkit.domain.partners import PartnerAccess
+from toolkit.domain.partners import PartnerAccess, UnassignedSales
 from toolkit.domain.requests import parse
 from toolkit.domain.sales import is_possible_sale_id
 from toolkit.errors import InvalidField, InvalidFields, SaleNotFound, TooManyForms
 from toolkit.operations import Clock
-from toolkit.operations.access.own_sales import OWN_SALE, own_sale_parameters
 from toolkit.operations.observe.belonging import BUCKET_OF_DATABASE, check_bucket
 from toolkit.operations.prove.custody_log.events import RECORD_ISSUED
 from toolkit.storage.bucket import Bucket
@@ -23,7 +22,7 @@ from toolkit.storage.database import Database
 from toolkit.storage.locks import Lock, take_for
 from toolkit.storage.service_map.keys import next_id
 from toolkit.storage.service_map.writing import require_writable
-from toolkit.storage.tables import evidence_requests, evidences
+from toolkit.storage.tables import evidence_requests, evidences, partner_subjects, sales
 
 EVIDENCE_TYPE: Final = "evidenceType"
 
@@ -76,7 +75,7 @@ def request_upload(
         BucketError: the form cannot be signed. In all these cases nothing was stored.
     """
     require_writable(database, "evidences.insert")
-    asked = own_sale_parameters(access, requested_by, sale_id)
+    asked = _own_sale_parameters(access, requested_by, sale_id)
     request = _parsed(database, body, asked)
     if not is_possible_sale_id(sale_id):
         raise SaleNotFound
@@ -101,6 +100,17 @@ def request_upload(
     return IssuedCredentials(evidence_id, sale_id, request.file_name, form.url, form.fields, form.expires_at)
 
 
+def _own_sale_parameters(access: PartnerAccess | None, requested_by: str, sale_id: str) -> dict[str, Any]:
+    """Return the parameters of ``_OWN_SALE``; without ``access`` the requester is an operator, who may see all."""
+    return {
+        "is_operator": access is None,
+        "named_partner": access.partner if access is not None else None,
+        "takes_unassigned": access is not None and access.unassigned is UnassignedSales.ANY,
+        "requested_by": requested_by,
+        "sale_id": sale_id,
+    }
+
+
 def _store(database: Database, bucket: Bucket, record: Mapping[str, Any], open_forms: int | None) -> None:
     """Store the record where the bucket is the database's, and the sale the requester's own with room for a form.
 
@@ -123,6 +133,32 @@ def _store(database: Database, bucket: Bucket, record: Mapping[str, Any], open_f
     raise TooManyForms(open_until - record["requested_at"])
 
 
+_OWN_SALE: Final = f"""
+    acting AS (
+        SELECT CASE
+            WHEN :is_operator THEN NULL
+            ELSE coalesce(
+                CAST(:named_partner AS text),
+                (SELECT partner FROM {partner_subjects} WHERE subject = :requested_by AND revoked_at IS NULL),
+                CASE WHEN NOT EXISTS (SELECT FROM {partner_subjects} WHERE subject = :requested_by)
+                     THEN CAST(:requested_by AS text) END
+            )
+        END AS partner
+    ),
+    own_sale AS (
+        SELECT sale.id, sale.utility_group, acting.partner AS acting_partner
+        FROM {sales} AS sale, acting
+        WHERE sale.id = :sale_id
+          AND (:is_operator
+               OR sale.partner = acting.partner
+               OR (sale.partner IS NULL AND acting.partner IS NOT NULL AND :takes_unassigned))
+    )
+"""  # noqa: S608  # made of the names of our tables
+"""Parts of a WITH clause: ``own_sale`` holds the sale where the requester may act on it, else nothing.
+
+A subject whose every partner was revoked acts for none, and no sale is its own.
+"""
+
 _COLUMNS: Final = evidences.columns.keys()
 
 _OPEN_FORMS: Final = f"""
@@ -132,7 +168,7 @@ _OPEN_FORMS: Final = f"""
 
 _ISSUE: Final = sa.text(
     f"""
-    WITH {OWN_SALE},
+    WITH {_OWN_SALE},
     record AS (
         INSERT INTO {evidences} ({", ".join(_COLUMNS)})
         SELECT {", ".join(f":{name}" for name in _COLUMNS)}
@@ -155,11 +191,11 @@ _ISSUE: Final = sa.text(
 """Finds the sale, stores the record and records the event, in one statement."""
 
 _OPEN_UNTIL: Final = sa.text(
-    f"WITH {OWN_SALE} SELECT min(open.expires_at) FROM own_sale, ({_OPEN_FORMS}) AS open"  # noqa: S608
+    f"WITH {_OWN_SALE} SELECT min(open.expires_at) FROM own_sale, ({_OPEN_FORMS}) AS open"  # noqa: S608
 )
 """Selects the time at which the first of the open forms of an own sale ends."""
 
-_OWN_GROUP: Final = sa.text(f"WITH {OWN_SALE} SELECT utility_group FROM own_sale")  # noqa: S608
+_OWN_GROUP: Final = sa.text(f"WITH {_OWN_SALE} SELECT utility_group FROM own_sale")  # noqa: S608
 
 
 def _parsed(database: Database, body: Mapping[str, Any], asked: Mapping[str, Any]) -> EvidenceRequest:

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from toolkit.extras import require
 from toolkit.storage.embedded import object_store, postgres
-from toolkit.storage.embedded.home import explained
+from toolkit.storage.embedded.home import ServiceStatus, explained
 from toolkit.storage.embedded.object_store import BucketAccess
-from toolkit.storage.embedded.status import ServiceStatus
 
 __all__ = [
     "BucketAccess",

@@ -1,4 +1,4 @@
-"""Make and lock the folder of the embedded services, and explain its errors."""
+"""Make and lock the folder of the embedded services, state what they do in it, and explain its errors."""
 
 import errno
 import os
@@ -7,6 +7,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,29 @@ PATIENCE: Final = 90
 
 _SPARE_BYTES: Final = 1024 * 1024
 _HINT: Final = "set TOOLKIT_HOME to a folder on this machine that you may write to"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceStatus:
+    """One service of one home, as it is at this moment."""
+
+    name: str
+    version: str | None
+    """The version that this toolkit would start; ``None`` where it is not installed."""
+    pid: int | None
+    """The process that serves; ``None`` where none runs."""
+    address: str | None
+    """The socket folder or the endpoint, while it runs."""
+    url: str | None
+    """The address that a client connects to, while it runs; it holds no password."""
+    data: Path
+    data_bytes: int
+    log: Path
+
+    @property
+    def running(self) -> bool:
+        """Tell whether a process serves."""
+        return self.pid is not None
 
 
 def prepare(home: Path) -> None:

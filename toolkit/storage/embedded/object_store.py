@@ -15,8 +15,15 @@ import psutil
 from toolkit.storage.embedded import object_server, processes
 from toolkit.storage.embedded.account import Account, server_account
 from toolkit.storage.embedded.data_directory_lock import claim, is_claimed
-from toolkit.storage.embedded.home import alone, explained, failure, folder_bytes, prepare, private_folder
-from toolkit.storage.embedded.status import ServiceStatus
+from toolkit.storage.embedded.home import (
+    ServiceStatus,
+    alone,
+    explained,
+    failure,
+    folder_bytes,
+    prepare,
+    private_folder,
+)
 
 NAME: Final = "S3 server"
 

@@ -14,12 +14,11 @@ from urllib.parse import quote
 
 import psutil
 
-from toolkit.storage.embedded import cluster, processes
+from toolkit.storage.embedded import processes
 from toolkit.storage.embedded.account import Account, check_reach, server_account
 from toolkit.storage.embedded.data_directory_lock import claim, is_claimed
-from toolkit.storage.embedded.home import alone, failure, folder_bytes, prepare, private_folder
-from toolkit.storage.embedded.programs import postgres_version, programs
-from toolkit.storage.embedded.status import ServiceStatus
+from toolkit.storage.embedded.home import ServiceStatus, alone, failure, folder_bytes, prepare, private_folder
+from toolkit.storage.embedded.programs import DATABASE, USER, check_version, initialise, postgres_version, programs
 
 NAME: Final = "PostgreSQL"
 
@@ -59,7 +58,7 @@ class _Running:
     def url(self) -> str:
         # Percent-encoded throughout, so that libpq reads it as SQLAlchemy does.
         host = quote(str(self.socket_folder), safe="")
-        return f"postgresql+psycopg://{cluster.USER}@/{cluster.DATABASE}?host={host}"
+        return f"postgresql+psycopg://{USER}@/{DATABASE}?host={host}"
 
 
 def url(home: Path) -> str:
@@ -148,8 +147,8 @@ def _start(home: Path) -> _Running:
     binaries = programs(home, owner)
     with _sole_use(home) as descriptor:
         if not _data(home).exists():
-            cluster.initialise(_data(home), binaries, owner)
-        cluster.check_version(_data(home))
+            initialise(_data(home), binaries, owner)
+        check_version(_data(home))
         socket_folder = _socket_folder(home, owner)
         command = [str(binaries / "postgres"), "-D", str(_data(home))]
         for name, value in (_SETTINGS | _places(socket_folder)).items():

@@ -174,7 +174,7 @@ adopted_services = Table(
     Column("relations", JSONB, nullable=False),
     Column("adopted_at", moment, nullable=False),
 )
-"""The service that this database belongs to is the last one here; see ``toolkit.storage.service_identity``."""
+"""The service that this database belongs to is the last one here; see ``toolkit.operations.observe.belonging``."""
 
 service_readings = Table(
     "service_readings",

@@ -3,9 +3,8 @@
 ::
 
     verification    every object version that nobody verified, once
-    fetching        one version of an object, fetched and looked at
     queue           the versions that wait, the decisive ones first, and the budget
-    inspector       a process in bounds that looks at files nobody trusts
+    inspector       one version of an object, fetched and looked at by a process in bounds: nobody trusts it
     inspection      what it does there: kind, and what is wrong
     pdf, audio      the two kinds
     containers      what audio containers say about their own length

@@ -1,11 +1,15 @@
-"""Run the inspection of untrusted files in another process, which a hostile file may break."""
+"""Fetch files, and run their inspection in another process, which a hostile file may break."""
 
+import hashlib
 import json
 import os
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final, Self
 
@@ -14,6 +18,7 @@ from toolkit.domain.contents import ContentProblem
 from toolkit.domain.signatures import SIGNATURE_BYTES, media_type_of_bytes
 from toolkit.errors import VerificationFailed
 from toolkit.operations.verify.contents.inspection import Inspected
+from toolkit.storage.bucket import Bucket
 
 SECONDS: Final = 60
 """Seconds that the inspection of one file may take."""
@@ -96,3 +101,29 @@ class Inspector:
         if process is not None:
             process.kill()
             process.communicate()
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """The inspected contents of an object, their SHA-256, and the media type that the bucket declares."""
+
+    found: Inspected
+    sha256: str
+    stored_type: str | None
+
+
+def fetch_and_inspect(bucket: Bucket, key: str, etag: str, inspect: Callable[[IO[bytes]], Inspected]) -> Fetched:
+    """Return what the object is; a file without a name holds it meanwhile.
+
+    Raises:
+        BucketError: it cannot be read, or was overwritten since it had this ``etag``.
+        VerificationFailed: files cannot be looked at on this machine.
+    """
+    digest = hashlib.sha256()
+    with tempfile.TemporaryFile() as file:  # so that a kill leaves nothing
+        with bucket.download(key, etag=etag) as (chunks, stored_type):
+            for chunk in chunks:
+                file.write(chunk)
+                digest.update(chunk)
+        file.flush()
+        return Fetched(inspect(file), digest.hexdigest(), stored_type)

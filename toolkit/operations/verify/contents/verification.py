@@ -18,9 +18,8 @@ from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived, Objec
 from toolkit.operations import Clock
 from toolkit.operations.observe.belonging import check_bucket
 from toolkit.operations.progress import Progress, Quiet
-from toolkit.operations.verify.contents.fetching import fetch_and_inspect
 from toolkit.operations.verify.contents.inspection import Inspected
-from toolkit.operations.verify.contents.inspector import Inspector
+from toolkit.operations.verify.contents.inspector import Inspector, fetch_and_inspect
 from toolkit.operations.verify.contents.queue import Budget, Meter, Unverified, in_batches, waiting
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
