@@ -1,20 +1,18 @@
 """Name the columns of a sales file, and write its rejected rows back."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from toolkit.errors import InvalidField
 from toolkit.language import Language
 from toolkit.operations.register.bulk_load.headings import OWN
 from toolkit.operations.register.bulk_load.rejects import Outputs
 from toolkit.operations.register.bulk_load.results import Tally
 from toolkit.operations.spreadsheets import Chunk, Table
-from toolkit.operations.spreadsheets.named_columns import NamedColumns
+from toolkit.operations.spreadsheets.named_columns import NamedColumns, RejectedRow
 
 _PORTUGUESE: Final = {
     "saleId": ("ID da venda", "código da venda", "número da venda", "nº da venda", "venda"),
@@ -39,18 +37,10 @@ COLUMNS: Final = NamedColumns(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RejectedSale:
-    """A row that was not taken over: its line in the file and every reason."""
-
-    line: int
-    invalid: tuple[InvalidField, ...]
-
-
 def hand_back(
     table: Table,
     columns: dict[str, str],
-    rejected: Sequence[RejectedSale],
+    rejected: Sequence[RejectedRow],
     out: Path,
     name: str,
     language: Language,

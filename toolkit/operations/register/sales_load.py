@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import sqlalchemy as sa
+from pydantic.alias_generators import to_camel
 from sqlalchemy import Connection
 
 from toolkit.domain.evidence import UtilityGroup
@@ -18,8 +19,9 @@ from toolkit.language import ENGLISH, Language
 from toolkit.operations import Clock
 from toolkit.operations.observe.service_history import OBSERVED, observe_sales
 from toolkit.operations.progress import Progress, Quiet
-from toolkit.operations.register.sales_file import COLUMNS, RejectedSale, hand_back
-from toolkit.operations.spreadsheets import Table, read_table
+from toolkit.operations.register.sales_file import COLUMNS, hand_back
+from toolkit.operations.spreadsheets import read_table
+from toolkit.operations.spreadsheets.named_columns import RejectedRow
 from toolkit.storage.database import Database, raw
 from toolkit.storage.locks import Lock, take
 from toolkit.storage.service_map.writing import require_writable
@@ -43,7 +45,7 @@ class SalesLoaded:
     inserted: int
     updated: int
     unchanged: int
-    rejected: tuple[RejectedSale, ...]
+    rejected: tuple[RejectedRow, ...]
     unknown_groups: Mapping[str, int] = field(default_factory=dict)
     """The accepted sales by a utility group that the contract does not know, as it is written."""
     differing: tuple[DifferingSale, ...] = ()
@@ -85,16 +87,16 @@ def load_sales(
         known_groups, unknown_groups = set(UtilityGroup), Counter[str]()
         progress.begin("sales", len(table.rows), "rows")
         with raw(connection).cursor().copy(f"COPY staged_sales ({', '.join(_STAGED)}) FROM STDIN") as copy:
-            for line, body in _bodies(table, columns):
+            for line, body in COLUMNS.bodies(table, columns):
                 progress.advance(1)
                 try:
                     sale = parse(SaleRecord, body)
                 except InvalidFields as error:
-                    rejected.append(RejectedSale(line, error.invalid))
+                    rejected.append(RejectedRow(line, error.invalid))
                     continue
                 if sale.sale_id in first_line:
                     twice = InvalidField("saleId", f"Stands in line {first_line[sale.sale_id]} already")
-                    rejected.append(RejectedSale(line, (twice,)))
+                    rejected.append(RejectedRow(line, (twice,)))
                     continue
                 first_line[sale.sale_id] = line
                 if sale.utility_group not in known_groups:
@@ -129,27 +131,11 @@ _STAGE: Final = "CREATE TEMP TABLE staged_sales (line bigint, LIKE audit_service
 _STAGED: Final = ("line", "id", *OBSERVED)
 
 
-def _bodies(table: Table, columns: dict[str, str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    names = list(columns)
-    texts = [table.rows[heading].tolist() for heading in columns.values()]
-    for line, *cells in zip(table.lines.tolist(), *texts, strict=True):
-        # An empty cell is an absent value, so that a required one gives the contract's reason.
-        yield line, {name: cell or None for name, cell in zip(names, cells, strict=True)}
-
-
-def _values(sale: SaleRecord, timezone: tzinfo) -> tuple[Any, ...]:
-    def aware(moment: datetime | None) -> datetime | None:
-        return moment if moment is None or moment.tzinfo else moment.replace(tzinfo=timezone)
-
-    return (
-        sale.sale_id,
-        sale.client_id,
-        sale.utility_group,
-        sale.is_client_financial_responsible,
-        sale.partner,
-        aware(sale.created_at),
-        aware(sale.completed_at),
-    )
+def _values(sale: SaleRecord, timezone: tzinfo) -> Iterator[Any]:
+    """Yield the values of ``_STAGED`` but for the line; a time without an offset is in ``timezone``."""
+    for value in (getattr(sale, name) for name in ("sale_id", *OBSERVED)):
+        local = isinstance(value, datetime) and value.tzinfo is None
+        yield value.replace(tzinfo=timezone) if local else value
 
 
 _staged_sales: Final = sa.table(
@@ -159,7 +145,7 @@ _staged_sales: Final = sa.table(
 )
 
 
-def _reject_unknown_clients(connection: Connection) -> list[RejectedSale]:
+def _reject_unknown_clients(connection: Connection) -> list[RejectedRow]:
     known = sa.select(clients.c.id).where(clients.c.id == _staged_sales.c.client_id).exists()
     removed = connection.execute(
         sa.delete(_staged_sales)
@@ -167,7 +153,7 @@ def _reject_unknown_clients(connection: Connection) -> list[RejectedSale]:
         .returning(_staged_sales.c.line)
     )
     reason = InvalidField("clientId", "No client is registered under this id")
-    return [RejectedSale(line, (reason,)) for (line,) in removed]
+    return [RejectedRow(line, (reason,)) for (line,) in removed]
 
 
 def _differing(connection: Connection) -> tuple[DifferingSale, ...]:
@@ -182,20 +168,10 @@ def _differing(connection: Connection) -> tuple[DifferingSale, ...]:
     )
     return tuple(
         DifferingSale(
-            row.line, row.id, () if row.absent else tuple(_FIELDS[name] for name in values if getattr(row, name))
+            row.line, row.id, () if row.absent else tuple(to_camel(name) for name in values if getattr(row, name))
         )
         for row in connection.execute(query)
     )
-
-
-_FIELDS: Final = dict(
-    zip(
-        OBSERVED,
-        ("clientId", "utilityGroup", "isClientFinancialResponsible", "partner", "createdAt", "completedAt"),
-        strict=True,
-    )
-)
-"""The contract's name of each column."""
 
 
 def _merged_values() -> dict[str, sa.ColumnElement[Any]]:

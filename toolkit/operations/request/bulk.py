@@ -19,8 +19,9 @@ from toolkit.operations.observe.belonging import check_bucket
 from toolkit.operations.progress import Progress, Quiet
 from toolkit.operations.prove.custody_log.events import record_issued, record_reissued
 from toolkit.operations.request.existing_records import KnownRecord, known_records, stage, without_sale
-from toolkit.operations.request.manifest import Manifest, ManifestRow, RejectedRow, Wanted, read_manifest
+from toolkit.operations.request.manifest import Manifest, ManifestRow, Wanted, read_manifest
 from toolkit.operations.request.single import UploadLimits
+from toolkit.operations.spreadsheets.named_columns import RejectedRow
 from toolkit.storage.bucket import Bucket, UploadForm
 from toolkit.storage.database import Database, raw
 from toolkit.storage.locks import Lock, take

@@ -10,7 +10,7 @@ from toolkit.domain.requests import parse
 from toolkit.domain.sales import SaleId
 from toolkit.errors import InvalidField, InvalidFields
 from toolkit.operations.spreadsheets import read_table
-from toolkit.operations.spreadsheets.named_columns import NamedColumns
+from toolkit.operations.spreadsheets.named_columns import NamedColumns, RejectedRow
 
 COLUMNS: Final = NamedColumns("A manifest", ("saleId", "fileName", "fileFormat", "type", "evidenceType"))
 """The columns of a manifest, in any order; others are ignored."""
@@ -36,14 +36,6 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class RejectedRow:
-    """A row that no credentials can be issued for: its line in the file and every reason."""
-
-    line: int
-    invalid: tuple[InvalidField, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Manifest:
     """The rows of a manifest in its order, each either wanted or rejected."""
 
@@ -60,13 +52,7 @@ def read_manifest(path: Path) -> Manifest:
         UnreadableFile: it cannot be read, or lacks a column.
     """
     table = read_table(path)
-    headings = COLUMNS.headings(table, path)
-    cells = [table.rows[heading].tolist() for heading in headings.values()]
-    # An empty cell is an absent value, so that a required one gives the contract's reason.
-    bodies = (
-        {name: cell or None for name, cell in zip(headings, row, strict=True)} for row in zip(*cells, strict=True)
-    )
-    return judged(zip(table.lines.tolist(), bodies, strict=True))
+    return judged(COLUMNS.bodies(table, COLUMNS.headings(table, path)))
 
 
 def judged(bodies: Iterable[tuple[int, Mapping[str, Any]]]) -> Manifest:

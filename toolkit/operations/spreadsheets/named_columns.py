@@ -1,11 +1,11 @@
 """Match the headings of a table with the columns that a kind of file has."""
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from toolkit.errors import UnreadableFile
+from toolkit.errors import InvalidField, UnreadableFile
 from toolkit.operations.spreadsheets import Table
 
 
@@ -13,6 +13,14 @@ def plain(heading: str) -> str:
     """Return a heading without case, accents, punctuation and white space."""
     letters = unicodedata.normalize("NFKD", heading).casefold()
     return "".join(letter for letter in letters if letter.isalnum())
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedRow:
+    """A row that is not taken over: its line in the file and every reason."""
+
+    line: int
+    invalid: tuple[InvalidField, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +52,15 @@ class NamedColumns:
                 f"{path}: the columns {', '.join(lacking)} are missing. {listed}. {self._described()}"
             )
         return found
+
+    def bodies(self, table: Table, headings: Mapping[str, str]) -> Iterator[tuple[int, dict[str, str | None]]]:
+        """Yield the line of each row and its cells under the names of their columns.
+
+        An empty cell is an absent value, so that a required one gives the contract's reason.
+        """
+        texts = [table.rows[heading].tolist() for heading in headings.values()]
+        for line, *cells in zip(table.lines.tolist(), *texts, strict=True):
+            yield line, {name: cell or None for name, cell in zip(headings, cells, strict=True)}
 
     def _described(self) -> str:
         text = f"{self.file} has {', '.join(self.required)}"

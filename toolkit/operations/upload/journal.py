@@ -3,6 +3,7 @@
 import fcntl
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 from uuid import UUID
@@ -32,7 +33,9 @@ class Journal:
             self._file.close()
             raise InvalidInput("Another upload with this credentials file is under way.") from None
         content = self._file.read()
-        self._done = set(_ids(content.split(b"\n")))
+        for line in content.split(b"\n"):
+            with suppress(ValueError):  # of a line that is no id
+                self._done.add(UUID(line.decode()))
         if content and not content.endswith(b"\n"):  # a kill tore the last line
             self._file.write(b"\n")
         return self
@@ -49,11 +52,3 @@ class Journal:
         if lines:
             self._file.write(lines)
             os.fsync(self._file.fileno())
-
-
-def _ids(lines: Iterable[bytes]) -> Iterable[UUID]:
-    for line in lines:
-        try:
-            yield UUID(line.decode())
-        except ValueError:
-            continue

@@ -2,7 +2,6 @@
 
 import errno
 from collections import Counter
-from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -43,13 +42,15 @@ _NO_COMPONENT: Final = frozenset(("", ".", ".."))
 class LocalFiles:
     """The files below ``root``: ``root/saleId/fileName``, or ``root/fileName`` where only one line has that name.
 
+    ``uses`` counts the lines by the names of their files.
+
     A name that is no plain file name, and a link that leads out of ``root``, are never followed: credentials
     files come from elsewhere.
     """
 
-    def __init__(self, root: Path, lines: Iterable[CredentialsLine]) -> None:
+    def __init__(self, root: Path, uses: Counter[str]) -> None:
         self._root = root.resolve()
-        self._uses = Counter(line.file_name for line in lines)
+        self._uses = uses
 
     def __len__(self) -> int:
         return self._uses.total()
@@ -91,8 +92,7 @@ class LocalFiles:
                 UploadProblem.AMBIGUOUS,
                 f"{self._uses[line.file_name]} lines have this name: each belongs in a folder named as its sale.",
             )
-        resolved = found.resolve()
-        if not resolved.is_relative_to(self._root):
+        if not found.resolve().is_relative_to(self._root):
             raise NotSendable(UploadProblem.OUTSIDE, "The file is a link that leads out of the folder.")
         return found
 

@@ -1,6 +1,7 @@
 """Send many files at once."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -86,7 +87,13 @@ def upload_files(
         raise InvalidInput(f"There is no folder {folder}.")
     addresses: dict[str, None] = {}
     strange: set[str] = set()
-    files = LocalFiles(folder, _noting(read_credentials(credentials), destinations, addresses, strange))
+    uses = Counter[str]()
+    for line in read_credentials(credentials):
+        uses[line.file_name] += 1
+        addresses[line.address] = None
+        if destinations is not None and not destinations.allow(line.url):
+            strange.add(line.host)
+    files = LocalFiles(folder, uses)
     if strange:
         raise InvalidInput(_strange_hosts(credentials, sorted(strange)))
     if announce is not None:
@@ -103,19 +110,6 @@ def upload_files(
         progress.end()
     failures.sort(key=lambda failure: failure.line)
     return Uploaded(len(files), tried - len(failures), len(files) - tried, tuple(failures))
-
-
-def _noting(
-    lines: Iterator[CredentialsLine],
-    destinations: Destinations | None,
-    addresses: dict[str, None],
-    strange: set[str],
-) -> Iterator[CredentialsLine]:
-    for line in lines:
-        addresses[line.address] = None
-        if destinations is not None and not destinations.allow(line.url):
-            strange.add(line.host)
-        yield line
 
 
 def _strange_hosts(credentials: Path, hosts: Sequence[str]) -> str:
@@ -166,7 +160,9 @@ class _Sender:
 
     def _send(self, line: CredentialsLine) -> _Outcome:
         try:
-            self._check_bucket_answers()
+            # The remaining files are given up soon where the bucket does not answer, not after half a minute each.
+            if self._away_in_a_row >= self._concurrency:
+                raise BucketUnavailable("Not tried: the bucket did not answer for the files before.")
             self._post(line, self._files.sendable(line))
         except NotSendable as error:
             return line, self._failure(line, error.problem, error)
@@ -188,11 +184,6 @@ class _Sender:
             form = self._renewal.renewed(line)
             if form is not None:
                 post_file(form.url, form.fields, path, progress=self._check_stopped, pool=self._connections)
-
-    def _check_bucket_answers(self) -> None:
-        """Give up the remaining files soon where the bucket does not answer, not after half a minute each."""
-        if self._away_in_a_row >= self._concurrency:
-            raise BucketUnavailable("Not tried: the bucket did not answer for the files before.")
 
     def _check_stopped(self, _: int) -> None:
         if self._stopped.is_set():

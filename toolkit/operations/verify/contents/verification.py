@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from queue import LifoQueue
 from typing import IO, Any, Final
@@ -156,19 +156,9 @@ def _look(
         return Failure.DENIED
     except BucketError:
         return Failure.UNREADABLE
-    found = fetched.found
-    return {
-        "observation_id": item.id,
-        "kind": found.kind,
-        "problem": found.problem,
-        "media_type": found.media_type,
-        "sha256": fetched.sha256,
-        "pages": found.pages,
-        "seconds": found.seconds,
-        "normal_form": found.normal_form,
-        "active_parts": [str(part) for part in found.active_parts],
-        "stored_type": fetched.stored_type,
-    }
+    found, outside = fetched.found, {"sha256": fetched.sha256, "stored_type": fetched.stored_type}
+    parts = [str(part) for part in found.active_parts]
+    return asdict(found) | outside | {"observation_id": item.id, "kind": found.kind, "active_parts": parts}
 
 
 def _keep(database: Database, checks: list[dict[str, Any]], failures: Mapping[int, Failure], clock: Clock) -> None:
