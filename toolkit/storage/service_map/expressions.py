@@ -16,93 +16,69 @@ from toolkit.storage.tables import SERVICE
 THIS: Final = "this"
 """The row of the relation's own table in every expression, those of the file included."""
 
-FUNCTIONS: Final = (
-    ("as_key", "value uuid", "uuid", "value"),
-    (
-        "as_key",
-        "value bytea",
-        "uuid",
-        "CASE length(value) WHEN 16 THEN encode(value, 'hex') ELSE md5(value) END::uuid",
-    ),
-    ("as_key", "value numeric", "uuid", "lpad(trunc(value)::text, 32, '0')::uuid"),
-    *(
-        ("as_key", f"value {kind}", "uuid", "lpad(value::text, 32, '0')::uuid")
-        for kind in ("smallint", "integer", "bigint")
-    ),
-    (
-        "as_key",
-        "value text",
-        "uuid",
+FUNCTIONS: Final[dict[tuple[str, str], dict[str, str]]] = {
+    ("as_key", "uuid"): {
+        "value uuid": "value",
+        "value bytea": "CASE length(value) WHEN 16 THEN encode(value, 'hex') ELSE md5(value) END::uuid",
+        "value numeric": "lpad(trunc(value)::text, 32, '0')::uuid",
+        **dict.fromkeys(("value smallint", "value integer", "value bigint"), "lpad(value::text, 32, '0')::uuid"),
         # Regular expressions take no collation that is not deterministic, as a column may have it.
-        "CASE WHEN value COLLATE \"C\" ~* '^[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$' THEN value::uuid "
-        "WHEN value COLLATE \"C\" ~ '^[0-9]{1,32}$' THEN lpad(value, 32, '0')::uuid ELSE md5(value)::uuid END",
-    ),
-    (
-        "day_first",
-        "value text",
-        "text",
-        r"CASE WHEN value !~ '[1-9]' THEN NULL WHEN value !~ '^\s*\d\d?[/.-]\d\d?[/.-]\d\d' THEN value "
-        r"ELSE regexp_replace(regexp_replace(regexp_replace(btrim(value), "
+        "value text": "CASE WHEN value COLLATE \"C\" ~* '^[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$' "
+        "THEN value::uuid WHEN value COLLATE \"C\" ~ '^[0-9]{1,32}$' THEN lpad(value, 32, '0')::uuid "
+        "ELSE md5(value)::uuid END",
+    },
+    ("day_first", "text"): {
+        "value text": r"CASE WHEN value !~ '[1-9]' THEN NULL WHEN value !~ '^\s*\d\d?[/.-]\d\d?[/.-]\d\d' "
+        r"THEN value ELSE regexp_replace(regexp_replace(regexp_replace(btrim(value), "
         r"'^(\d\d?)[/.-](\d\d?)[/.-](\d{4})', '\3-\2-\1'), "
         r"'^(\d\d?)/(\d\d?)/([0-6]\d)(?!\d)', '20\3-\2-\1'), "
         r"'^(\d\d?)/(\d\d?)/([7-9]\d)(?!\d)', '19\3-\2-\1') END",
-    ),
-    *(("as_day", f"value {kind}", "date", "value::date") for kind in ("date", "timestamp", "timestamptz")),
-    ("as_day", "value bigint", "date", "CASE WHEN value <> 0 THEN to_date(value::text, 'YYYYMMDD') END"),
-    ("as_time", "value timestamptz, zone text", "timestamptz", "value"),
-    (
-        "as_time",
-        "value timestamp, zone text",
-        "timestamptz",
+    },
+    ("as_day", "date"): {
+        **dict.fromkeys(("value date", "value timestamp", "value timestamptz"), "value::date"),
+        "value bigint": "CASE WHEN value <> 0 THEN to_date(value::text, 'YYYYMMDD') END",
+        "value text": f"{SERVICE}.day_first(value)::date",
+    },
+    ("as_time", "timestamptz"): {
+        "value timestamptz, zone text": "value",
         # The frequent zone without looking up its name for each row.
-        "CASE zone WHEN 'UTC' THEN value AT TIME ZONE INTERVAL '0' ELSE value AT TIME ZONE zone END",
-    ),
-    ("as_time", "value date, zone text", "timestamptz", "value::timestamp AT TIME ZONE zone"),
-    *(
-        (
-            "as_time",
-            f"value {kind}, zone text",
-            "timestamptz",
+        "value timestamp, zone text": "CASE zone WHEN 'UTC' THEN value AT TIME ZONE INTERVAL '0' "
+        "ELSE value AT TIME ZONE zone END",
+        "value date, zone text": "value::timestamp AT TIME ZONE zone",
+        **dict.fromkeys(
+            ("value integer, zone text", "value bigint, zone text"),
             "CASE WHEN value BETWEEN 19000101 AND 99991231 "  # as 20261002; so many seconds were over in 1973
             f"THEN {SERVICE}.as_day(value)::timestamp AT TIME ZONE zone WHEN value <> 0 "
             "THEN to_timestamp(CASE WHEN abs(value) < 100000000000 THEN value ELSE value / 1000.0 END) END",
-        )
-        for kind in ("integer", "bigint")
-    ),
-    ("as_time", "value numeric, zone text", "timestamptz", f"{SERVICE}.as_time(value::bigint, zone)"),
-    (
-        "as_time",
-        "value text, zone text",
-        "timestamptz",
-        f"CASE WHEN value ~* ':[0-9.]+ *(z|[+-][0-9]{{2}}(:?[0-9]{{2}})?)$' "
+        ),
+        "value numeric, zone text": f"{SERVICE}.as_time(value::bigint, zone)",
+        "value text, zone text": "CASE WHEN value ~* ':[0-9.]+ *(z|[+-][0-9]{2}(:?[0-9]{2})?)$' "
         f"THEN {SERVICE}.day_first(value)::timestamptz "
         f"ELSE {SERVICE}.day_first(value)::timestamp AT TIME ZONE zone END",
-    ),
-    ("as_day", "value text", "date", f"{SERVICE}.day_first(value)::date"),
-    ("as_hour", "value time", "time", "coalesce(value, '00:00')"),
-    ("as_hour", "value anyelement", "time", "coalesce(nullif(btrim(value::text), '')::time, '00:00')"),
-    ("as_digits", "value text, places int", "text", "regexp_replace(value COLLATE \"C\", '[^0-9]', '', 'g')"),
-    *(
-        ("as_digits", f"value {kind}, places int", "text", "lpad(trunc(value)::bigint::text, places, '0')")
-        for kind in ("integer", "bigint", "numeric")
-    ),
-    (
-        "as_path",
-        "address text",
-        "text",
-        "CASE WHEN address LIKE '%\\%%' THEN (SELECT convert_from(string_agg(CASE WHEN part[1] ~ '^%..' "
-        "THEN decode(substr(part[1], 2), 'hex') ELSE convert_to(part[1], 'UTF8') END, '' ORDER BY place), 'UTF8') "
-        "FROM regexp_matches(split_part(address, '?', 1), '%[0-9A-Fa-f]{2}|[^%]+|%', 'g') "
+    },
+    ("as_hour", "time"): {
+        "value time": "coalesce(value, '00:00')",
+        "value anyelement": "coalesce(nullif(btrim(value::text), '')::time, '00:00')",
+    },
+    ("as_digits", "text"): {
+        "value text, places int": "regexp_replace(value COLLATE \"C\", '[^0-9]', '', 'g')",
+        **dict.fromkeys(
+            ("value integer, places int", "value bigint, places int", "value numeric, places int"),
+            "lpad(trunc(value)::bigint::text, places, '0')",
+        ),
+    },
+    ("as_path", "text"): {
+        "address text": "CASE WHEN address LIKE '%\\%%' THEN (SELECT convert_from(string_agg(CASE WHEN part[1] "
+        "~ '^%..' THEN decode(substr(part[1], 2), 'hex') ELSE convert_to(part[1], 'UTF8') END, '' ORDER BY "
+        "place), 'UTF8') FROM regexp_matches(split_part(address, '?', 1), '%[0-9A-Fa-f]{2}|[^%]+|%', 'g') "
         "WITH ORDINALITY AS found(part, place)) ELSE split_part(address, '?', 1) END",
-    ),
-    (
-        "as_key_of_file",
-        "folder text, name text",
-        "text",
-        "CASE WHEN coalesce(folder, '') = '' THEN '' ELSE rtrim(folder, '/') || '/' END || ltrim(name, '/')",
-    ),
-)
-"""Functions of the views: name, parameters, result and the SQL that they stand for.
+    },
+    ("as_key_of_file", "text"): {
+        "folder text, name text": "CASE WHEN coalesce(folder, '') = '' THEN '' ELSE rtrim(folder, '/') || '/' END "
+        "|| ltrim(name, '/')",
+    },
+}
+"""Functions of the views: for each name and result the SQL that it stands for, by its parameters.
 
 A number becomes the UUID whose digits are its own, so that it is read and turned round at sight; a text that is
 neither becomes the UUID of its MD5, which cannot be turned round.

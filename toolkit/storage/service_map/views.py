@@ -39,12 +39,13 @@ def make_views(connection: Connection, mapping: ServiceMap) -> bool:
         raise SchemaMismatch(
             f"The database has a schema {SERVICE} that is not the toolkit's; nothing was changed."
         )
-    for name, parameters, result, body in FUNCTIONS:
-        execute(
-            connection,
-            f"CREATE OR REPLACE FUNCTION {SERVICE}.{name}({parameters}) RETURNS {result} "
-            f"LANGUAGE sql STABLE PARALLEL SAFE AS {literal(f'SELECT {body}')}",
-        )
+    for (name, result), bodies in FUNCTIONS.items():
+        for parameters, body in bodies.items():
+            execute(
+                connection,
+                f"CREATE OR REPLACE FUNCTION {SERVICE}.{name}({parameters}) RETURNS {result} "
+                f"LANGUAGE sql STABLE PARALLEL SAFE AS {literal(f'SELECT {body}')}",
+            )
     for name in mapping.relations:
         try:
             with connection.begin_nested():

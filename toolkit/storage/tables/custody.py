@@ -1,14 +1,13 @@
 """The tables of the custody log: events, seals and epochs."""
 
 import sqlalchemy as sa
-from sqlalchemy import Column, Index, Table, Text, text
+from sqlalchemy import Column, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 
-from toolkit.storage.tables.metadata import moment, numbered, required, toolkit
+from toolkit.storage.tables.metadata import moment, numbered, required, table
 
-custody_events = Table(
+custody_events = table(
     "custody_events",
-    toolkit,
     numbered(),
     Column(
         "transaction",
@@ -29,9 +28,8 @@ custody_events = Table(
 )
 """Events of evidence, mostly written by triggers in the same transaction: ids, hashes and times only."""
 
-custody_seals = Table(
+custody_seals = table(
     "custody_seals",
-    toolkit,
     Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
     Column("sealed_at", moment, nullable=False),
     *required(sa.BigInteger, "events", "last_transaction", "last_id"),
@@ -42,9 +40,8 @@ custody_seals = Table(
 )
 """The chain over the events: each seal covers some and the hash of the seal before."""
 
-custody_epochs = Table(
+custody_epochs = table(
     "custody_epochs",
-    toolkit,
     Column("number", sa.Integer, primary_key=True, autoincrement=False),
     Column("cluster", sa.BigInteger),
     Column("opened_at", moment, nullable=False),

@@ -1,14 +1,13 @@
 """The tables of jobs: their slots, runs, steps and notices."""
 
 import sqlalchemy as sa
-from sqlalchemy import Column, ForeignKey, Index, Table, Text, Uuid
+from sqlalchemy import Column, ForeignKey, Index, Text, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
 
-from toolkit.storage.tables.metadata import moment, optional, required, toolkit
+from toolkit.storage.tables.metadata import moment, optional, required, table
 
-job_schedules = Table(
+job_schedules = table(
     "job_schedules",
-    toolkit,
     Column("job", Text, primary_key=True),
     Column("schedule", Text, nullable=False),
     Column("watched_until", moment, nullable=False),
@@ -18,9 +17,8 @@ job_schedules = Table(
 A job is watched from the moment at which it, or its present schedule, was first seen.
 """
 
-job_runs = Table(
+job_runs = table(
     "job_runs",
-    toolkit,
     Column("id", Uuid, primary_key=True),
     Column("job", Text, nullable=False),
     Column("slot", moment, nullable=False),
@@ -43,9 +41,8 @@ database, and ``held_by`` tells which process of which machine that is. ``counts
 names with sizes and SHA-256. ``purged_at``: the files were deleted, as their retention demands.
 """
 
-job_steps = Table(
+job_steps = table(
     "job_steps",
-    toolkit,
     Column("run_id", Uuid, ForeignKey("audit.job_runs.id"), primary_key=True),
     Column("name", Text, primary_key=True),
     Column("position", sa.BigInteger, nullable=False),
@@ -59,9 +56,8 @@ job_steps = Table(
 )
 """The steps of a run that ended, done or failed; those that are done are not done again."""
 
-job_notices = Table(
+job_notices = table(
     "job_notices",
-    toolkit,
     Column("id", Uuid, primary_key=True),
     Column("job", Text, nullable=False),
     Column("slot", moment, nullable=False),

@@ -1,13 +1,12 @@
 """The tables of audits: their totals, the lives of findings, waivers, and the judgement of each sale."""
 
 import sqlalchemy as sa
-from sqlalchemy import Column, ForeignKey, Index, Table, Text, Uuid, text
+from sqlalchemy import Column, ForeignKey, Index, Text, Uuid, text
 
-from toolkit.storage.tables.metadata import moment, numbered, optional, required, toolkit
+from toolkit.storage.tables.metadata import life, moment, numbered, optional, required, table
 
-audit_runs = Table(
+audit_runs = table(
     "audit_runs",
-    toolkit,
     Column("id", Uuid, primary_key=True),
     *required(moment, "as_of", "ran_at"),
     *required(sa.BigInteger, "sales", "compliant", "incomplete", "conflict"),
@@ -15,29 +14,23 @@ audit_runs = Table(
 )
 """Each audit that was made, with its totals."""
 
-finding_observations = Table(
+finding_observations = table(
     "finding_observations",
-    toolkit,
     numbered(),
     Column("finding_id", Uuid, nullable=False),
     Column("code", Text, nullable=False),
     *optional(Text, "sale_id", "partner", "utility_group"),
-    Column("seen_at", moment, nullable=False),
-    Column("gone_at", moment),
+    *life("finding_observations", "finding_id"),
     Index(None, "sale_id"),
-    Index(None, "seen_at"),
-    Index(None, "gone_at", postgresql_where=text("gone_at IS NOT NULL")),
     Index("finding_observations_ended_idx", "finding_id", postgresql_where=text("gone_at IS NOT NULL")),
-    Index("finding_observations_current_idx", "finding_id", unique=True, postgresql_where=text("gone_at IS NULL")),
 )
 """Each stretch of a finding's life: from the audit that saw it first until the audit that did not see it any more.
 
 Partner and utility group are those of the sale when the stretch began.
 """
 
-judged_sales = Table(
+judged_sales = table(
     "judged_sales",
-    toolkit,
     Column("sale_id", Text, primary_key=True),
     Column("client_id", Uuid),
     Column("utility_group", Text, nullable=False),
@@ -69,21 +62,18 @@ judged_sales = Table(
 It can be made again from the observations at any time. After a crash of the server it is empty.
 """
 
-judgement = Table(
+judgement = table(
     "judgement",
-    toolkit,
     Column("only", sa.Boolean, primary_key=True),
     Column("judged_at", moment, nullable=False),
-    Column("fingerprint", Text, nullable=False),
-    Column("counts", Text, nullable=False),
+    *required(Text, "fingerprint", "counts"),
     prefixes=["UNLOGGED"],
 )
 """At most one row: the moment of ``judged_sales``, a fingerprint of the statements that judged and counted them,
 and the counts as JSON."""
 
-waivers = Table(
+waivers = table(
     "waivers",
-    toolkit,
     Column("id", Uuid, primary_key=True),
     *optional(Text, "sale_id", "partner", "code"),
     *required(Text, "reason", "owner", "approved_by"),
@@ -96,9 +86,8 @@ waivers = Table(
 ``account`` is who was signed in, here and below; it was not noted in the first rows.
 """
 
-waiver_revocations = Table(
+waiver_revocations = table(
     "waiver_revocations",
-    toolkit,
     Column("waiver_id", Uuid, ForeignKey(waivers.c.id), primary_key=True),
     *required(Text, "reason", "revoked_by"),
     Column("revoked_at", moment, nullable=False),

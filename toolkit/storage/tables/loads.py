@@ -1,22 +1,20 @@
 """The tables of client loads: the files that were loaded, and the hashes of clients while loads run."""
 
 import sqlalchemy as sa
-from sqlalchemy import Column, Table, Text, Uuid
+from sqlalchemy import Column, Text, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
 
-from toolkit.storage.tables.metadata import moment, required, toolkit
+from toolkit.storage.tables.metadata import moment, required, table
 
-load_keys = Table(
+load_keys = table(
     "load_keys",
-    toolkit,
     Column("number", sa.BigInteger, sa.Identity(always=True), primary_key=True),
     Column("hashes", sa.LargeBinary, nullable=False),
 )
 """The hashes of the clients that a load registered, for the loads that run beside it; removed after them."""
 
-load_batches = Table(
+load_batches = table(
     "load_batches",
-    toolkit,
     Column("id", Uuid, primary_key=True),
     Column("fingerprint", Text, nullable=False, unique=True),
     Column("sha256", Text, nullable=False),

@@ -3,8 +3,9 @@
 from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy import Column, Index, MetaData, text
+from sqlalchemy import Column, Index, MetaData, Table, text
 from sqlalchemy.dialects.postgresql import TIMESTAMP
+from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeEngine
 
 AUDIT: Final = "audit"
@@ -32,6 +33,11 @@ moment = TIMESTAMP(timezone=True)
 """The type of a time with its zone."""
 
 
+def table(name: str, *parts: SchemaItem, **options: Any) -> Table:
+    """Return a table of the toolkit."""
+    return Table(name, toolkit, *parts, **options)
+
+
 def numbered() -> Column[int]:
     """Return a primary key that PostgreSQL counts up."""
     return Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True)
@@ -47,7 +53,12 @@ def optional(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list
     return [Column(name, kind) for name in names]
 
 
-def stamps(table: str) -> tuple[Index, Index]:
-    """Return indexes that find what began or ended since a moment."""
-    ended = Index(f"{table}_gone_at_idx", "gone_at", postgresql_where=text("gone_at IS NOT NULL"))
-    return Index(f"{table}_seen_at_idx", "seen_at"), ended
+def life(table: str, key: str) -> tuple[Column[Any] | Index, ...]:
+    """Return the columns of observations, one open row for each ``key``, with indexes by beginning and end."""
+    return (
+        Column("seen_at", moment, nullable=False),
+        Column("gone_at", moment),
+        Index(None, "seen_at"),
+        Index(None, "gone_at", postgresql_where=text("gone_at IS NOT NULL")),
+        Index(f"{table}_current_idx", key, unique=True, postgresql_where=text("gone_at IS NULL")),
+    )

@@ -3,14 +3,13 @@
 from typing import Final
 
 import sqlalchemy as sa
-from sqlalchemy import Column, ForeignKey, Index, Table, Text, Uuid, text
+from sqlalchemy import Column, ForeignKey, Index, Text, Uuid, text
 from sqlalchemy.dialects.postgresql import JSONB
 
-from toolkit.storage.tables.metadata import moment, numbered, optional, required, stamps, toolkit
+from toolkit.storage.tables.metadata import life, moment, numbered, optional, required, table
 
-sale_observations = Table(
+sale_observations = table(
     "sale_observations",
-    toolkit,
     numbered(),
     Column("sale_id", Text, nullable=False),
     Column("client_id", Uuid),
@@ -19,32 +18,24 @@ sale_observations = Table(
     Column("partner", Text),
     Column("created_at", moment, nullable=False),
     Column("completed_at", moment),
-    Column("seen_at", moment, nullable=False),
-    Column("gone_at", moment),
-    Index("sale_observations_current_idx", "sale_id", unique=True, postgresql_where=text("gone_at IS NULL")),
-    *stamps("sale_observations"),
+    *life("sale_observations", "sale_id"),
 )
 """Observations of each sale: a row holds from ``seen_at`` until ``gone_at`` (open: until now)."""
 
-evidence_observations = Table(
+evidence_observations = table(
     "evidence_observations",
-    toolkit,
     numbered(),
     Column("evidence_id", Uuid, nullable=False),
     *required(Text, "sale_id", "evidence_type"),
     *optional(Text, "type", "object_key"),
     Column("requested_at", moment, nullable=False),
     Column("expires_at", moment),
-    Column("seen_at", moment, nullable=False),
-    *optional(moment, "gone_at", "assumed_at"),
+    *life("evidence_observations", "evidence_id"),
+    Column("assumed_at", moment),
     Index(None, "evidence_id"),
     Index(None, "sale_id"),
-    *stamps("evidence_observations"),
     Index(None, "assumed_at", postgresql_where=text("assumed_at IS NOT NULL")),
     Index("evidence_observations_object_key_idx", "object_key", postgresql_where=text("gone_at IS NULL")),
-    Index(
-        "evidence_observations_current_idx", "evidence_id", unique=True, postgresql_where=text("gone_at IS NULL")
-    ),
 )
 """Observations of each evidence record: a row holds from ``seen_at`` until ``gone_at`` (open: until now).
 
@@ -52,28 +43,24 @@ Where ``assumed_at`` is set, the record was there before any was observed: ``see
 ``requested_at``, at that moment.
 """
 
-object_observations = Table(
+object_observations = table(
     "object_observations",
-    toolkit,
     numbered(),
     Column("key", Text, nullable=False),
     Column("size", sa.BigInteger, nullable=False),
     Column("etag", Text, nullable=False),
-    *required(moment, "last_modified", "seen_at"),
-    Column("gone_at", moment),
-    Index("object_observations_current_idx", "key", unique=True, postgresql_where=text("gone_at IS NULL")),
+    Column("last_modified", moment, nullable=False),
+    *life("object_observations", "key"),
     *optional(Text, "version_id", "gone_how"),
     Index("object_observations_key_idx", text('key COLLATE "C"')),
-    *stamps("object_observations"),
 )
 """Observations of each key of the bucket; an overwritten object is a new row.
 
 ``version_id`` is known where the bucket is versioned; ``gone_how`` is a ``GoneHow``.
 """
 
-moved_partitions = Table(
+moved_partitions = table(
     "moved_partitions",
-    toolkit,
     numbered(),
     Column("observations", Text, nullable=False),
     *required(moment, "began_at", "over_at"),
@@ -91,9 +78,8 @@ moved_partitions = Table(
 it, and ``sha256`` that of the rows; see ``toolkit.operations.snapshot.moving``.
 """
 
-content_checks = Table(
+content_checks = table(
     "content_checks",
-    toolkit,
     numbered(),
     Column("observation_id", sa.BigInteger, ForeignKey(object_observations.c.id), nullable=False),
     Column("kind", Text, nullable=False),
@@ -113,9 +99,8 @@ content_checks = Table(
 A first look at an object's start leaves ``sha256`` empty; a verification of all its bytes is a second row.
 """
 
-verification_failures = Table(
+verification_failures = table(
     "verification_failures",
-    toolkit,
     numbered(),
     Column("observation_id", sa.BigInteger, ForeignKey(object_observations.c.id), nullable=False, unique=True),
     Column("reason", Text, nullable=False),
@@ -123,9 +108,8 @@ verification_failures = Table(
 )
 """Object versions whose bytes could not be read when they were to be verified; each is tried again."""
 
-bucket_syncs = Table(
+bucket_syncs = table(
     "bucket_syncs",
-    toolkit,
     numbered(),
     *required(moment, "started_at", "finished_at"),
     Column("bucket", Text, nullable=False),
@@ -143,9 +127,8 @@ the end where that is null. ``asked`` counts the keys that were asked for one by
 names an inventory or a journal that was taken over instead.
 """
 
-object_events = Table(
+object_events = table(
     "object_events",
-    toolkit,
     numbered(),
     *required(Text, "key", "sequence_number", "kind"),
     Column("happened_at", moment, nullable=False),
@@ -155,18 +138,16 @@ object_events = Table(
 )
 """Writes and deletions of objects as the journal of the bucket tells them: by whom, and from which address."""
 
-adopted_buckets = Table(
+adopted_buckets = table(
     "adopted_buckets",
-    toolkit,
     numbered(),
     Column("bucket", Text, nullable=False),
     Column("adopted_at", moment, nullable=False),
 )
 """The bucket that this database belongs to is the last one here."""
 
-adopted_services = Table(
+adopted_services = table(
     "adopted_services",
-    toolkit,
     numbered(),
     Column("cluster", sa.BigInteger),
     Column("database", sa.BigInteger, nullable=False),
@@ -176,9 +157,8 @@ adopted_services = Table(
 )
 """The service that this database belongs to is the last one here; see ``toolkit.operations.observe.belonging``."""
 
-service_readings = Table(
+service_readings = table(
     "service_readings",
-    toolkit,
     Column("relation", Text, primary_key=True),
     *required(sa.BigInteger, "since", "written_by"),
     Column("state", Text, nullable=False),
@@ -194,9 +174,8 @@ comparison of all rows.
 OBSERVED_RELATIONS: Final = {"sales": sale_observations, "evidences": evidence_observations}
 """The observations of the service's relations."""
 
-observation_clock = Table(
+observation_clock = table(
     "observation_clock",
-    toolkit,
     Column("only", sa.Boolean, primary_key=True),
     Column("stands_at", moment, nullable=False),
 )

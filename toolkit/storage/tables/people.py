@@ -1,13 +1,12 @@
 """The tables of decisions and access: withdrawals, requests, openings, partners and revoked tokens."""
 
 import sqlalchemy as sa
-from sqlalchemy import Column, Index, Table, Text, Uuid, text
+from sqlalchemy import Column, Index, Text, Uuid, text
 
-from toolkit.storage.tables.metadata import moment, numbered, optional, required, toolkit
+from toolkit.storage.tables.metadata import moment, numbered, optional, required, table
 
-withdrawals = Table(
+withdrawals = table(
     "withdrawals",
-    toolkit,
     Column("evidence_id", Uuid, primary_key=True),
     *required(Text, "reason", "withdrawn_by", "approved_by"),
     Column("withdrawn_at", moment, nullable=False),
@@ -18,9 +17,8 @@ withdrawals = Table(
 ``account`` is who was signed in to the system when it was done; it was not noted in the first rows.
 """
 
-evidence_requests = Table(
+evidence_requests = table(
     "evidence_requests",
-    toolkit,
     Column("evidence_id", Uuid, primary_key=True),
     Column("account", Text, nullable=False),
     Column("partner", Text),
@@ -31,9 +29,8 @@ evidence_requests = Table(
 were stored before this table, or by another system, have no row.
 """
 
-partner_subjects = Table(
+partner_subjects = table(
     "partner_subjects",
-    toolkit,
     numbered(),
     *required(Text, "subject", "partner"),
     Column("added_at", moment, nullable=False),
@@ -44,9 +41,8 @@ partner_subjects = Table(
 )
 """The partner that the subject of a token acts for, where the token itself does not name one."""
 
-token_revocations = Table(
+token_revocations = table(
     "token_revocations",
-    toolkit,
     numbered(),
     *optional(Text, "token_id", "subject"),
     Column("reason", Text, nullable=False),
@@ -56,9 +52,8 @@ token_revocations = Table(
 )
 """Bearer tokens that are refused before they expire: one by its id, or all that a subject had until then."""
 
-evidence_openings = Table(
+evidence_openings = table(
     "evidence_openings",
-    toolkit,
     Column("id", Uuid, primary_key=True),
     Column("evidence_id", Uuid, nullable=False),
     *required(Text, "reason", "opened_by"),
