@@ -127,10 +127,7 @@ def _read(connection: Connection, sale_id: str) -> _Known:
     withdrawn = sa.select(withdrawals.c.evidence_id).where(withdrawals.c.evidence_id == evidences.c.id).exists()
     query = (
         sa.select(
-            evidences.c.id,
-            evidences.c.evidence_type,
-            evidences.c.object_key,
-            evidences.c.expires_at,
+            *evidences.c["id", "evidence_type", "object_key", "expires_at"],
             faulty.c.etag.label("faulty_etag"),
             faulty.c.size.label("faulty_size"),
             seen_before(evidences.c.object_key).label("seen_before"),

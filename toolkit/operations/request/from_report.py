@@ -129,14 +129,6 @@ def _bodies(sale: _ReportedSale) -> Iterator[tuple[int, dict[str, str]]]:
     safe = _UNSAFE.sub("_", sale.sale_id)[:_SAFE_NAME]
     for missing in sale.missing:
         audio = missing in set(EvidenceType) and KIND_OF[EvidenceType(missing)] is FileKind.AUDIO
-        media_type = "audio/mpeg" if audio else "application/pdf"
-        yield (
-            sale.line,
-            {
-                "saleId": sale.sale_id,
-                "fileName": f"{safe}-{missing}.{'mp3' if audio else 'pdf'}",
-                "fileFormat": media_type,
-                "type": media_type,
-                "evidenceType": missing,
-            },
-        )
+        named = {"saleId": sale.sale_id, "fileName": f"{safe}-{missing}.{'mp3' if audio else 'pdf'}"}
+        kinds = dict.fromkeys(("fileFormat", "type"), "audio/mpeg" if audio else "application/pdf")
+        yield sale.line, named | kinds | {"evidenceType": missing}

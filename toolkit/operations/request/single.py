@@ -85,12 +85,8 @@ def request_upload(
         max_bytes=limits.max_bytes,
         expires_at=requested_at + timedelta(seconds=limits.ttl_seconds),
     )
-    record = {
+    record = request.model_dump(mode="json") | {
         "id": evidence_id,
-        "file_name": request.file_name,
-        "file_format": request.file_format,
-        "type": request.type,
-        "evidence_type": request.evidence_type.value,
         "object_key": form.fields["key"],
         "requested_at": requested_at,
         "expires_at": form.expires_at,

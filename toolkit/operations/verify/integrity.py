@@ -6,12 +6,11 @@ service gives one object to several records.
 """
 # ruff: noqa: S608  # statements are made of constants
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
-from sqlalchemy import Row
 
 from toolkit.domain.integrity import HASH, LAYOUT, IntegrityFinding, IntegrityProblem, same_type
 from toolkit.storage.reader import Reader
@@ -51,16 +50,14 @@ def integrity_findings_at(
         "late_by": LATE_BY,
         "neutral": list(NEUTRAL_TYPES),
     }
-    return list(_findings(connection.execute(sa.text(_FINDINGS), bound)))
-
-
-def _findings(rows: Iterable[Row[Any]]) -> Iterator[IntegrityFinding]:
-    for row in rows:
+    found = []
+    for row in connection.execute(sa.text(_FINDINGS), bound):
         problem = IntegrityProblem(row.problem)
         detail = _DETAILS[problem](row.detail) if problem in _DETAILS else row.detail
         if detail is not None:
             ids, sale_ids = tuple(row.evidence_ids or ()), tuple(row.sale_ids or ())
-            yield IntegrityFinding(problem, tuple(row.keys), ids, sale_ids, detail)
+            found.append(IntegrityFinding(problem, tuple(row.keys), ids, sale_ids, detail))
+    return found
 
 
 def _replaced(seconds: str) -> str:

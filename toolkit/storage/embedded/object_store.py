@@ -27,6 +27,12 @@ from toolkit.storage.embedded.home import (
 
 NAME: Final = "S3 server"
 
+_FOLDER: Final = Path("objects")
+"""Below the home, as the following."""
+_KEYS: Final = _FOLDER / "keys.json"
+_LOG: Final = _FOLDER / "log"
+_PID_FILE: Final = _FOLDER / "server.pid"
+
 _START_SECONDS: Final = 60
 _STOP_SECONDS: Final = 15
 
@@ -59,8 +65,8 @@ def access(home: Path) -> BucketAccess:
         prepare(home)
         with alone(home, "objects"):
             running = _ready(home) or _start(home)
-    with explained(_keys(home)):
-        keys = json.loads(_keys(home).read_text("utf-8"))
+    with explained(home / _KEYS):
+        keys = json.loads((home / _KEYS).read_text("utf-8"))
     return BucketAccess(
         endpoint_url=running.endpoint,
         region=object_server.REGION,
@@ -79,23 +85,23 @@ def status(home: Path) -> ServiceStatus:
         pid=running.process.pid if running else None,
         address=running.endpoint if running else None,
         url=running.endpoint if running else None,
-        data=_folder(home) / "data",
-        data_bytes=folder_bytes(_folder(home) / "data"),
-        log=_log(home),
+        data=home / _FOLDER / "data",
+        data_bytes=folder_bytes(home / _FOLDER / "data"),
+        log=home / _LOG,
     )
 
 
 def stop(home: Path) -> bool:
     """End the server, if it runs, after the requests that it is answering; tell whether it ran."""
-    if not _folder(home).exists():
+    if not (home / _FOLDER).exists():
         return False
     with alone(home, "objects"):
         running = _running(home)
         if running is not None and not processes.end(
             running.process, signal.SIGTERM, within=_STOP_SECONDS, firmly=signal.SIGKILL
         ):
-            raise failure(f"The S3 server (process {running.process.pid}) does not end", home, _log(home))
-        _pid_file(home).unlink(missing_ok=True)
+            raise failure(f"The S3 server (process {running.process.pid}) does not end", home, home / _LOG)
+        (home / _PID_FILE).unlink(missing_ok=True)
         return running is not None
 
 
@@ -106,51 +112,35 @@ def _version() -> str | None:
         return None
 
 
-def _folder(home: Path) -> Path:
-    return home / "objects"
-
-
-def _keys(home: Path) -> Path:
-    return _folder(home) / "keys.json"
-
-
-def _log(home: Path) -> Path:
-    return _folder(home) / "log"
-
-
-def _pid_file(home: Path) -> Path:
-    return _folder(home) / "server.pid"
-
-
 def _running(home: Path) -> _Running | None:
     try:
-        pid, port = _pid_file(home).read_text("ascii").split()
+        pid, port = (home / _PID_FILE).read_text("ascii").split()
     except (OSError, ValueError):
         return None
-    process = processes.serving(int(pid), _folder(home))
+    process = processes.serving(int(pid), home / _FOLDER)
     return None if process is None else _Running(process, int(port))
 
 
 def _ready(home: Path) -> _Running | None:
     """Return the server once it answers, ``None`` where none lives (any more)."""
-    processes.wait_until(lambda: _running(home) is not None or not is_claimed(_folder(home)), _START_SECONDS)
+    processes.wait_until(lambda: _running(home) is not None or not is_claimed(home / _FOLDER), _START_SECONDS)
     return _running(home)
 
 
 def _start(home: Path) -> _Running:
-    folder = _folder(home)
+    folder = home / _FOLDER
     owner = server_account(folder, root_may=True)
     private_folder(folder, owner)
     with claim(folder, leftover=lambda process: process.cmdline()[-2:] == _arguments(folder)) as descriptor:
-        _pid_file(home).unlink(missing_ok=True)
-        if not _keys(home).exists():
-            _make_keys(_keys(home), owner)
+        (home / _PID_FILE).unlink(missing_ok=True)
+        if not (home / _KEYS).exists():
+            _make_keys(home / _KEYS, owner)
         command = [sys.executable, "-P", *_arguments(folder)]
         packages = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if Path(path).is_absolute())}
-        processes.launch(command, _log(home), owner=owner.ids, claim=descriptor, environ=packages)
+        processes.launch(command, home / _LOG, owner=owner.ids, claim=descriptor, environ=packages)
     running = _ready(home)
     if running is None:
-        raise failure("The S3 server did not start", home, _log(home))
+        raise failure("The S3 server did not start", home, home / _LOG)
     return running
 
 

@@ -22,6 +22,12 @@ from toolkit.storage.embedded.programs import DATABASE, USER, check_version, ini
 
 NAME: Final = "PostgreSQL"
 
+_FOLDER: Final = Path("postgres")
+"""Below the home, as the following."""
+_DATA: Final = _FOLDER / "data"
+_LOG: Final = _FOLDER / "log"
+_PID_FILE: Final = _DATA / "postmaster.pid"
+
 _START_SECONDS: Final = 60
 _STOP_SECONDS: Final = 30
 _SOCKET: Final = ".s.PGSQL.5432"
@@ -80,55 +86,39 @@ def status(home: Path) -> ServiceStatus:
         pid=running.process.pid if running else None,
         address=str(running.socket_folder / _SOCKET) if running else None,
         url=running.url if running else None,
-        data=_data(home),
-        data_bytes=folder_bytes(_data(home)),
-        log=_log(home),
+        data=home / _DATA,
+        data_bytes=folder_bytes(home / _DATA),
+        log=home / _LOG,
     )
 
 
 def stop(home: Path) -> bool:
     """End the server, if it runs, after rolling back what is under way; tell whether it ran."""
-    if not _data(home).exists():
+    if not (home / _DATA).exists():
         return False
     with alone(home, "postgres"):
         running = _running(home)
         if running is not None and not processes.end(
             running.process, signal.SIGINT, within=_STOP_SECONDS, firmly=signal.SIGQUIT
         ):
-            raise failure(f"PostgreSQL (process {running.process.pid}) does not end", home, _log(home))
+            raise failure(f"PostgreSQL (process {running.process.pid}) does not end", home, home / _LOG)
         with _sole_use(home):
             if running is not None:
                 _remove_socket(running.socket_folder)
         return running is not None
 
 
-def _folder(home: Path) -> Path:
-    return home / "postgres"
-
-
-def _data(home: Path) -> Path:
-    return _folder(home) / "data"
-
-
-def _log(home: Path) -> Path:
-    return _folder(home) / "log"
-
-
-def _pid_file(home: Path) -> Path:
-    return _data(home) / "postmaster.pid"
-
-
 def _running(home: Path) -> _Running | None:
     """Read the server from its pid file, by line: pid, data, start, port, socket folder, host, memory, state."""
     try:
-        lines = _pid_file(home).read_text("utf-8").splitlines()
-        process = processes.serving(int(lines[0]), _data(home))
+        lines = (home / _PID_FILE).read_text("utf-8").splitlines()
+        process = processes.serving(int(lines[0]), home / _DATA)
     except (OSError, ValueError, IndexError):
         return None
     if process is None:
         return None
     ready = len(lines) > 7 and lines[7].strip() == "ready"
-    return _Running(process, Path(lines[4]) if ready else _folder(home), ready)
+    return _Running(process, Path(lines[4]) if ready else home / _FOLDER, ready)
 
 
 def _ready(home: Path) -> _Running | None:
@@ -136,29 +126,29 @@ def _ready(home: Path) -> _Running | None:
     processes.wait_until(lambda: (running := _running(home)) is None or running.ready, _START_SECONDS)
     running = _running(home)
     if running is not None and not running.ready:
-        raise failure(f"PostgreSQL has been starting or stopping for {_START_SECONDS} seconds", home, _log(home))
+        raise failure(f"PostgreSQL has been starting or stopping for {_START_SECONDS} seconds", home, home / _LOG)
     return running
 
 
 def _start(home: Path) -> _Running:
-    owner = server_account(_folder(home))
+    owner = server_account(home / _FOLDER)
     check_reach(home, owner)
-    private_folder(_folder(home), owner)
+    private_folder(home / _FOLDER, owner)
     binaries = programs(home, owner)
     with _sole_use(home) as descriptor:
-        if not _data(home).exists():
-            initialise(_data(home), binaries, owner)
-        check_version(_data(home))
+        if not (home / _DATA).exists():
+            initialise(home / _DATA, binaries, owner)
+        check_version(home / _DATA)
         socket_folder = _socket_folder(home, owner)
-        command = [str(binaries / "postgres"), "-D", str(_data(home))]
+        command = [str(binaries / "postgres"), "-D", str(home / _DATA)]
         for name, value in (_SETTINGS | _places(socket_folder)).items():
             command += ["-c", f"{name}={value}"]
-        processes.launch(command, _log(home), owner=owner.ids, claim=descriptor)
-    processes.wait_until(lambda: _running(home) is not None or not is_claimed(_folder(home)), _START_SECONDS)
+        processes.launch(command, home / _LOG, owner=owner.ids, claim=descriptor)
+    processes.wait_until(lambda: _running(home) is not None or not is_claimed(home / _FOLDER), _START_SECONDS)
     running = _ready(home)
     if running is None:
         _remove_socket(socket_folder)
-        raise failure("PostgreSQL did not start", home, _log(home))
+        raise failure("PostgreSQL did not start", home, home / _LOG)
     return running
 
 
@@ -167,14 +157,14 @@ def _sole_use(home: Path) -> Iterator[int]:
     """Hold the claim on the data, with nothing left of a server that was killed."""
 
     def leftover(process: psutil.Process) -> bool:
-        return process.name() == "postgres" and process.cwd() == str(_data(home))
+        return process.name() == "postgres" and process.cwd() == str(home / _DATA)
 
-    with claim(_folder(home), leftover=leftover) as descriptor:
-        if _pid_file(home).exists():
-            lines = _pid_file(home).read_text("utf-8").splitlines()
+    with claim(home / _FOLDER, leftover=leftover) as descriptor:
+        if (home / _PID_FILE).exists():
+            lines = (home / _PID_FILE).read_text("utf-8").splitlines()
             if len(lines) > 4 and lines[4]:
                 _remove_socket(Path(lines[4]))
-            _pid_file(home).unlink()
+            (home / _PID_FILE).unlink()
         yield descriptor
 
 
@@ -189,7 +179,7 @@ def _remove_socket(folder: Path) -> None:
 
 def _socket_folder(home: Path, owner: Account) -> Path:
     """Return the server's own folder, or a private one with a short name where that path cannot hold a socket."""
-    folder = _folder(home)
+    folder = home / _FOLDER
     # libpq takes a comma for the end of one host's name, and the operating system limits the path.
     if "," in str(folder) or len(os.fsencode(folder / _SOCKET)) > _SOCKET_PATH_BYTES:
         folder = Path(tempfile.mkdtemp(prefix=_SHORT, dir=_SHORT_PLACE))

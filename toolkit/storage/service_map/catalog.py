@@ -165,14 +165,9 @@ _FAMILIES: Final = {
     **dict.fromkeys(("text", "varchar", "bpchar", "citext", "name"), "text"),
     **dict.fromkeys(("int2", "int4", "int8"), "integer"),
     **dict.fromkeys(("json", "jsonb"), "json"),
+    **{kind: kind for kind in ("bit", "uuid", "date", "time", "timestamp", "timestamptz")},
     "numeric": "number",
     "bool": "boolean",
-    "bit": "bit",
-    "uuid": "uuid",
-    "date": "date",
-    "time": "time",
-    "timestamp": "timestamp",
-    "timestamptz": "timestamptz",
 }
 
 _TABLES: Final = """

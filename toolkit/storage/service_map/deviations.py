@@ -149,9 +149,8 @@ def _orphans(connection: Connection, mapping: ServiceMap) -> Iterator[Deviation]
     ):
         if not mapping.reads(name, column) or mapping.relations[other].absent:
             continue
-        as_it_is = (
-            ' COLLATE "C"' if column == "sale_id" else ""
-        )  # as the audit compares, whatever the service does
+        # As the audit compares, whatever the service does.
+        as_it_is = ' COLLATE "C"' if column == "sale_id" else ""
         same = f"SELECT FROM {SERVICE}.{other} AS there WHERE there.id = {column}{as_it_is}"
         missing = f"{column} IS NOT NULL AND NOT EXISTS ({same})"
         yield from _counted(connection, name, column, missing, f"names none of the {other} that are read")

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-import sqlalchemy as sa
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -97,9 +96,9 @@ class Source(_Part):
             given.append("value")
         if len(given) != 1:
             raise ValueError(f"give exactly one of {', '.join(_FORMS)}, not {' and '.join(given) or 'none'}")
-        for form, others in (("date", ("time",)), ("folder", ("name",))):
-            if any((getattr(self, form) is None) != (getattr(self, other) is None) for other in others):
-                raise ValueError(f"{form} and {others[0]} go together")
+        for one, other in (("date", "time"), ("folder", "name")):
+            if (getattr(self, one) is None) != (getattr(self, other) is None):
+                raise ValueError(f"{one} and {other} go together")
         if len({self.table is None, self.key is None, self.by is None}) > 1 or (self.table and not self.column):
             raise ValueError(
                 "column, table, key and by go together: the column of the row of table whose key is by"
@@ -220,7 +219,8 @@ def understood(document: dict[str, Any], named: str, lines: Lines = NO_LINES) ->
     relations: dict[str, Any] = {}
     mistakes: list[str] = []
     for name, table in NEEDED.items():
-        given = document.get(name) or _own(table)
+        own = {"from": f"{OWN_TABLES}.{name}", "columns": {column.name: column.name for column in table.columns}}
+        given = document.get(name) or own
         relations[name] = {("from_" if key == "from" else key): value for key, value in given.items()}
         mistakes += [] if given.get("absent") is True else _unmatched(name, given)
     asked: dict[str, str] = {}  # by its question, the first place of each
@@ -244,13 +244,6 @@ def understood(document: dict[str, Any], named: str, lines: Lines = NO_LINES) ->
 def own_tables() -> ServiceMap:
     """Return the mapping of the contract's own tables, which says nothing new."""
     return understood({"timezone": "UTC"}, "the contract's own tables")
-
-
-def _own(table: sa.Table) -> dict[str, Any]:
-    return {
-        "from": f"{OWN_TABLES}.{table.name}",
-        "columns": {column.name: column.name for column in table.columns},
-    }
 
 
 def _unmatched(relation: str, given: dict[str, Any]) -> list[str]:

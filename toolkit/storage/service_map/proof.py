@@ -152,23 +152,16 @@ def _notes(connection: Connection, mapping: ServiceMap) -> Iterator[str]:
 
 def _limits(name: str, table: CatalogTable, mapping: ServiceMap) -> Iterator[str]:
     """Yield the columns of the table that take less than the contract allows."""
+    sources = mapping.relations[name].columns.items()
+    kept = {column: table.columns[source.column] for column, source in sources if source.column in table.columns}
     lengths = [
         f"{column} ({found.length})"
-        for column, source in mapping.relations[name].columns.items()
-        if (found := table.columns.get(source.column or "")) is not None
-        and found.length is not None
-        and found.length < _LONGEST.get(column, _USUAL)
+        for column, found in kept.items()
+        if found.length is not None and found.length < _LONGEST.get(column, _USUAL)
     ]
     if lengths:
         yield f"{name}: a value that is longer than its column is refused: {', '.join(lengths)} characters."
-    unique = [
-        column
-        for column, source in mapping.relations[name].columns.items()
-        if column not in {"id", "object_key"}
-        and (found := table.columns.get(source.column or "")) is not None
-        and found.unique
-    ]
-    if unique:
+    if unique := [column for column in kept if column not in {"id", "object_key"} and kept[column].unique]:
         yield f"{name}: a second row with the same {', '.join(unique)} is refused."
 
 

@@ -100,11 +100,8 @@ def _targets(mapping: ServiceMap, name: str, tables: Tables) -> dict[str, list[o
 
 def _of_texts(table: CatalogTable) -> CatalogTable:
     """Return the table without the domains of its texts, whose rules would raise instead of answering."""
-    columns = {
-        column.name: replace(column, cast="text") if column.family == "text" else column
-        for column in table.columns.values()
-    }
-    return replace(table, columns=columns)
+    texts = {name: replace(each, cast="text") for name, each in table.columns.items() if each.family == "text"}
+    return replace(table, columns=table.columns | texts)
 
 
 def _body(mapping: ServiceMap, name: str, work: str, tables: Tables, found: dict[str, str]) -> str:

@@ -78,7 +78,7 @@ def next_scope(
     connection: Connection, bucket: Bucket, now: datetime, *, full: bool, within: timedelta = EVERY_KEY_WITHIN
 ) -> Scope:
     """Return the part of the bucket that the next reading looks at, by the times of earlier readings."""
-    last = connection.execute(_newest()).one_or_none()
+    last = connection.execute(sa.select(bucket_syncs).order_by(bucket_syncs.c.id.desc()).limit(1)).one_or_none()
     cycle = 1 + (last.cycle or 0) if last is not None else 1
     everything = Scope(
         asked=_asked(connection, bucket, EVERYTHING, now - within),
@@ -116,10 +116,6 @@ def _day(day: date) -> Range:
     """Return the keys of evidence that was requested on this day (UTC)."""
     prefix = f"{KEY_PREFIX}{day:%Y/%m/%d}/"
     return Range(prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1), prefix)
-
-
-def _newest() -> sa.Select[Any]:
-    return sa.select(bucket_syncs).order_by(bucket_syncs.c.id.desc()).limit(1)
 
 
 def _known(connection: Connection) -> int:

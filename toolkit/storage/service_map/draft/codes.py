@@ -1,7 +1,7 @@
 """Translate the codes of another system into the contract's, by its own comments or by plain names."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from toolkit.domain.evidence import EvidenceType, UtilityGroup
@@ -46,7 +46,9 @@ def group(text: str) -> str | None:
 
 def evidence_type(text: str) -> str | None:
     """Return the evidence type that a text names, by the contract's word or by words in English or Portuguese."""
-    exact = _EXACT.get("".join(words(text))) or _EXACT.get("".join(_without_place(text)))
+    # Without the words that say where a file is, as in ``pov_key``.
+    without_place = [word for word in words(text) if not {*tokens(word)} & _PLACE]
+    exact = _EXACT.get("".join(words(text))) or _EXACT.get("".join(without_place))
     if exact is not None:
         return exact.value
     spelled, meant = set(words(text)), set(tokens(text))
@@ -57,20 +59,13 @@ def evidence_type(text: str) -> str | None:
     if spelled & _AUDIO and client != payer:
         return EvidenceType.AUT if payer else EvidenceType.POV
     both = bool(spelled & _BOTH) or (client and payer)
-    if ("document" in meant or spelled & _PAPERS) and (client or payer or both):
-        return (
-            EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO
-            if both
-            else EvidenceType.DOC_RESPONSAVEL_FINANCEIRO
-            if payer
-            else EvidenceType.DOC_CONTRATANTE
-        )
+    if "document" in meant or spelled & _PAPERS:
+        if both:
+            return EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO
+        if payer:
+            return EvidenceType.DOC_RESPONSAVEL_FINANCEIRO
+        return EvidenceType.DOC_CONTRATANTE if client else None
     return None
-
-
-def _without_place(text: str) -> Iterator[str]:
-    """Yield the words of a text but for those that say where a file is, as in ``pov_key``."""
-    yield from (word for word in words(text) if not {*tokens(word)} & _PLACE)
 
 
 def flag(text: str) -> bool | None:
@@ -85,25 +80,13 @@ def flags(values: Iterable[str]) -> dict[str, bool]:
     for yes, no in _PAIRS:
         if seen and seen <= {yes, no}:
             return {yes: True, no: False}
-    truths = {value: flag(value) for value in sorted(seen)}
-    return (
-        {value: truth for value, truth in truths.items() if truth is not None}
-        if None not in truths.values()
-        else {}
-    )
+    truths = {value: truth for value in sorted(seen) if (truth := flag(value)) is not None}
+    return truths if len(truths) == len(seen) else {}
 
 
-_PAIRS: Final = (
-    ("S", "N"),
-    ("Y", "N"),
-    ("1", "0"),
-    ("-1", "0"),
-    ("J", "N"),
-    ("T", "F"),
-    ("true", "false"),
-    ("t", "f"),
-    ("X", ""),
-)
+_PAIRS: Final = [
+    pair.split("/") for pair in ("S/N", "Y/N", "1/0", "-1/0", "J/N", "T/F", "true/false", "t/f", "X/")
+]
 
 
 def payer(text: str) -> bool | None:
