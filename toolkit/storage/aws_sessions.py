@@ -180,9 +180,8 @@ class SigningSessions:
 
     def _issue(self) -> Session:
         sts = self._access.client("sts")
-        with Server(
-            f"token service at {shown_address(sts.meta.endpoint_url)}", self._access.embedded
-        ).translated():
+        server = Server(f"token service at {shown_address(sts.meta.endpoint_url)}", self._access.embedded)
+        with server.translated():
             if self._role_arn is not None:
                 answer = sts.assume_role(
                     RoleArn=self._role_arn, RoleSessionName="evidence-toolkit", DurationSeconds=ROLE_SECONDS

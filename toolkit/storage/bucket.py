@@ -123,14 +123,9 @@ class Bucket:
 
     def presign_get(self, key: str, seconds: int) -> str:
         """Return an address under which anybody reads the object for that long, as a download."""
+        asked = {"Bucket": self.name, "Key": key, "ResponseContentDisposition": "attachment"}
         with self._server.translated():
-            return str(
-                self._client.generate_presigned_url(
-                    "get_object",
-                    Params={"Bucket": self.name, "Key": key, "ResponseContentDisposition": "attachment"},
-                    ExpiresIn=seconds,
-                )
-            )
+            return str(self._client.generate_presigned_url("get_object", Params=asked, ExpiresIn=seconds))
 
     def seen(self, prefix: str = "", *, after: str = "") -> Iterator[list[ObjectSeen]]:
         """Yield in pages the objects of the area with ``prefix`` whose keys sort after ``after`` (as UTF-8)."""
@@ -188,11 +183,10 @@ class Bucket:
         Raises:
             BucketError: there is no such object.
         """
+        part = f"bytes={start}-{start + length - 1}"
         with self._server.translated():
             try:
-                answer = self._client.get_object(
-                    Bucket=self.name, Key=key, Range=f"bytes={start}-{start + length - 1}"
-                )
+                answer = self._client.get_object(Bucket=self.name, Key=key, Range=part)
             except ClientError as error:
                 if status_of(error) == 416:
                     return b""

@@ -105,9 +105,7 @@ class Database:
             ObservationsMoved: some were moved to a snapshot before.
         """
         with self.snapshot() as connection:
-            connection.execute(
-                sa.text(_KEEP_PARTITIONS)
-            )  # the first statement, so that the next sees what was moved
+            connection.execute(sa.text(_KEEP_PARTITIONS))  # first, so that the next statement sees what was moved
             if (moved := connection.execute(sa.text(_MOVED), {"moment": moment}).one_or_none()) is not None:
                 raise ObservationsMoved(moment, moved.month, moved.target)
             yield connection

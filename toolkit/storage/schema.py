@@ -151,10 +151,8 @@ def _check_service_tables(connection: Connection) -> None:
         if not inspector.has_table(table.name, schema=tables.OWN_TABLES):
             differences.append(f"table {table.name} is missing")
             continue
-        found = {
-            column["name"]: column["type"]
-            for column in inspector.get_columns(table.name, schema=tables.OWN_TABLES)
-        }
+        columns = inspector.get_columns(table.name, schema=tables.OWN_TABLES)
+        found = {column["name"]: column["type"] for column in columns}
         for column in table.columns:
             if column.name not in found:
                 differences.append(f"column {table.name}.{column.name} is missing")
@@ -162,16 +160,11 @@ def _check_service_tables(connection: Connection) -> None:
                 is_now, expected = (kind.compile(_POSTGRESQL) for kind in (found[column.name], column.type))
                 differences.append(f"column {table.name}.{column.name} is {is_now}, expected {expected}")
     if differences:
+        made = f". Schema {tables.SERVICE} was made from a mapping: set TOOLKIT_SERVICE_MAP to its file"
         raise SchemaMismatch(
-            "The service's tables differ from what this toolkit works with: "
-            + "; ".join(differences)
-            + ". They are never altered here. Where the service keeps its data in other tables, describe them: "
-            "toolkit db map. Where there are none yet: toolkit db upgrade --service-tables"
-            + (
-                f". Schema {tables.SERVICE} was made from a mapping: set TOOLKIT_SERVICE_MAP to its file"
-                if made_from(connection)
-                else ""
-            )
+            f"The service's tables differ from what this toolkit works with: {'; '.join(differences)}. They are "
+            "never altered here. Where the service keeps its data in other tables, describe them: toolkit db map. Where "
+            f"there are none yet: toolkit db upgrade --service-tables{made if made_from(connection) else ''}"
         )
 
 

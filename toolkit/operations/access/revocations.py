@@ -42,11 +42,9 @@ class RevokedTokens:
 def revocations(database: Database) -> list[Revocation]:
     """Return all revocations, the oldest first, whatever the clock did between them."""
     columns = token_revocations.c
-    query = sa.select(
-        columns.token_id, columns.subject, columns.reason, columns.revoked_at, columns.revoked_by
-    ).order_by(columns.revoked_at, columns.id)
+    query = sa.select(*columns["token_id", "subject", "reason", "revoked_at", "revoked_by"])
     with database.transaction() as connection:
-        return [Revocation(*row) for row in connection.execute(query)]
+        return [Revocation(*row) for row in connection.execute(query.order_by(columns.revoked_at, columns.id))]
 
 
 def revoked_tokens(database: Database) -> RevokedTokens:

@@ -3,6 +3,7 @@
 import os
 import pwd
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -63,15 +64,15 @@ def check_reach(folder: Path, account: Account) -> None:
 
 
 def _system_user() -> pwd.struct_passwd:
-    if not _exists(SYSTEM_USER):
+    if _named(SYSTEM_USER) is None:
         _add(SYSTEM_USER)
-    for name in (SYSTEM_USER, _FALLBACK):
-        if _exists(name):
-            return pwd.getpwnam(name)
-    raise EmbeddedServiceError(
-        f"PostgreSQL does not run as root, and there is no user {SYSTEM_USER} to run it. "
-        f"Add one: useradd --system {SYSTEM_USER}"
-    )
+    found = _named(SYSTEM_USER) or _named(_FALLBACK)
+    if found is None:
+        raise EmbeddedServiceError(
+            f"PostgreSQL does not run as root, and there is no user {SYSTEM_USER} to run it. "
+            f"Add one: useradd --system {SYSTEM_USER}"
+        )
+    return found
 
 
 def _add(name: str) -> None:
@@ -83,12 +84,10 @@ def _add(name: str) -> None:
         run([command, *options, name], owner=None)
 
 
-def _exists(name: str) -> bool:
-    try:
-        pwd.getpwnam(name)
-    except KeyError:
-        return False
-    return True
+def _named(name: str) -> pwd.struct_passwd | None:
+    with suppress(KeyError):
+        return pwd.getpwnam(name)
+    return None
 
 
 def _entry(uid: int) -> pwd.struct_passwd:

@@ -100,17 +100,15 @@ def alone(home: Path, service: str) -> Iterator[None]:
     lock = FileLock(path, timeout=PATIENCE, mode=0o600)
     with explained(home):
         try:
-            lock.acquire()
+            held = lock.acquire()
         except Timeout:
             raise EmbeddedServiceError(
                 f"Another process has been starting or stopping {service} in {home} for {PATIENCE} seconds. "
                 "Try again; if it stays so, run: toolkit down"
             ) from None
-        try:
+        with held:
             adopt(path)
             yield
-        finally:
-            lock.release()
 
 
 @contextmanager

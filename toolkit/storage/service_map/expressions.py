@@ -109,14 +109,14 @@ def select(mapping: ServiceMap, name: str, columns: Sequence[str] | None = None)
     )
     parts = [f"SELECT\n    {shown}\nFROM {relation.from_} AS {THIS}"]
     parts += [
-        f"LEFT JOIN {_lookup_name(number)} ON {_lookup_name(number)}.looked_up = {THIS}.{quoted(source.by or '')}"
+        f"LEFT JOIN found_{number} ON found_{number}.looked_up = {THIS}.{quoted(source.by or '')}"
         for number, source in enumerate(lookups)
     ]
     if relation.where:
         parts.append(f"WHERE {relation.where}")
     found = "\n".join(parts)
     # Outer-joined as tables they would keep PostgreSQL from locking the sale itself.
-    named = ",\n".join(f"{_lookup_name(number)} AS ({_lookup(source)})" for number, source in enumerate(lookups))
+    named = ",\n".join(f"found_{number} AS ({_lookup(source)})" for number, source in enumerate(lookups))
     return f"WITH {named}\n{found}" if named else found
 
 
@@ -177,8 +177,8 @@ def _value(source: Source, lookups: Sequence[Source]) -> str:
         return _stripped(source, f"{SERVICE}.as_key_of_file({', '.join(parts)})")
     if source.media_type_of is not None:
         return _media_type(f"{THIS}.{quoted(source.media_type_of)}::text")
-    place = next((_lookup_name(number) for number, each in enumerate(lookups) if _same(each, source)), None)
-    value = f"{place}.found" if place else f"{THIS}.{quoted(source.column or '')}"
+    places = (f"found_{number}.found" for number, each in enumerate(lookups) if _same(each, source))
+    value = next(places, f"{THIS}.{quoted(source.column or '')}")
     if source.json_path:
         value = f"({value}::jsonb #>> {literal('{' + ','.join(map(quoted, source.json_path)) + '}')})"
     if source.mask:
@@ -229,7 +229,3 @@ def _used(relation: Relation, columns: Sequence[str], lookup: Source) -> bool:
 
 def _same(one: Source, other: Source) -> bool:
     return (one.table, one.key, one.by, one.column) == (other.table, other.key, other.by, other.column)
-
-
-def _lookup_name(number: int) -> str:
-    return f"found_{number}"

@@ -74,11 +74,8 @@ def _value(source: Source, new: str, column: Column, timezone: str) -> str:
     elif new.endswith("id") and column.family in {"integer", "number"} and not new.endswith("external_id"):
         # Only ids are UUIDs made of a number; a sale's id is a text.
         return f"trim(leading '0' FROM replace({new}::text, '-', ''))::{column.cast}"
-    return (
-        f"({new})::text::{column.cast}"
-        if column.family in {"enum", "integer", "uuid"}
-        else f"({new})::{column.cast}"
-    )
+    by_text = "::text" * (column.family in {"enum", "integer", "uuid"})
+    return f"({new}){by_text}::{column.cast}"
 
 
 def _moment(new: str, column: Column, zone: str) -> str:

@@ -47,15 +47,11 @@ def obstacles(mapping: ServiceMap, name: str, tables: Tables) -> dict[str, str]:
         if column.required and not column.filled and column.name not in inserted
     ]
     key = table.columns.get(relation.columns["id"].column or "")
-    if key is not None and key.family in {"integer", "number"} and key.sequence is None and name != "sales":
-        refused = {**refused, "id": f"is {key.name}, a number that no sequence gives"}
-    if (
-        key is not None
-        and key.family == "text"
-        and name != "sales"
-        and (key.length or _UUID_LENGTH) < _UUID_LENGTH
-    ):
-        refused = {**refused, "id": f"is {key.name}, which takes {key.length} characters and no UUID"}
+    if key is not None and name != "sales":
+        if key.family in {"integer", "number"} and key.sequence is None:
+            refused = {**refused, "id": f"is {key.name}, a number that no sequence gives"}
+        if key.family == "text" and (key.length or _UUID_LENGTH) < _UUID_LENGTH:
+            refused = {**refused, "id": f"is {key.name}, which takes {key.length} characters and no UUID"}
     if refused:
         column, why = next(iter(refused.items()))
         found[INSERT] = found[UPDATE] = f"{name} cannot be written: {column} {why}, which cannot be turned round."

@@ -158,16 +158,13 @@ def _picture(connection: Connection, began: datetime | None, moment: datetime) -
     """
     last = connection.execute(sa.select(bucket_syncs).order_by(bucket_syncs.c.id.desc()).limit(1)).one_or_none()
     before = picture_since(connection)
-    values: dict[str, Any] = {"started_at": moment, "cycle": 1, "read_to": None, "full_listing": True}
-    if last is not None:
-        values["cycle"] = (last.cycle or 0) + 1
-    if began is not None and (before is None or before < began):
-        kept = ("started_at", "cycle", "read_to", "full_listing")
-        if last is None:
-            values |= {"cycle": None, "full_listing": False}
-        else:
-            values |= {name: getattr(last, name) for name in kept}
-    return values
+    cycle = 1 if last is None else (last.cycle or 0) + 1
+    values = {"started_at": moment, "cycle": cycle, "read_to": None, "full_listing": True}
+    if began is None or (before is not None and before >= began):
+        return values
+    if last is None:
+        return values | {"cycle": None, "full_listing": False}
+    return {name: getattr(last, name) for name in values}
 
 
 _BUCKETS: Final = "SELECT DISTINCT bucket FROM delivered"

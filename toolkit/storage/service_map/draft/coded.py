@@ -238,9 +238,8 @@ def _along(way: tuple[Reference, ...], column: str, catalog: Mapping[str, Catalo
 def _is_the_word(column: str, code: str) -> bool:
     """Tell whether a code is the contract's own word, only written otherwise."""
     meaning = codes.MEANINGS[column][0](code)
-    return meaning is not None and "".join(filter(str.isalnum, code)).lower().endswith(
-        "".join(filter(str.isalnum, meaning)).lower()
-    )
+    written, word = ("".join(filter(str.isalnum, text)).lower() for text in (code, meaning or ""))
+    return meaning is not None and written.endswith(word)
 
 
 def _how_namely(name: str) -> int:

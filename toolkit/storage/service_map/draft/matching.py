@@ -24,7 +24,7 @@ from toolkit.storage.service_map.draft.samples import (
 from toolkit.storage.service_map.draft.vocabulary import COLUMN_WORDS, FAMILIES, TABLE_WORDS, WEIGHTS, tokens
 
 _MOMENTS: Final = ("created_at", "completed_at", "requested_at", "expires_at")
-_SHARED: Final = (("file_format", "type"), ("file_name", "object_key"))
+_SHARED: Final = ({"file_format", "type"}, {"file_name", "object_key"})
 """Columns that may come from one field."""
 
 GOOD: Final = 0.35
@@ -114,14 +114,10 @@ def matched(relation: str, table: CatalogTable, samples: Samples) -> Match:
     chosen: dict[str, Field] = {}
     for column, field in sorted(scores, key=lambda pair: -scores[pair]):
         users = {other for other, taken in chosen.items() if taken == field}
-        if column not in chosen and all(_may_share(column, other) for other in users):
+        if column not in chosen and all({column, other} in _SHARED for other in users):
             chosen[column] = field
     total = sum(WEIGHTS[relation].get(column, 0.3) * scores[column, field] for column, field in chosen.items())
     return Match(table, chosen, total + _named_for(relation, table) + _belonging(relation, table))
-
-
-def _may_share(one: str, other: str) -> bool:
-    return any({one, other} <= set(pair) for pair in _SHARED)
 
 
 def _belonging(relation: str, table: CatalogTable) -> float:
