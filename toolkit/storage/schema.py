@@ -163,8 +163,8 @@ def _check_service_tables(connection: Connection) -> None:
         made = f". Schema {tables.SERVICE} was made from a mapping: set TOOLKIT_SERVICE_MAP to its file"
         raise SchemaMismatch(
             f"The service's tables differ from what this toolkit works with: {'; '.join(differences)}. They are "
-            "never altered here. Where the service keeps its data in other tables, describe them: toolkit db map. Where "
-            f"there are none yet: toolkit db upgrade --service-tables{made if made_from(connection) else ''}"
+            "never altered here. Where the service keeps its data in other tables, describe them: toolkit db map. "
+            f"Where there are none yet: toolkit db upgrade --service-tables{made if made_from(connection) else ''}"
         )
 
 
