@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -101,14 +100,14 @@ def test_a_run_whose_process_died_on_this_machine_is_taken_at_once(
     claim = take_run(database, job, SLOT, night)
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    held_by = {**asdict(this_process()), "pid": ended.pid}
+    held_by = {**this_process(), "pid": ended.pid}
     with database.transaction() as connection:
         connection.execute(sa.update(job_runs).where(job_runs.c.id == claim.id).values(held_by=held_by))
     assert take_run(database, job, SLOT, night).answer is Answer.TAKEN
 
 
 def test_only_a_process_of_this_machine_can_be_known_to_be_dead() -> None:
-    here = asdict(this_process())
+    here = this_process()
     assert not is_dead(here)
     assert is_dead({**here, "started": "1"})  # the number was given out again
     assert not is_dead({**here, "started": "1", "boot": "another machine"})

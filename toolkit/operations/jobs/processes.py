@@ -7,7 +7,6 @@ where the machine's boot and the namespace of process numbers are the same as ou
 import os
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,32 +17,21 @@ _START: Final = 19
 _STATE: Final = 0
 
 
-@dataclass(frozen=True, slots=True)
-class HolderProcess:
-    """A process by its number and its start time, since numbers are given out again."""
-
-    host: str
-    boot: str
-    namespace: str
-    pid: int
-    started: str
-
-
-def this_process() -> HolderProcess:
-    """Return the process that asks."""
+def this_process() -> dict[str, Any]:
+    """Return the process that asks, by its number and its start time, since numbers are given out again."""
     try:
         boot, namespace = _BOOT.read_text().strip(), os.readlink(_NAMESPACE)  # noqa: PTH115  # it is no path
     except OSError:  # no Linux: then only leases tell
         boot = namespace = ""
-    return HolderProcess(socket.gethostname(), boot, namespace, os.getpid(), _started(os.getpid()) or "")
+    here = {"host": socket.gethostname(), "boot": boot, "namespace": namespace, "pid": os.getpid()}
+    return here | {"started": _started(os.getpid()) or ""}
 
 
 def is_dead(held_by: Mapping[str, Any] | None) -> bool:
     """Tell whether the process that holds a run surely died; ``False`` where that cannot be known."""
     here = this_process()
-    if held_by is None or not here.boot:
-        return False
-    if (held_by.get("boot"), held_by.get("namespace")) != (here.boot, here.namespace):
+    same = ("boot", "namespace")
+    if held_by is None or not here["boot"] or any(held_by.get(name) != here[name] for name in same):
         return False
     return _started(int(held_by["pid"])) != str(held_by["started"])
 

@@ -90,14 +90,14 @@ def take_run(
         taken = {
             "status": RunStatus.PUBLISHING if run.status == RunStatus.PUBLISHING else RunStatus.RUNNING,
             "holder": holder,
-            "held_by": asdict(process),
+            "held_by": process,
             "lease_until": _NOW + lease,
             "starts": job_runs.c.starts + 1,
             "started_at": run.started_at or now,
             "failure": None,
             "reason": None,
             "started_by": _who(),
-            "host": process.host,
+            "host": process["host"],
         }
         connection.execute(sa.update(job_runs).where(job_runs.c.id == run.id).values(taken))
         return Claim(Answer.TAKEN, run, holder)

@@ -14,7 +14,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import IO, Any, Final, NamedTuple, NoReturn
+from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -167,7 +167,9 @@ class _Process:
         except ValueError:
             found = {"fault": _FAULT_OF_END.get(self._process.wait(), Fault.MEMORY), "about": ""}
         if "fault" in found:
-            _refuse(Fault(found["fault"]), self._source.name, found["about"], self._sheet)
+            bounds = {"gibibytes": MEMORY_BYTES >> 30, "seconds": SECONDS}
+            reason = _REFUSALS[Fault(found["fault"])].format(about=found["about"], sheet=self._sheet, **bounds)
+            raise UnreadableFile(f"{self._source.name}: {reason}")
         return found
 
     def bytes(self, length: int) -> bytes:
@@ -189,26 +191,16 @@ _FAULT_OF_END: Final = {
 """The fault by the status that the process ended with; where memory lacks, the reader gives up by SIGABRT."""
 
 
-def _refuse(fault: Fault, name: str, about: str, sheet: str | None) -> NoReturn:
-    match fault:
-        case Fault.PROTECTED:
-            raise UnreadableFile(f"{name}: protected by a password; save it without one.")
-        case Fault.DAMAGED:
-            raise UnreadableFile(f"{name}: is no workbook that can be read, or is damaged; save it again as XLSX.")
-        case Fault.SHEET_DAMAGED:
-            raise UnreadableFile(f"{name}: the sheet “{about}” is damaged; save it again as XLSX.")
-        case Fault.NO_SHEET:
-            raise UnreadableFile(f"{name}: has no sheet “{sheet}”; there are {about}.")
-        case Fault.MEMORY:
-            raise UnreadableFile(
-                f"{name}: takes more than {MEMORY_BYTES >> 30} GiB of memory to read: its cells lie too far "
-                "apart, or there is too much in it; copy the table alone into a new workbook, or save it as CSV."
-            )
-        case Fault.SECONDS:
-            raise UnreadableFile(
-                f"{name}: takes more than {SECONDS} seconds to read; copy the table alone into a new workbook, "
-                "or save it as CSV."
-            )
+_REFUSALS: Final = {
+    Fault.PROTECTED: "protected by a password; save it without one.",
+    Fault.DAMAGED: "is no workbook that can be read, or is damaged; save it again as XLSX.",
+    Fault.SHEET_DAMAGED: "the sheet “{about}” is damaged; save it again as XLSX.",
+    Fault.NO_SHEET: "has no sheet “{sheet}”; there are {about}.",
+    Fault.MEMORY: "takes more than {gibibytes} GiB of memory to read: its cells lie too far apart, or there is "
+    "too much in it; copy the table alone into a new workbook, or save it as CSV.",
+    Fault.SECONDS: "takes more than {seconds} seconds to read; copy the table alone into a new workbook, or save "
+    "it as CSV.",
+}
 
 
 def _chunk(found: dict[str, Any], process: _Process) -> Chunk:

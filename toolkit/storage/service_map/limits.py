@@ -3,7 +3,7 @@
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import sqlalchemy as sa
 
 from toolkit.storage.database import Database
-from toolkit.storage.service_map.catalog import Column, read_catalog
+from toolkit.storage.service_map.catalog import read_catalog
 from toolkit.storage.service_map.expressions import quoted
 from toolkit.storage.service_map.model import NEEDED
 from toolkit.storage.service_map.triggers import GIVEN, WRITTEN
@@ -103,24 +103,14 @@ def _read(database: Database, name: str) -> Limits:
             targets = {each: [f"{OWN_TABLES}.{name}", each, GIVEN, "", {}] for each in names}
         catalog = read_catalog(connection) if targets else {}
     columns = []
-    for column, (table, target, written, mask, codes) in targets.items():
-        if table in catalog and target in catalog[table].columns:
-            limit = _limit(column, table, catalog[table].columns[target], written, mask, codes)
-            if limit.length or limit.largest or limit.values is not None or limit.required or limit.rules:
-                columns.append(limit)
+    for column, (table, name_there, written, mask, codes) in targets.items():
+        if table not in catalog or (target := catalog[table].columns.get(name_there)) is None:
+            continue
+        added, labels = len(mask) - mask.count("#"), set(target.labels)
+        length = None if target.length is None else max(target.length - added, 0)
+        values = frozenset({*labels, *(str(meaning) for code, meaning in codes.items() if code in labels)}) or None
+        largest, required = _LARGEST.get(target.cast), target.required and not target.filled
+        if length or largest or values is not None or required or target.rules:
+            place = f"{table}.{target.name}"
+            columns.append(Limit(column, place, length, largest, values, required, target.rules, written))
     return Limits(tuple(columns), None if encoding in _WRITE_ALL else encoding)
-
-
-def _limit(column: str, table: str, target: Column, written: str, mask: str, codes: Mapping[str, str]) -> Limit:
-    added = len(mask) - mask.count("#")
-    labels = set(target.labels)
-    return Limit(
-        column=column,
-        place=f"{table}.{target.name}",
-        length=None if target.length is None else max(target.length - added, 0),
-        largest=_LARGEST.get(target.cast),
-        values=frozenset({*labels, *(str(meaning) for code, meaning in codes.items() if code in labels)}) or None,
-        required=target.required and not target.filled,
-        rules=target.rules,
-        written=written,
-    )
