@@ -27,9 +27,8 @@ from tests.integration.uploaded_sales import (
 from tests.waiting import wait_until
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.operations.request.bulk import journal_of
-from toolkit.operations.upload.credentials_file import remove_expired
+from toolkit.operations.upload.credentials_file import Journal, remove_expired
 from toolkit.operations.upload.destinations import Destinations
-from toolkit.operations.upload.journal import Journal
 from toolkit.operations.upload.local_files import UploadProblem
 from toolkit.operations.upload.sending import upload_files
 from toolkit.partner import FormPolicy, retrying

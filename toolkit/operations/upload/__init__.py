@@ -2,10 +2,9 @@
 
 ::
 
-    credentials_file    the lines of the file, each checked before anything is sent
+    credentials_file    the lines of the file, each checked before anything is sent, and a journal of those sent
     destinations        the hosts that files may be sent to
     local_files         where the file of a line is, and whether it may be sent at all
-    journal             what was sent already, so that a killed upload goes on where it was
     sending             many files at once
     renewal             new credentials where those of a line ran out
 """

@@ -20,9 +20,8 @@ from toolkit.errors import (
     UploadRefused,
 )
 from toolkit.operations.progress import Progress, Quiet
-from toolkit.operations.upload.credentials_file import CredentialsLine, read_credentials
+from toolkit.operations.upload.credentials_file import CredentialsLine, Journal, read_credentials
 from toolkit.operations.upload.destinations import Destinations
-from toolkit.operations.upload.journal import Journal
 from toolkit.operations.upload.local_files import LocalFiles, NotSendable, UploadProblem
 from toolkit.operations.upload.renewal import Renewal
 from toolkit.partner import post_file

@@ -1,4 +1,4 @@
-"""The tables of jobs: their slots, runs, steps and notices."""
+"""The tables of jobs and of client loads: slots, runs, steps and notices; loaded files and their hashes."""
 
 import sqlalchemy as sa
 from sqlalchemy import Column, ForeignKey, Index, Text, Uuid
@@ -69,3 +69,26 @@ job_notices = table(
     Column("problem", Text),
 )
 """Notices to people, one a channel, written with what they tell; ``problem`` is why the last try failed."""
+
+load_keys = table(
+    "load_keys",
+    Column("number", sa.BigInteger, sa.Identity(always=True), primary_key=True),
+    Column("hashes", sa.LargeBinary, nullable=False),
+)
+"""The hashes of the clients that a load registered, for the loads that run beside it; removed after them."""
+
+load_batches = table(
+    "load_batches",
+    Column("id", Uuid, primary_key=True),
+    Column("fingerprint", Text, nullable=False, unique=True),
+    Column("sha256", Text, nullable=False),
+    Column("options", JSONB, nullable=False),
+    Column("source", Text, nullable=False),
+    *required(sa.BigInteger, "accepted", "rejected", "skipped"),
+    Column("loaded_at", moment, nullable=False),
+)
+"""Each file of clients that was loaded, written in the same transaction as its rows.
+
+``fingerprint`` stands for the contents (``sha256``) together with the ``options`` that change what becomes of
+them. The clients of a batch have its ``loaded_at`` as their ``created_at``.
+"""

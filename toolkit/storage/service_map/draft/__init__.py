@@ -8,12 +8,11 @@ It goes in four steps, each over what the steps before it found::
        codes           what another system's codes stand for, by its comments or by plain names
        references      which tables a row names, by keys, by names, or by a kind and a key
     2. the table of each relation
-       mirrors          the last of the rows that a replication wrote for one row of the service
        matching        the best table, and the field of it for each column
        derived         queries for a relation that no table holds; unions: files that stand in several tables
        pivots          queries over events, or over attributes in rows of their own
     3. rows and columns
-       filters         which rows count; history: states that rows of another table keep
+       filters         which rows count; history: states that other rows keep, and the last of replicated rows
        identity        what stands for one row of a relation, and how other rows name it
        coded           codes, flags and partners, here or in another table; people: who pays
        composed         types by two columns together; types and sales by a part of the file's key
@@ -32,8 +31,8 @@ from typing import Final
 
 from toolkit.storage.database import Database
 from toolkit.storage.service_map.draft.derived import derived_tables
+from toolkit.storage.service_map.draft.history import read_last_rows
 from toolkit.storage.service_map.draft.matching import match_tables
-from toolkit.storage.service_map.draft.mirrors import read_last_rows
 from toolkit.storage.service_map.draft.relations import Drafting
 from toolkit.storage.service_map.draft.samples import Samples
 from toolkit.storage.service_map.draft.unions import union_of_files
