@@ -76,22 +76,17 @@ class LocalFiles:
         if not _plain(line.file_name):
             raise NotSendable(UploadProblem.OUTSIDE, "fileName is a path, not a plain file name.")
         if line.evidence_type is None and line.file_name.startswith("."):
-            raise NotSendable(
-                UploadProblem.HIDDEN, "fileName is that of a hidden file, and no evidenceType is named."
-            )
+            why = "fileName is that of a hidden file, and no evidenceType is named."
+            raise NotSendable(UploadProblem.HIDDEN, why)
         candidates = [self._root / line.sale_id / line.file_name] if _plain(line.sale_id) else []
         candidates.append(self._root / line.file_name)
         found = next((path for path in candidates if _is_file(path)), None)
         if found is None:
-            raise NotSendable(
-                UploadProblem.NOT_FOUND,
-                f"There is no file {line.sale_id}/{line.file_name}, and none that is called {line.file_name}.",
-            )
-        if found == self._root / line.file_name and self._uses[line.file_name] > 1:
-            raise NotSendable(
-                UploadProblem.AMBIGUOUS,
-                f"{self._uses[line.file_name]} lines have this name: each belongs in a folder named as its sale.",
-            )
+            why = f"There is no file {line.sale_id}/{line.file_name}, and none that is called {line.file_name}."
+            raise NotSendable(UploadProblem.NOT_FOUND, why)
+        if found == self._root / line.file_name and (uses := self._uses[line.file_name]) > 1:
+            why = f"{uses} lines have this name: each belongs in a folder named as its sale."
+            raise NotSendable(UploadProblem.AMBIGUOUS, why)
         if not found.resolve().is_relative_to(self._root):
             raise NotSendable(UploadProblem.OUTSIDE, "The file is a link that leads out of the folder.")
         return found
@@ -111,31 +106,22 @@ def _plain(name: str) -> bool:
 
 
 def _check_size(line: CredentialsLine, size: int) -> None:
-    policy = line.policy
+    least, most = line.policy.min_bytes, line.policy.max_bytes
     if size == 0:
         raise NotSendable(UploadProblem.EMPTY, "The file is empty.")
-    if size < policy.min_bytes:
-        raise NotSendable(
-            UploadProblem.TOO_SMALL, f"The file has {size} bytes; at least {policy.min_bytes} are needed."
-        )
-    if policy.max_bytes is not None and size > policy.max_bytes:
-        raise NotSendable(
-            UploadProblem.TOO_LARGE, f"The file has {size} bytes; at most {policy.max_bytes} are allowed."
-        )
+    if size < least:
+        raise NotSendable(UploadProblem.TOO_SMALL, f"The file has {size} bytes; at least {least} are needed.")
+    if most is not None and size > most:
+        raise NotSendable(UploadProblem.TOO_LARGE, f"The file has {size} bytes; at most {most} are allowed.")
 
 
 def _check_kind(line: CredentialsLine, head: bytes) -> None:
     kind = kind_of_bytes(head)
     if line.evidence_type is None:
-        if kind is FileKind.OTHER:
-            raise NotSendable(
-                UploadProblem.WRONG_KIND,
-                f"Evidence is a PDF or a recording; by its bytes this is {media_type_of_bytes(head)}.",
-            )
-        return
-    wanted = KIND_OF[line.evidence_type]
-    if kind is not wanted:
-        raise NotSendable(
-            UploadProblem.WRONG_KIND,
-            f"{line.evidence_type} needs {wanted}; by its bytes this is {media_type_of_bytes(head)}.",
-        )
+        fits, needed = kind is not FileKind.OTHER, "Evidence is a PDF or a recording"
+    else:
+        wanted = KIND_OF[line.evidence_type]
+        fits, needed = kind is wanted, f"{line.evidence_type} needs {wanted}"
+    if not fits:
+        is_type = media_type_of_bytes(head)
+        raise NotSendable(UploadProblem.WRONG_KIND, f"{needed}; by its bytes this is {is_type}.")
