@@ -251,10 +251,9 @@ def _query(
         sql if sql.endswith(f".{quoted(name)}") else f"{sql} AS {quoted(name)}"
         for name, (sql, _) in reversed(columns.items())
     )
-    table = CatalogTable(f"(SELECT {listed} FROM {source})", plain_name, made=made)  # noqa: S608
-    table.columns.update({name: column for name, (_, column) in reversed(columns.items())})
-    table.references.extend(references)
-    return table
+    named = {name: column for name, (_, column) in reversed(columns.items())}
+    query = f"(SELECT {listed} FROM {source})"  # noqa: S608
+    return CatalogTable(query, plain_name, columns=named, references=list(references), made=made)
 
 
 def _owner(table: CatalogTable, key: Column) -> tuple[Reference, list[tuple[str, Column]]]:
