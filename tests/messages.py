@@ -255,7 +255,7 @@ _COMPOSED = (
     "The database at {1} does not answer ({2}). Run: toolkit status",
     "The {1} does not answer. Check the AWS_* variables and that the server is up.",
     "The {1} does not answer. Run: toolkit status",
-    "The {1} does not exist; check EVIDENCE_BUCKET, or create it.",
+    "The {1} does not exist; check {2}, or create it.",
     "The {1} refused the signature; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.",
     "The {1} does not know the access key; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.",
     "The {1} denied access: the credentials are wrong, or lack {2}.",

@@ -31,8 +31,8 @@ from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
 from toolkit.operations.judge.findings.waivers import add_waiver
 from toolkit.operations.snapshot.contents import CLOSINGS, CONTENTS
 from toolkit.operations.snapshot.export import export_snapshot
-from toolkit.operations.snapshot.manifest import FORMAT
-from toolkit.operations.snapshot.reading import open_snapshot, prune_snapshot, snapshots, verify_snapshot
+from toolkit.operations.snapshot.manifest import FORMAT, name_of
+from toolkit.operations.snapshot.reading import Fault, open_snapshot, prune_snapshot, snapshots, verify_snapshot
 from toolkit.reports import write_report
 from toolkit.reports.notices import notices
 from toolkit.storage import tables
@@ -206,6 +206,26 @@ def test_a_changed_and_a_missing_file_are_named(story: Story, store: FileStore, 
     missing.unlink()
     faults = {fault.reason for fault in verify_snapshot(store) if fault is not None}
     assert faults == {"changed", "missing"}
+    export(story, store, tmp_path, day(9))
+    (tmp_path / "snapshot" / name_of(day(8))).unlink()
+    assert [*verify_snapshot(store)] == [Fault(name_of(day(8)), "missing")]
+    with pytest.raises(InvalidInput, match="There is no snapshot in nowhere"):
+        [*verify_snapshot(FolderStore(tmp_path / "nowhere", "nowhere"))]
+
+
+def test_an_export_continues_only_one_of_the_same_database_and_with_the_same_key(
+    story: Story, store: FileStore, tmp_path: Path
+) -> None:
+    first_week(story)
+    export(story, store, tmp_path, day(8))
+    with pytest.raises(InvalidInput, match="has pseudonyms of another key"):
+        export(story, store, tmp_path / "other home", day(9))
+    export(story, store, tmp_path / "other home", day(9), full=True)
+    export(story, store, tmp_path / "other home", day(10))
+    newest = tmp_path / "snapshot" / name_of(day(10))
+    newest.write_text(json.dumps(json.loads(newest.read_text()) | {"seal": "that of another custody log"}))
+    with pytest.raises(InvalidInput, match="is of another database"):
+        export(story, store, tmp_path / "other home", day(11))
 
 
 def test_an_export_that_broke_off_goes_on_with_its_own_moment(story: Story, tmp_path: Path) -> None:
@@ -280,8 +300,6 @@ def test_the_commands_export_to_a_bucket_that_every_engine_reads(
     first_week(story)
     target = f"s3://{bucket.name}/snapshots"
     run("snapshot", "export", target)
-    run("snapshot", "verify", target)
-    run("snapshot", "list", target)
     found = run("audit", "--snapshot", target, "--json", ends=3).told
     assert (found["sales"], found["compliant"], found["incomplete"], found["conflict"]) == (4, 1, 2, 1)
     assert found["source"]["snapshot"].startswith(target)
@@ -291,9 +309,11 @@ def test_the_commands_export_to_a_bucket_that_every_engine_reads(
         options = ("--snapshot", target, "--engine", "spark", "--as-of", found["asOf"], "--json")
         told = run("audit", *options, ends=3, within=environ).told
     assert told == found
-    for file in s3.list_objects_v2(Bucket=bucket.name, Prefix="snapshots/sale_observations")["Contents"]:
-        s3.put_object(Bucket=bucket.name, Key=file["Key"], Body=b"changed")
-    assert "changed  sale_observations" in run("snapshot", "verify", target, ends=3).out, "whatever copy was kept"
+    (file,) = s3.list_objects_v2(Bucket=bucket.name, Prefix="snapshots/sale_observations/")["Contents"]
+    s3.put_object(Bucket=bucket.name, Key=file["Key"], Body=b"changed")
+    name = file["Key"].removeprefix("snapshots/")
+    assert run("snapshot", "verify", target, ends=3).out.startswith(f"changed  {name}\n"), "whatever copy was kept"
+    assert f"{name} in {target} is not the file" in run("audit", "--snapshot", target, ends=1).err
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from toolkit.operations.judge.audit.engines import Engine, duckdb_engine, spark_
 from toolkit.operations.judge.audit.from_snapshot import audit_snapshot
 from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
 from toolkit.operations.private_folder import PrivateFolder
-from toolkit.operations.prove.custody_log.sealing import has_seal
+from toolkit.operations.snapshot.export import is_of
 from toolkit.operations.snapshot.manifest import Manifest
 from toolkit.operations.snapshot.moved import snapshot_of
 from toolkit.operations.snapshot.reading import checked_file, open_snapshot
@@ -121,11 +121,7 @@ def _database_of(application: ApplicationContext, exported: Manifest) -> Databas
     if exported.embedded is not (application.settings.database_url is None):
         return None
     with suppress(ToolkitError), application.database.transaction() as connection:
-        if exported.seal is None:
-            same = application.database.address == exported.database
-        else:
-            same = has_seal(connection, exported.seal)
-        return application.database if same else None
+        return application.database if is_of(connection, application.database, exported) else None
     return None
 
 

@@ -39,7 +39,7 @@ _REFUSALS: Final = {
     "TokenRefreshRequired": "says that the AWS session has ended; sign in again",
     "InvalidToken": "refused the session token; check AWS_SESSION_TOKEN",
     "RequestTimeTooSkewed": "has another time than this machine; set the clock",
-    "NoSuchBucket": "does not exist; check EVIDENCE_BUCKET, or create it",
+    "NoSuchBucket": "does not exist; check {named_by}, or create it",
     "PermanentRedirect": "is in another region; set AWS_REGION",
     "AuthorizationHeaderMalformed": "is in another region; set AWS_REGION",
     "IllegalLocationConstraintException": "is in another region; set AWS_REGION",
@@ -78,6 +78,8 @@ class Server:
 
     name: str
     embedded: bool = False
+    named_by: str = "EVIDENCE_BUCKET"
+    """The setting, or the address of a person, that names the bucket."""
 
     @contextmanager
     def translated(self) -> Iterator[None]:
@@ -105,19 +107,19 @@ class Server:
                 "AWS_PROFILE names a profile that the AWS configuration files do not have."
             ) from None
         except ParamValidationError:
-            raise BucketError(f"The {self.name} cannot exist under this name; check EVIDENCE_BUCKET.") from None
+            raise BucketError(f"The {self.name} cannot exist under this name; check {self.named_by}.") from None
         except BotoCoreError as error:
             raise BucketError(f"The {self.name} cannot be used: {type(error).__name__}.") from None
 
     def _refusal(self, error: ClientError) -> BucketError:
         code = str(error.response.get("Error", {}).get("Code", ""))
+        if code == "404" and error.operation_name == "HeadBucket":
+            code = "NoSuchBucket"
         status, operation = status_of(error), error.operation_name
         if status >= 500 or status == 429 or code in _OVERLOADED:
             return self._unavailable(f"is overloaded or failing ({status} {code})")
         if code in _REFUSALS:
-            return BucketError(f"The {self.name} {_REFUSALS[code]}.")
-        if code == "404" and operation == "HeadBucket":
-            return BucketError(f"The {self.name} {_REFUSALS['NoSuchBucket']}.")
+            return BucketError(f"The {self.name} {_REFUSALS[code].format(named_by=self.named_by)}.")
         if code == "InvalidObjectState":
             return ObjectArchived(f"The {self.name} holds the object in an archive; restore it before it is read.")
         if status == 403 and operation in {"GetObject", "HeadObject"}:

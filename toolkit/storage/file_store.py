@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any, Final
@@ -65,7 +66,7 @@ class FolderStore:
         beside.rename(place)
         _to_disk(place.parent)
 
-    def local(self, name: str, cache: Path) -> Path:  # noqa: ARG002
+    def local(self, name: str, cache: Path, *, anew: bool = False) -> Path:  # noqa: ARG002
         """Return the file itself; another store copies it into ``cache``."""
         place: Path = self._read(lambda path: path.resolve(strict=True), name)
         return place
@@ -108,18 +109,13 @@ class S3Store:
     def __init__(self, bucket: str, prefix: str, aws: AwsSettings, address: str, *, embedded: bool) -> None:
         self.address = self.place = address
         self._bucket, self._prefix = bucket, f"{prefix}/" if prefix else ""
-        self._server = Server(f"bucket {bucket}", embedded=embedded)
+        self._server = Server(f"bucket {bucket}", embedded=embedded, named_by=address)
         with self._server.translated():
             self._client = Access(aws, embedded=embedded).client("s3")
 
     def names(self) -> list[str]:
         """Return the names of all objects, in order."""
-        with self._server.translated():
-            pages = self._client.get_paginator("list_objects_v2").paginate(
-                Bucket=self._bucket, Prefix=self._prefix
-            )
-            keys = [item["Key"] for page in pages for item in page.get("Contents", ())]
-        return sorted(key.removeprefix(self._prefix) for key in keys)
+        return sorted(self._listed())
 
     def text(self, name: str) -> str:
         """Return a small object as text."""
@@ -130,13 +126,14 @@ class S3Store:
     def put(self, name: str, draft: Path) -> None:
         """Upload the draft and remove it."""
         with self._server.translated(), draft.open("rb") as file:
-            self._client.put_object(Bucket=self._bucket, Key=self._prefix + name, Body=file)
+            self._client.upload_fileobj(file, self._bucket, self._prefix + name)  # in parts beyond 5 GB, too
         draft.unlink()
 
-    def local(self, name: str, cache: Path) -> Path:
-        """Return a copy in ``cache``, fetched once: files of a snapshot never change."""
-        place = cache / name
-        if not place.exists():
+    def local(self, name: str, cache: Path, *, anew: bool = False) -> Path:
+        """Return a copy in ``cache``, fetched once for each ETag that the object has, or ``anew``."""
+        told = sha256(f"{self.address}\0{name}\0{self._etags.get(name)}".encode()).hexdigest()
+        place = cache / told[:2] / told
+        if anew or not place.exists():
             place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             draft = place.with_name(f".{place.name}")
             with self._server.translated(), self._missing_told(name):
@@ -157,6 +154,19 @@ class S3Store:
         """Delete the object."""
         with self._server.translated():
             self._client.delete_object(Bucket=self._bucket, Key=self._prefix + name)
+
+    @cached_property
+    def _etags(self) -> dict[str, str]:
+        """The ETags of all objects, as they were when one was asked for first."""
+        return self._listed()
+
+    def _listed(self) -> dict[str, str]:
+        with self._server.translated():
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=self._bucket, Prefix=self._prefix
+            )
+            found = (item for page in pages for item in page.get("Contents", ()))
+            return {item["Key"].removeprefix(self._prefix): item["ETag"] for item in found}
 
     @contextmanager
     def _missing_told(self, name: str) -> Iterator[None]:

@@ -69,7 +69,8 @@ def export(ctx: Context, target: str, full: bool, as_json: bool) -> None:
 def verify(ctx: Context, target: str, as_json: bool) -> int:
     """Compare every file in TARGET with the SHA-256 that was noted when it was exported.
 
-    Exit status 3: a file is missing or was changed; each is named.
+    Each file is read in TARGET itself. Exit status 3: a file, or an export that later ones
+    continue, is missing, or a file was changed; each is named.
 
     \b
     Example:

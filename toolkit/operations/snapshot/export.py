@@ -4,6 +4,7 @@ An export that was killed goes on with its own moment: files appear whole or not
 under ``TOOLKIT_HOME``, and the manifest, which makes the export exist, comes last.
 """
 
+import hmac
 import json
 import secrets
 from collections import Counter, defaultdict
@@ -20,6 +21,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 from filelock import FileLock
 from pyarrow import parquet
+from sqlalchemy import Connection
 
 from toolkit.errors import InvalidInput
 from toolkit.operations import Clock
@@ -69,7 +71,8 @@ def export_snapshot(
     ``home`` keeps the key of the pseudonyms (``snapshot.key``): exports that belong together need the same key.
 
     Raises:
-        InvalidInput: another export into this store is under way, or what it lacks was moved to a snapshot.
+        InvalidInput: another export into this store is under way, what it lacks was moved to a snapshot, or the
+            newest export is of another database or has pseudonyms of another key.
         UnreadableFile: the newest manifest cannot be read, or is of another version.
     """
     progress = progress or Quiet()
@@ -81,11 +84,12 @@ def export_snapshot(
             stack.enter_context(lock.acquire(blocking=False))
         except TimeoutError:
             raise InvalidInput(f"Another export into {store.address} is under way.") from None
-        before = None if full else newest(store)
+        before, secret = None if full else newest(store), secret_of(home)
+        if before is not None:
+            _check_continues(database, store, before, secret)
         export = _Export.resumed_or_new(work, database, clock, None if before is None else before.moment)
         _check_moved(database, export)
         resumed = len(export.done)
-        secret = secret_of(home)
         left = [content for content in CONTENTS if content.name not in export.done]
         progress.begin("Exporting", len(left), "tables")
         with ThreadPoolExecutor(_AT_ONCE) as threads:
@@ -95,7 +99,7 @@ def export_snapshot(
                 progress.advance(1)
         progress.end()
         _check_moved(database, export)
-        manifest = _manifest(database, export)
+        manifest = _manifest(database, export, secret)
         draft = work / "manifest.json"
         draft.write_text(manifest.as_json(), encoding="utf-8")
         store.put(manifest.name, draft)
@@ -108,6 +112,7 @@ class _Export:
     """An export under way; ``done`` holds the files of the tables that are written."""
 
     work: Path
+    database: str
     moment: datetime
     after: datetime | None
     done: dict[str, list[File]]
@@ -117,13 +122,14 @@ class _Export:
         note = work / "under-way.json"
         if note.exists():
             told = json.loads(note.read_text(encoding="utf-8"))
-            if told["after"] == (None if after is None else after.isoformat()):
+            expected = (None if after is None else after.isoformat(), database.address)
+            if (told["after"], told.get("database")) == expected:
                 done = {name: [File(**file) for file in files] for name, files in told["done"].items()}
-                return cls(work, datetime.fromisoformat(told["moment"]), after, done)
+                return cls(work, database.address, datetime.fromisoformat(told["moment"]), after, done)
         with database.transaction() as connection:
             take(connection, Lock.FINDING_HISTORY)  # an audit under way notes findings of an earlier moment
             moment = final_moment(database, clock)
-        export = cls(work, moment, after, {})
+        export = cls(work, database.address, moment, after, {})
         export._keep()
         return export
 
@@ -153,6 +159,7 @@ class _Export:
 
     def _keep(self) -> None:
         told = {
+            "database": self.database,
             "moment": self.moment.isoformat(),
             "after": None if self.after is None else self.after.isoformat(),
             "done": {name: [asdict(file) for file in files] for name, files in self.done.items()},
@@ -216,6 +223,35 @@ class _Parts:
         return File(name, self._content.name, self._part, self._rows[month], size, digest)
 
 
+def is_of(connection: Connection, database: Database, exported: Manifest) -> bool:
+    """Tell whether an export was made of this database: by its seal, and before the first one by its address."""
+    if exported.seal is None:
+        return database.address == exported.database
+    seals = tables.custody_seals.c
+    return bool(connection.scalar(sa.select(sa.exists().where(seals.hash == exported.seal))))
+
+
+def _check_continues(database: Database, store: FileStore, before: Manifest, secret: bytes) -> None:
+    """Make sure that the rows of an export fit those of the one before."""
+    with database.transaction() as connection:
+        same = is_of(connection, database, before)
+    if not same:
+        raise InvalidInput(
+            f"The newest export in {store.address} is of another database, or this one was restored since. Export "
+            "into another place, or the whole history: toolkit snapshot export TARGET --full"
+        )
+    if before.key not in {None, _told_apart(secret)}:
+        raise InvalidInput(
+            f"The newest export in {store.address} has pseudonyms of another key than snapshot.key in "
+            "TOOLKIT_HOME, so files would not meet their records. Copy the key from where that export was made, "
+            "or export the whole history: toolkit snapshot export TARGET --full"
+        )
+
+
+def _told_apart(secret: bytes) -> str:
+    return hmac.digest(secret, b"snapshot.key", "sha256").hex()[:16]
+
+
 def _check_moved(database: Database, export: _Export) -> None:
     """Make sure that the exports before hold the months that were moved to a snapshot, and are here no more."""
     with database.transaction() as connection:
@@ -228,7 +264,7 @@ def _check_moved(database: Database, export: _Export) -> None:
         )
 
 
-def _manifest(database: Database, export: _Export) -> Manifest:
+def _manifest(database: Database, export: _Export, secret: bytes) -> Manifest:
     seals = tables.custody_seals
     seal = (
         sa.select(seals.c.hash).where(seals.c.sealed_at <= export.moment).order_by(seals.c.number.desc()).limit(1)
@@ -247,6 +283,7 @@ def _manifest(database: Database, export: _Export) -> Manifest:
             files=tuple(file for content in CONTENTS for file in export.done[content.name]),
             hidden_rows=hidden,
             copied_rows=copied,
+            key=_told_apart(secret),
         )
 
 

@@ -15,7 +15,7 @@ FORMAT: Final = 3
 
 PREFIX: Final = "manifest-"
 
-_TOLD_AS_THEY_ARE: Final = ("schema", "toolkit", "database", "embedded", "seal")
+_TOLD_AS_THEY_ARE: Final = ("schema", "toolkit", "database", "embedded", "seal", "key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,13 @@ class Manifest:
     """Tables of the service whose policies might hide rows when the export was made."""
     copied_rows: tuple[str, ...] = ()
     """Materialised views of the service, which hold what there was when they were refreshed last."""
+    key: str | None = None
+    """Tells the key of the pseudonyms from others, and nothing about it."""
 
     @property
     def name(self) -> str:
         """The name of the manifest's file."""
-        return f"{PREFIX}{stamp_of(self.moment)}.json"
+        return name_of(self.moment)
 
     @property
     def rows(self) -> int:
@@ -97,6 +99,11 @@ def read_manifest(text: str, name: str) -> Manifest:
         return _MANIFESTS.validate_python(document | given)
     except (ValueError, KeyError, TypeError, RecursionError):
         raise UnreadableFile(f"{name} cannot be read as the manifest of a snapshot.") from None
+
+
+def name_of(moment: datetime) -> str:
+    """Return the name of the manifest of an export of this moment."""
+    return f"{PREFIX}{stamp_of(moment)}.json"
 
 
 def stamp_of(moment: datetime) -> str:

@@ -7,7 +7,7 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 
 from toolkit.errors import InvalidInput, UnreadableFile
-from toolkit.operations.snapshot.manifest import PREFIX, File, Manifest, read_manifest
+from toolkit.operations.snapshot.manifest import PREFIX, File, Manifest, name_of, read_manifest
 from toolkit.storage.file_store import FileStore
 
 
@@ -68,9 +68,7 @@ def open_snapshot(store: FileStore, as_of: datetime | None = None) -> Snapshot:
         InvalidInput: there is no export, or none that reaches to ``as_of``.
         UnreadableFile: a manifest is missing or cannot be read.
     """
-    found = {manifest.moment: manifest for manifest in snapshots(store)}
-    if not found:
-        raise InvalidInput(f"There is no snapshot in {store.address}. Make one: toolkit snapshot export TARGET")
+    found = {manifest.moment: manifest for manifest in _some(store)}
     moment = max(found) if as_of is None else min((each for each in found if each >= as_of), default=None)
     if moment is None:
         raise InvalidInput(
@@ -88,10 +86,27 @@ def open_snapshot(store: FileStore, as_of: datetime | None = None) -> Snapshot:
     return Snapshot(store.address, tuple(chain))
 
 
+def _some(store: FileStore) -> list[Manifest]:
+    found = snapshots(store)
+    if not found:
+        raise InvalidInput(f"There is no snapshot in {store.address}. Make one: toolkit snapshot export TARGET")
+    return found
+
+
 def verify_snapshot(store: FileStore) -> Iterator[Fault | None]:
-    """Compare every file with its SHA-256; yield ``None`` for each that is as it was exported."""
-    there = set(store.names())
-    for manifest in snapshots(store):
+    """Compare every file with its SHA-256; yield ``None`` for each that is as it was exported.
+
+    Each is read where it is stored. The manifest of an export that another one continues counts as a file.
+
+    Raises:
+        InvalidInput: there is no export.
+        UnreadableFile: a manifest cannot be read, or is of another version.
+    """
+    there, exports = set(store.names()), _some(store)
+    moments = {manifest.moment for manifest in exports}
+    for manifest in exports:
+        if manifest.previous is not None and manifest.previous not in moments:
+            yield Fault(name_of(manifest.previous), "missing")
         for file in manifest.files:
             if file.name not in there:
                 yield Fault(file.name, "missing")
@@ -106,16 +121,17 @@ def checked_file(store: FileStore, file: File, cache: Path) -> Path:
         UnreadableFile: it is missing, or was changed.
     """
     try:
-        place = store.local(file.name, cache)
-        with place.open("rb") as opened:
-            if file_digest(opened, "sha256").hexdigest() != file.sha256:
-                raise UnreadableFile(f"{file.name} in {store.address} is not the file that was exported.")
+        for anew in (False, True):  # a copy may be damaged where the file is not
+            place = store.local(file.name, cache, anew=anew)
+            with place.open("rb") as opened:
+                if file_digest(opened, "sha256").hexdigest() == file.sha256:
+                    return place
+        raise UnreadableFile(f"{file.name} in {store.address} is not the file that was exported.")
     except UnreadableFile as error:
         raise UnreadableFile(
             f"{error} Bring it back from a backup, or, where no months were moved there, export the whole history "
             "again: toolkit snapshot export TARGET --full"
         ) from None
-    return place
 
 
 def prune_snapshot(store: FileStore, keep: int) -> list[str]:
