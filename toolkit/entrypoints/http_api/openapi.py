@@ -1,7 +1,8 @@
 """Make the OpenAPI document from the request models and the table of answers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
+from types import MappingProxyType
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -65,6 +66,12 @@ tables take it only once (409).
 
 def document() -> Json:
     """Return the whole document, OpenAPI 3.1."""
+    ready = _answered(Ready, examples.PROBES["ready"])
+    this_document = {
+        "description": "This document.",
+        "headers": {"X-Request-ID": _REQUEST_ID},
+        "content": {"application/json": {"schema": {"type": "object"}}},
+    }
     not_ready = _problem(503, {}) | {"content": _content(NotReady, {"away": examples.NOT_READY})}
     return {
         "openapi": "3.1.0",
@@ -74,9 +81,11 @@ def document() -> Json:
         "paths": {
             "/clients": {"post": _register_client()},
             "/sales/{saleId}/evidences": {"parameters": [_SALE_ID], "put": _request_upload()},
-            "/health": {"get": _probe("health", "Is the process alive?", Live, {})},
-            "/ready": {"get": _probe("ready", "Do database and bucket answer?", Ready, {"503": not_ready})},
-            "/openapi.json": {"get": _this_document()},
+            "/health": {
+                "get": _open("health", "Is the process alive?", _answered(Live, examples.PROBES["health"]))
+            },
+            "/ready": {"get": _open("ready", "Do database and bucket answer?", ready | {"503": not_ready})},
+            "/openapi.json": {"get": _open("openapi", "This document", {"200": this_document})},
         },
         "components": {
             "schemas": _schemas(),
@@ -86,64 +95,45 @@ def document() -> Json:
 
 
 def _register_client() -> Json:
+    answered = _answered(ClientRegistered, examples.CLIENT_REGISTERED)
     return {
         "operationId": "registerClient",
         "summary": "Register a client",
         "requestBody": _body(Client, examples.CLIENT_REQUESTS),
-        "responses": _responses(
-            ClientRegistered, examples.CLIENT_REGISTERED, sorted((*_PARTNERS, 409)), examples.CLIENT_INVALID
-        ),
+        "responses": answered | _problems((*_PARTNERS, 409), examples.CLIENT_INVALID),
     }
 
 
 def _request_upload() -> Json:
+    answered = _answered(UploadCredentials, examples.UPLOAD_CREDENTIALS)
     return {
         "operationId": "requestUploadCredentials",
         "summary": "Request credentials for the upload of one evidence file",
         "description": "Stores an evidence record each time, with its own object in the bucket.",
         "requestBody": _body(EvidenceRequest, examples.UPLOAD_REQUESTS),
-        "responses": _responses(
-            UploadCredentials, examples.UPLOAD_CREDENTIALS, sorted((*_PARTNERS, 404)), examples.UPLOAD_INVALID
-        ),
+        "responses": answered | _problems((*_PARTNERS, 404), examples.UPLOAD_INVALID),
     }
 
 
-def _probe(name: str, summary: str, model: type[Answer], more: Json) -> Json:
-    return {
-        "operationId": name,
-        "summary": summary,
-        "security": [],
-        "responses": _responses(model, examples.PROBES[name], _PROBES, {}) | more,
-    }
-
-
-def _this_document() -> Json:
-    answered = {"description": "This document.", "headers": {"X-Request-ID": _REQUEST_ID}}
-    return {
-        "operationId": "openapi",
-        "summary": "This document",
-        "security": [],
-        "responses": {
-            "200": answered | {"content": {"application/json": {"schema": {"type": "object"}}}},
-            **{str(status): _problem(status, {}) for status in _PROBES},
-        },
-    }
+def _open(name: str, summary: str, responses: Json) -> Json:
+    """Return an operation that needs no token."""
+    return {"operationId": name, "summary": summary, "security": [], "responses": responses | _problems(_PROBES)}
 
 
 def _body(model: type[BaseModel], named: Json) -> Json:
     return {"required": True, "content": _content(model, named)}
 
 
-def _responses(model: type[Answer], example: Json, problems: Iterable[int], invalid: Json) -> Json:
-    answered = {
-        "description": (model.__doc__ or "").strip(),
-        "headers": {"X-Request-ID": _REQUEST_ID},
-        "content": _content(model, {"answered": example}),
-    }
-    return {"200": answered} | {str(status): _problem(status, invalid) for status in problems}
+def _answered(model: type[Answer], example: Json) -> Json:
+    described, content = (model.__doc__ or "").strip(), _content(model, {"answered": example})
+    return {"200": {"description": described, "headers": {"X-Request-ID": _REQUEST_ID}, "content": content}}
 
 
-def _problem(status: int, invalid: Json) -> Json:
+def _problems(statuses: Iterable[int], invalid: Mapping[str, Any] = MappingProxyType({})) -> Json:
+    return {str(status): _problem(status, invalid) for status in sorted(statuses)}
+
+
+def _problem(status: int, invalid: Mapping[str, Any]) -> Json:
     problem = PROBLEMS[status]
     named = invalid if status == 400 else {"problem": examples.problem(problem)}
     headers: Json = {
@@ -156,7 +146,7 @@ def _problem(status: int, invalid: Json) -> Json:
     }
 
 
-def _content(model: type[BaseModel], named: Json) -> Json:
+def _content(model: type[BaseModel], named: Mapping[str, Any]) -> Json:
     shown = {name: {"value": value} for name, value in named.items()}
     return {"application/json": {"schema": {"$ref": _REF.format(model=model.__name__)}, "examples": shown}}
 
