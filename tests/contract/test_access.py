@@ -77,7 +77,7 @@ def test_a_claim_that_names_no_partner_makes_the_subject_none(
 @pytest.mark.parametrize("group", "AD")
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_the_sale_of_another_partner_is_answered_as_one_that_does_not_exist(
-    service: Service, ask: Any, subject: str, group: str, body: Any
+    service: Service, ask: Any, group: str, body: Any
 ) -> None:
     theirs = service.sale(f"V-{uuid4()}", group, partner="Luz do Vale")
 

@@ -116,14 +116,11 @@ def test_an_older_inventory_undoes_nothing(
     put(KEY, b"a later version")
     s3.delete_object(Bucket=bucket.name, Key=ODD)
     put("notes/later.txt")
-    with database.transaction() as connection:
-        before = picture_since(connection)
     assert sync(full=True).changed == 1
     known = seen(database)
     with pytest.raises(InvalidInput, match="every key was looked at since"):
         take()
     assert seen(database) == known
-    assert before is not None
 
 
 def test_what_an_inventory_lacks_is_asked_for_before_it_counts_as_gone(
@@ -299,7 +296,6 @@ def test_a_journal_tells_who_wrote_and_deleted_what_from_where(
     put("notes/other.txt")
     sync()
     s3.delete_object(Bucket=bucket.name, Key=KEY)
-    (other,) = [item for page in bucket.seen() for item in page]
     at = clock.now + timedelta(minutes=1)
     events = [
         event("notes/other.txt", 1, "UPDATE_METADATA", clock.now - timedelta(hours=1)),
@@ -312,7 +308,6 @@ def test_a_journal_tells_who_wrote_and_deleted_what_from_where(
     told = "SELECT key, kind, requester, source_address, happened_at FROM audit.object_events"
     assert rows(database, told) == [(KEY, "DELETE", "111122223333", "192.0.2.7", at)]
     assert take("journal").events == 0
-    assert other.key == "notes/other.txt"
 
 
 def test_a_journal_that_begins_too_late_does_not_make_the_picture_younger(

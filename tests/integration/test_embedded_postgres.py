@@ -85,12 +85,14 @@ def test_processes_that_start_it_at_once_share_one_server(own_home: Path) -> Non
     assert len(servers) == 1
 
 
-def test_a_killed_user_leaves_the_server_running_and_usable(used_home: Path) -> None:
-    user = start(HOLD_TRANSACTION, used_home)
+@pytest.mark.parametrize("signals", [[signal.SIGKILL], [signal.SIGINT, signal.SIGKILL]], ids=["kill", "Ctrl-C"])
+def test_no_end_of_its_users_group_of_processes_reaches_it(used_home: Path, signals: list[signal.Signals]) -> None:
+    user = start(HOLD_TRANSACTION, used_home, start_new_session=True)
     assert user.stdout is not None
     assert [user.stdout.readline().strip() for _ in range(2)][1] == "holding"
     pid = pid_of(used_home)
-    user.kill()
+    for each in signals:
+        os.killpg(user.pid, each)
     user.communicate()
     with connected(embedded.database_url(used_home)) as connection:
         connection.execute("CREATE TABLE half_done (id int)")
@@ -133,31 +135,15 @@ def test_a_pid_file_with_the_number_of_another_process_is_stale(used_home: Path)
     assert pid_of(used_home) != os.getppid()
 
 
-def test_neither_ctrl_c_nor_the_end_of_its_starters_group_reaches_it(used_home: Path) -> None:
-    starter = start(HOLD_TRANSACTION, used_home, start_new_session=True)
-    assert starter.stdout is not None
-    assert [starter.stdout.readline().strip() for _ in range(2)][1] == "holding"
-    pid = pid_of(used_home)
-    os.killpg(starter.pid, signal.SIGINT)
-    os.killpg(starter.pid, signal.SIGKILL)
-    starter.communicate()
+@pytest.mark.parametrize("killed", [False, True])
+def test_stopping_leaves_no_process_and_no_pid_file(used_home: Path, killed: bool) -> None:
     embedded.database_url(used_home)
-    assert pid_of(used_home) == pid
-
-
-def test_stopping_leaves_no_process_and_no_pid_file(used_home: Path) -> None:
-    embedded.database_url(used_home)
-    assert embedded.stop(used_home) == ["PostgreSQL"]
+    if killed:
+        kill(pid_of(used_home))
+    assert embedded.stop(used_home) == ([] if killed else ["PostgreSQL"])
     assert processes_of(used_home) == []
     assert not (used_home / "postgres" / "data" / "postmaster.pid").exists()
     assert embedded.stop(used_home) == []
-
-
-def test_a_killed_server_leaves_nothing_behind_after_a_stop(used_home: Path) -> None:
-    embedded.database_url(used_home)
-    kill(pid_of(used_home))
-    assert embedded.stop(used_home) == []
-    assert not (used_home / "postgres" / "data" / "postmaster.pid").exists()
 
 
 def test_a_long_home_has_its_socket_in_a_short_private_folder(own_home: Path) -> None:

@@ -130,9 +130,7 @@ def test_a_slot_is_done_once_and_its_files_are_there_with_their_hashes(office: O
     assert shown["id"] in page
 
 
-def test_a_failed_run_is_kept_apart_and_the_next_start_goes_on_where_it_stopped(
-    office: Office, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_run_is_kept_apart_and_the_next_start_goes_on_where_it_stopped(office: Office) -> None:
     (office.folder / "sales.csv").write_text("nothing of this is a sale\n1\n")
     status, told, log = office.run("run", "nightly", "--json", "--log", "json")
     assert (status, told["outcome"], told["code"]) == (1, "failed", "COMMAND_FAILED")

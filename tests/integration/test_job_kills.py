@@ -80,9 +80,7 @@ def test_a_signal_ends_a_run_with_its_code_and_the_next_start_goes_on(
     assert effects(tmp_path).count("one") == 1
 
 
-def test_a_kernel_does_not_outlive_the_process_that_runs_the_job(
-    database: Database, environ: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_kernel_does_not_outlive_the_process_that_runs_the_job(environ: dict[str, str], tmp_path: Path) -> None:
     asleep = "open('ready', 'w').close(); import time; time.sleep(600)"
     notebook = write_notebook(tmp_path / "sleep.ipynb", asleep)
     start = start_process(tmp_path, environ, victim_job(notebook))

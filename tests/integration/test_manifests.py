@@ -228,7 +228,7 @@ def test_the_newest_of_several_records_is_used_again_unless_another_is_uploaded(
     assert credentials(out)[0]["expiresAt"] == (clock.now + timedelta(minutes=15)).isoformat()
 
 
-def test_a_manifest_without_rows_or_columns_or_that_is_missing(ask: Ask, tmp_path: Path, out: Path) -> None:
+def test_a_manifest_without_rows_or_columns_or_that_is_missing(ask: Ask, out: Path) -> None:
     with pytest.raises(UnreadableFile, match="the columns fileFormat, evidenceType are missing"):
         ask("x,y,z", headings="saleId,fileName,type")
     assert ask() == ManifestResult(rows=0)

@@ -76,18 +76,6 @@ def test_files_are_found_by_sale_or_by_a_name_that_is_unique(bucket: Bucket, fol
     assert bucket.read(lines[2]["fields"]["key"], 0, 10_000) == MP3
 
 
-def test_what_was_sent_is_not_sent_again(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
-    lines = [credentials_line(bucket, "s", name) for name in ("a.pdf", "b.pdf")]
-    credentials = write_credentials(tmp_path / "c.jsonl", lines)
-    put(folder, "a.pdf")
-    first = upload_files(credentials, folder)
-    assert (first.sent, first.skipped, [failure.problem for failure in first.failures]) == (1, 0, ["NOT_FOUND"])
-    put(folder, "b.pdf")
-    second = upload_files(credentials, folder)
-    assert (second.sent, second.skipped, second.failures) == (1, 1, ())
-    assert keys(bucket) == {line["fields"]["key"] for line in lines}
-
-
 def test_each_reason_not_to_send_is_told_and_the_others_are_sent(
     bucket: Bucket, folder: Path, tmp_path: Path
 ) -> None:
@@ -102,6 +90,7 @@ def test_each_reason_not_to_send_is_told_and_the_others_are_sent(
         credentials_line(bucket, "s", "twin.pdf"),
         credentials_line(bucket, "t", "twin.pdf"),
         {**credentials_line(bucket, "s", "x.pdf"), "fileName": "../outside.pdf"},
+        credentials_line(bucket, "..", "outside.pdf"),
     ]
     for name in ("good.pdf", "large.pdf", "twin.pdf"):
         put(folder, name)
@@ -122,6 +111,7 @@ def test_each_reason_not_to_send_is_told_and_the_others_are_sent(
         8: UploadProblem.AMBIGUOUS,
         9: UploadProblem.AMBIGUOUS,
         10: UploadProblem.OUTSIDE,
+        11: UploadProblem.NOT_FOUND,
     }
     assert keys(bucket) == {lines[0]["fields"]["key"]}
 
@@ -152,13 +142,6 @@ def test_a_folder_that_may_not_be_entered_stops_no_other_file(
     uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder)
     assert uploaded.sent == 1
     assert [(failure.line, failure.problem) for failure in uploaded.failures] == [(1, UploadProblem.UNREADABLE)]
-
-
-def test_a_sale_id_that_is_a_path_leads_nowhere(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
-    put(tmp_path, "a.pdf")
-    credentials = write_credentials(tmp_path / "c.jsonl", [credentials_line(bucket, "..", "a.pdf")])
-    [failure] = upload_files(credentials, folder).failures
-    assert failure.problem == UploadProblem.NOT_FOUND
 
 
 def test_expired_and_changed_credentials_fail_alone(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
@@ -321,7 +304,9 @@ def test_what_a_killed_call_renewed_is_neither_asked_for_nor_sent_again(
         journal_of(credentials).unlink()  # killed after the bucket's answer, before it was noted
 
 
-def test_the_command_tells_what_failed(run: Run, bucket: Bucket, folder: Path, tmp_path: Path) -> None:
+def test_the_command_tells_what_failed_and_sends_the_rest_once(
+    run: Run, bucket: Bucket, folder: Path, tmp_path: Path
+) -> None:
     lines = [credentials_line(bucket, "s", "a.pdf"), credentials_line(bucket, "s", "b.pdf")]
     credentials = write_credentials(tmp_path / "c.jsonl", lines)
     put(folder, "a.pdf")
@@ -337,6 +322,7 @@ def test_the_command_tells_what_failed(run: Run, bucket: Bucket, folder: Path, t
     }
     put(folder, "b.pdf")
     assert "1 sent, 1 sent before, 0 failed" in run(*arguments, within={}).out
+    assert keys(bucket) == {line["fields"]["key"] for line in lines}
     run("evidence", "upload", tmp_path / "none", "--from", folder, ends=1, within={})
     run("evidence", "upload", credentials, "--from", tmp_path / "none", ends=1, within={})
 

@@ -142,9 +142,7 @@ def test_the_password_comes_from_a_file_and_goes_over_tls(send: Any, mailbox: Ma
     assert send("starttls", **login) == "SMTPAuthenticationError: the mail server answered 535"
 
 
-def test_what_a_mail_meets_is_a_problem_and_no_address_is_quoted(
-    send: Any, mailbox: Mailbox, tmp_path: Path
-) -> None:
+def test_what_a_mail_meets_is_a_problem_and_no_address_is_quoted(send: Any, mailbox: Mailbox) -> None:
     login = {"TOOLKIT_SMTP_USER": "toolkit", "TOOLKIT_SMTP_PASSWORD": "right"}
     assert send("none", asked="starttls", **login) == "SMTPNotSupportedError"
     assert mailbox.logins == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -23,28 +23,20 @@ def local(zone: ZoneInfo, expression: str, first: str, last: str) -> list[str]:
     return [slot.astimezone(zone).strftime("%m-%d %H:%M %z") for slot in slots]
 
 
-def test_a_daily_slot_follows_the_clock_on_the_wall_of_its_zone() -> None:
-    assert local(SAO_PAULO, "0 2 * * *", "2026-02-28", "2026-03-03") == [
-        "02-28 02:00 -0300",
-        "03-01 02:00 -0300",
-        "03-02 02:00 -0300",
-    ]
-
-
-def test_where_clocks_are_put_forward_the_slot_is_the_first_time_that_exists() -> None:
-    assert local(NEW_YORK, "30 2 * * *", "2026-03-07", "2026-03-10") == [
-        "03-07 02:30 -0500",
-        "03-08 03:00 -0400",
-        "03-09 02:30 -0400",
-    ]
-
-
-def test_where_clocks_are_put_back_a_daily_slot_comes_once() -> None:
-    assert local(NEW_YORK, "30 1 * * *", "2026-10-31", "2026-11-03") == [
-        "10-31 01:30 -0400",
-        "11-01 01:30 -0400",
-        "11-02 01:30 -0500",
-    ]
+@pytest.mark.parametrize(
+    ("zone", "expression", "slots"),
+    [
+        (SAO_PAULO, "0 2 * * *", ["02-28 02:00 -0300", "03-01 02:00 -0300", "03-02 02:00 -0300"]),
+        (NEW_YORK, "30 2 * * *", ["03-07 02:30 -0500", "03-08 03:00 -0400", "03-09 02:30 -0400"]),
+        (NEW_YORK, "30 1 * * *", ["10-31 01:30 -0400", "11-01 01:30 -0400", "11-02 01:30 -0500"]),
+    ],
+    ids=["the clock stays", "put forward: the first time that exists", "put back: once"],
+)
+def test_a_daily_slot_follows_the_clock_on_the_wall_of_its_zone(
+    zone: ZoneInfo, expression: str, slots: list[str]
+) -> None:
+    first = date.fromisoformat(f"2026-{slots[0][:5]}")
+    assert local(zone, expression, f"{first}", f"{first + timedelta(days=3)}") == slots
 
 
 def test_a_monthly_slot_comes_once_a_month_and_february_has_its_last_day() -> None:
