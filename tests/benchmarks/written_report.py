@@ -42,7 +42,7 @@ def _with_findings(result: AuditResult) -> AuditResult:
     ids, none = pa.array(findings["id"], pa.large_string()), pa.array([], pa.large_string())
     half = len(ids) // 2
     start, still = AS_OF - timedelta(days=1), ids[half:]
-    changes = Changes(start, AS_OF, ids[:half], none, none, len(still), lambda: still)
+    changes = Changes(start, AS_OF, ids[:half], none, none, none, len(still), lambda: still)
     findings = findings.assign(overdue=findings.index >= half)
     life = replace(result.life, read_findings=lambda: findings, read_tally=lambda: tally(findings))
     return replace(result, life=replace(life, read_changes=lambda: changes))

@@ -27,6 +27,7 @@ from toolkit.operations.judge.findings.living import tally
 from toolkit.operations.judge.findings.waivers import add_waiver, all_waivers, revoke_waiver
 from toolkit.operations.observe.service_history import observe_service
 from toolkit.operations.verify.contents.inspector import Inspector
+from toolkit.reports.notices import notices
 from toolkit.samples.dataset import make_samples
 from toolkit.samples.story import Telling
 from toolkit.storage.bucket import Bucket
@@ -241,6 +242,35 @@ def test_a_sale_of_another_partner_takes_its_findings_and_their_trend_along(
         assert own.life.trend["present"].iloc[-1] == standing == 3
         assert dict(result.partners[["partner", "trend"]].to_numpy())[partner] == standing
     assert set(after.partners["partner"]) == {"Norte", "Sul", "Oeste"}
+
+
+def test_findings_of_a_sale_that_is_gone_are_not_told_as_mended(
+    database: Database, story: Story, clock: SettableClock
+) -> None:
+    story.sale("S-3", gone_at=day(5), utility_group="E", client_id=story.client("39053344705"))
+    story.sale("S-4", gone_at=day(5))
+    story.sale("S-4", seen_at=day(5), client_id=story.client("11144477735"))  # changed, and there
+
+    def ended(result: AuditResult) -> dict[tuple[str, str], str | None]:
+        gone = result.life.findings.query("status == 'resolved'").astype(object)
+        return dict(zip(zip(gone["saleId"], gone["code"], strict=True), gone["reason"].fillna(""), strict=True))
+
+    audit(database, clock, day(4))
+    after = audit(database, clock, day(6))
+    assert ended(after) == {("S-3", "GROUP_UNKNOWN"): "SALE_GONE", ("S-4", "WITHOUT_CLIENT"): ""}
+    assert after.life.changes is not None
+    assert after.life.changes.without_sale.to_pylist() == [finding_id("GROUP_UNKNOWN", "S-3")]
+    assert "1 finding is resolved since the audit before only because its sale is gone" in str(notices(after))
+    asked_later = run_audit(database, clock=SettableClock(day(60)), as_of=day(6))
+    assert ended(asked_later) == ended(after)
+
+    story.sale("S-3", seen_at=day(7), gone_at=day(9), utility_group="E", client_id=story.client("12345678909"))
+    assert statuses(audit(database, clock, day(8)))["GROUP_UNKNOWN"] == "reopened"
+    story.sale("S-3", seen_at=day(9), client_id=story.client("98765432100"))
+    mended = audit(database, clock, day(10))
+    assert ended(mended)["S-3", "GROUP_UNKNOWN"] == ""
+    assert mended.life.changes is not None
+    assert not mended.life.changes.without_sale
 
 
 def test_the_commands_tell_findings_changes_and_waivers(run: Run, story: Story, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.conftest import Run
-from toolkit.domain.codes import CODES, KindFault, SaleWarning, Severity, Subject, missing_code
+from toolkit.domain.codes import CODES, EndReason, KindFault, SaleWarning, Severity, Subject, missing_code
 from toolkit.domain.contents import ContentProblem
 from toolkit.domain.findings import Problem, Reason
 from toolkit.domain.integrity import IntegrityProblem
@@ -13,7 +13,7 @@ MISSING = [missing_code(requirement.named) for rules in GROUP_RULES.values() for
 
 
 def test_every_code_that_can_be_given_is_in_the_catalogue_and_no_other() -> None:
-    given = {*Problem, *Reason, *IntegrityProblem, *ContentProblem, *SaleWarning, *KindFault, *MISSING}
+    given = {*Problem, *Reason, *IntegrityProblem, *ContentProblem, *SaleWarning, *KindFault, *EndReason, *MISSING}
 
     assert given == set(CODES)
 

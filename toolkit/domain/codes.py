@@ -2,7 +2,7 @@
 
 A *finding* about a sale is a problem, a missing piece or a warning; a finding about a file says that its origin is
 odd. A *reason* says how far the best attempt at a missing piece got, a *fault* why a file is unusable: both belong
-to a missing piece and are no findings by themselves.
+to a missing piece and are no findings by themselves. An *end* says why a finding is gone that nobody mended.
 """
 
 from collections.abc import Iterable
@@ -32,6 +32,7 @@ class Subject(StrEnum):
     FILE = "file"
     REASON = "reason"
     FAULT = "fault"
+    END = "gone finding"
 
 
 class Owner(StrEnum):
@@ -46,6 +47,12 @@ class SaleWarning(StrEnum):
     """A warning about a sale that does not concern its evidence."""
 
     WITHOUT_CLIENT = "WITHOUT_CLIENT"
+
+
+class EndReason(StrEnum):
+    """A reason for which a finding is gone although nobody mended it."""
+
+    SALE_GONE = "SALE_GONE"
 
 
 class KindFault(StrEnum):
@@ -337,6 +344,13 @@ _ALL: Final[tuple[Code, ...]] = (
         "of another kind",
         "The file is not of the kind that its evidenceType demands.",
         "Send a PDF for a document and a recording for an audio, under new credentials.",
+    ),
+    Code(
+        EndReason.SALE_GONE, Subject.END, None, None, None,
+        "sale is gone",
+        "The service holds the sale no more: its findings are gone with it, and nobody mended them.",
+        _STATES,
+        "Find out who removed the sale, and why; a sale that is back has its findings again.",
     ),
 )  # fmt: skip
 

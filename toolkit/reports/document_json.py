@@ -18,7 +18,8 @@
                recordsAssumedAt, hiddenRows, copiedRows}
     partner    the partner that everything is restricted to, or null
     findingCounts  {open, waived, resolved, reopened, overdue}
-    changes    {since, new, resolved, reopened, open}          counts of findings since the audit before, or null
+    changes    {since, new, resolved, reopened, open, saleGone}      counts of findings since the audit before,
+                                 or null; ``saleGone`` are those of ``resolved`` whose sale is gone
     trend      [{day, present, came, went}]                    findings by day
     partners   [{partner, sales, compliant, incomplete, conflict, findings, overdue, waived, trend, medianDays}]
     rows       [{saleId, ...}]   one a sale that is not compliant: the columns of the CSV, with real lists,

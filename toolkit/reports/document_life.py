@@ -26,6 +26,7 @@ def life_summary(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
     counted = None
     if changes is not None:
         counted = {"since": iso_exact(changes.start, timezone)} | changes.counts
+        counted["saleGone"] = len(changes.without_sale)
     return {
         "partner": result.partner,
         "findingCounts": result.life.counts,
@@ -70,6 +71,7 @@ def changes_as_json(changes: Changes, trend: pd.DataFrame, timezone: ZoneInfo) -
         "from": iso_exact(changes.start, timezone),
         "to": iso_exact(changes.end, timezone),
         **{kind: getattr(changes, kind).to_pylist() for kind in KINDS},
+        "saleGone": changes.without_sale.to_pylist(),
         "trend": trend_records(trend),
     }
 

@@ -123,6 +123,15 @@ def _notices(result: AuditResult, language: Language, timezone: ZoneInfo) -> Ite
             "there now was judged, not the first ones.",
             result.compliant_on_replaced,
         )
+    changes = result.life.changes
+    if changes is not None and len(changes.without_sale):
+        yield count(
+            "%(number)s finding is resolved since the audit before only because its sale is gone: nobody mended "
+            "it.",
+            "%(number)s findings are resolved since the audit before only because their sales are gone: nobody "
+            "mended them.",
+            len(changes.without_sale),
+        )
     if result.file_findings:
         kinds = Counter(finding.problem for finding in result.file_findings)
         listed = ", ".join(

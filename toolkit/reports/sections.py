@@ -189,7 +189,7 @@ def _changes(report: Report) -> Section:
     here = pa.array(table["id"], pa.large_string())
     places = {kind: np.flatnonzero(pc.is_in(here, ids)) for kind, ids in kinds.items()}
     words = np.repeat(np.array([*map(say, places)], dtype=object), [*map(len, places.values())])
-    widths = {"Sale": 1.5, "Finding": 2.5, "Partner": 1.5, "Who has to act": 1.2, "Due": 1.5}
+    widths = {"Sale": 1.5, "Finding": 2.5, "Why": 1.5, "Partner": 1.5, "Who has to act": 1.2, "Due": 1.5}
     found = np.concatenate([np.array([], dtype=int), *places.values()])
     section = _of_findings("changes", say("Changes"), about, widths, found, report)
     return replace(

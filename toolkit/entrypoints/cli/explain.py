@@ -15,6 +15,7 @@ _TITLES = {
     Subject.FILE: "Findings about files",
     Subject.REASON: "Reasons why a piece is missing",
     Subject.FAULT: "Faults that make a file unusable",
+    Subject.END: "Reasons why a finding is gone that nobody mended",
 }
 
 

@@ -131,6 +131,9 @@ def _show_changes(found: Changes, lives: pd.DataFrame, by_day: pd.DataFrame, ctx
         show(f"{_(kind):<9} {spoken().number(number)}")
     for row in by_day[by_day["day"] > found.end.astimezone(zone).date() - timedelta(days=14)].pipe(tuples):
         show(f"  {row.day}  {counted(int(row.present), 'finding'):>17}  +{row.came:,}  -{row.went:,}")
+    if len(found.without_sale):
+        gone = spoken().number(len(found.without_sale))
+        note(f"note: {gone} of the resolved findings ended because their sale is gone: toolkit explain SALE_GONE")
     rows = []
     for kind in ("new", "reopened", "resolved"):
         ids = getattr(found, kind).to_pylist()

@@ -68,6 +68,6 @@ def _parts(
 
 
 def _findings(heading: str, findings: pd.DataFrame, ids: set[str]) -> Grid:
-    columns = ["saleId", "code", "severity", "partner", "owner"]
+    columns = ["saleId", "code", "reason", "severity", "partner", "owner"]
     rows = findings.loc[findings["id"].isin(ids), columns].astype(object)
     return Grid(heading, columns, rows.where(rows.notna(), "").to_numpy().tolist())

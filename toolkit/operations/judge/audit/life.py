@@ -16,7 +16,7 @@ from toolkit.domain.finding_life import FindingStatus
 from toolkit.domain.waivers import Waiver
 from toolkit.operations.judge.audit.present import COLUMNS as PRESENT
 from toolkit.operations.judge.findings.changes import TREND, Changes, all_partners, changes_between, trends
-from toolkit.operations.judge.findings.history import audits_until, lives_at
+from toolkit.operations.judge.findings.history import audits_until, lives_at, without_sale
 from toolkit.operations.judge.findings.living import COLUMNS, living, places_in, tallied, tally
 from toolkit.operations.judge.findings.waivers import waivers_at
 from toolkit.storage.reader import Place
@@ -122,6 +122,8 @@ def read_life(
         present = of_sales()
         with place.snapshot() as connection:
             lives = lives_at(connection, moment)
+            gone = without_sale(connection, None, moment)
+        lives["sale_gone"] = lives["closed_at"].notna() & lives["id"].isin(gone.to_pylist())
         present = pd.concat([present, _noted(lives) if of_files is None else of_files], ignore_index=True)
         return living(present, lives, audits, waivers, moment, deadlines), _moved(present, lives)
 

@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from pyarrow import compute as pc
 
 from toolkit.errors import InvalidInput, NothingEvaluated
+from toolkit.operations.judge.findings.history import without_sale
 from toolkit.storage.frames import read_arrow
 from toolkit.storage.reader import Place, Reader
 
@@ -42,6 +43,8 @@ class Changes:
     new: pa.Array
     resolved: pa.Array
     reopened: pa.Array
+    without_sale: pa.Array
+    """Those of ``resolved`` that nobody mended: their sale was gone when an audit looked."""
     still_open: int
     """The number of ``open``."""
     read_open: Callable[[], pa.Array]
@@ -60,9 +63,9 @@ class Changes:
     def only(self, ids: pd.Series[str]) -> Changes:
         """Return the changes of these findings."""
         kept = pa.array(ids, pa.large_string())
-        found = (getattr(self, kind) for kind in KINDS)
-        new, resolved, reopened, still = (each.filter(pc.is_in(each, kept)) for each in found)
-        return Changes(self.start, self.end, new, resolved, reopened, len(still), lambda: still)
+        found = (getattr(self, kind) for kind in (*CHANGED, "without_sale", "open"))
+        new, resolved, reopened, gone, still = (each.filter(pc.is_in(each, kept)) for each in found)
+        return Changes(self.start, self.end, new, resolved, reopened, gone, len(still), lambda: still)
 
 
 def changes_between(place: Place, start: datetime, end: datetime) -> Changes:
@@ -83,9 +86,13 @@ def changes_between(place: Place, start: datetime, end: datetime) -> Changes:
             )
         rows = _read(connection, _CHANGES, bound, _CHANGED)
         before = connection.scalar(sa.text(_BEFORE), {"start": start})
+        gone = without_sale(connection, start, end)
     changed = {kind: rows["id"].filter(pc.equal(rows["kind"], kind)).combine_chunks() for kind in CHANGED}
     still = before - len(changed["resolved"])
-    return Changes(start, end, **changed, still_open=still, read_open=partial(_still_open, place, bound))
+    gone = gone.filter(pc.is_in(gone, changed["resolved"]))
+    return Changes(
+        start, end, **changed, without_sale=gone, still_open=still, read_open=partial(_still_open, place, bound)
+    )
 
 
 def _still_open(place: Place, bound: Mapping[str, datetime]) -> pa.Array:

@@ -76,6 +76,16 @@ def lives_at(connection: Reader, moment: datetime, *, sale_id: str | None = None
     return found
 
 
+def without_sale(connection: Reader, since: datetime | None, moment: datetime) -> pa.Array:
+    """Return the ids of the findings that ended after ``since`` and by ``moment`` because their sale was gone.
+
+    Nothing was mended: the service held the sale no more when an audit looked. ``None`` takes all that ended.
+    """
+    began = "-infinity" if since is None else since.isoformat()
+    query = _WITHOUT_SALE.format(since=f"timestamptz '{began}'", moment=f"timestamptz '{moment.isoformat()}'")
+    return read_arrow(connection, query, pa.schema({"id": pa.large_string()}))["id"].combine_chunks()
+
+
 def standing_findings(connection: Connection, *, with_files: bool) -> tuple[pd.DataFrame, int]:
     """Return the findings that an audit of now left, and the number of those that are gone.
 
@@ -112,6 +122,33 @@ _LIVES_AT: Final = """
     WINDOW life AS (PARTITION BY finding_id)
     ORDER BY finding_id, seen_at DESC
 """
+
+_WITHOUT_SALE: Final = """
+    WITH ended AS (
+        SELECT DISTINCT ON (finding_id) finding_id, sale_id, seen_at, gone_at
+        FROM audit.finding_observations
+        WHERE gone_at > {since} AND gone_at <= {moment} AND sale_id IS NOT NULL
+        ORDER BY finding_id, gone_at DESC
+    ),
+    gone AS (
+        SELECT sale_id, gone_at FROM audit.sale_observations
+        WHERE gone_at > (SELECT coalesce(max(as_of), '-infinity') FROM audit.audit_runs WHERE as_of <= {since})
+          AND gone_at <= {moment} AND sale_id IN (SELECT sale_id FROM ended)
+    ),
+    came AS (
+        SELECT sale_id, seen_at FROM audit.sale_observations
+        WHERE seen_at >= (SELECT min(gone_at) FROM gone) AND seen_at <= {moment}
+    )
+    SELECT DISTINCT CAST(finding_id AS text) AS id
+    FROM ended JOIN gone ON gone.sale_id = ended.sale_id
+                        AND gone.gone_at > ended.seen_at AND gone.gone_at <= ended.gone_at
+    WHERE NOT EXISTS (
+        SELECT 1 FROM came
+        WHERE came.sale_id = ended.sale_id AND came.seen_at >= gone.gone_at AND came.seen_at <= ended.gone_at
+    )
+    ORDER BY id
+"""
+"""A sale of which a new observation began when the last one ended was changed, and is there."""
 
 STANDING: Final = ("id", "saleId", "partner", "utilityGroup", "code", "openedAt", "again", "findings")
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.domain.codes import CODES, Owner, Severity
+from toolkit.domain.codes import CODES, EndReason, Owner, Severity
 from toolkit.domain.deadlines import Deadlines, business_days
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.domain.waivers import Waiver
@@ -83,6 +83,7 @@ def living(
 ) -> pd.DataFrame:
     """Join the findings that are present at a moment with their lives until then; those gone are ``resolved``.
 
+    The lives may tell in ``sale_gone`` which ended because their sale was gone, which is the reason then.
     The gravest come first, then those that are due first.
     """
     places = places_in(lives, present)
@@ -148,14 +149,14 @@ def _present(
 
 
 def _resolved(gone: pd.DataFrame, audits: Sequence[datetime], moment: datetime) -> pd.DataFrame:
-    gone = gone.reindex(columns=["id", "code", "sale_id", "partner", "utility_group", *_MOMENTS])
+    gone = gone.reindex(columns=["id", "code", "sale_id", "partner", "utility_group", "sale_gone", *_MOMENTS])
     first, opened, closed = (pd.to_datetime(gone[name], utc=True) for name in _MOMENTS)
     ended = closed.fillna(pd.Timestamp(moment))
     before = {end: audits[bisect_left(audits, end) - 1] for end in ended.unique() if audits and audits[0] < end}
     last = pd.to_datetime(ended.map(before), utc=True).fillna(opened)
     last = last.where(last >= opened, opened)
     return _named(gone).assign(
-        reason=None,
+        reason=gone["sale_gone"].map({True: str(EndReason.SALE_GONE)}).astype(object),
         status=str(FindingStatus.RESOLVED),
         firstSeen=first,
         openedAt=opened,
