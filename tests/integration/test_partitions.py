@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +14,7 @@ from tests.conftest import Run, SettableClock
 from tests.integration.test_custody_proof import unguarded
 from tests.integration.test_schema import execute
 from tests.integration.uploaded_sales import add_record, add_sale, rows
-from toolkit.errors import DatabaseError, DatabaseUnavailable, InvalidInput, UnreadableFile
+from toolkit.errors import DatabaseError, DatabaseUnavailable, UnreadableFile
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.judge.audit.sale_evidence import evidence_at, evidence_in_snapshot
 from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
@@ -79,8 +80,12 @@ def places(database: Database, table: str) -> list[tuple[Any, ...]]:
     return rows(database, f"SELECT id, replace(tableoid::regclass::text, 'audit.{table}_', '') FROM audit.{table}")
 
 
+def elsewhere_of(store: FolderStore, home: Path) -> Elsewhere:
+    return Elsewhere(lambda _: store, home, "512MB")
+
+
 def move(database: Database, store: FolderStore, clock: SettableClock, home: Path) -> list[str]:
-    months = move_months(database, store, home, clock, older_than=1)
+    months = move_months(database, store, elsewhere_of(store, home), clock, older_than=1)
     return [f"{month.began_at:%Y-%m} {month.content.name} {month.rows}" for month in months if month.rows]
 
 
@@ -164,8 +169,6 @@ def test_months_leave_once_the_snapshot_holds_them(
     (told,) = evidence_in_snapshot(files, partitioned, MARCH, ["S-1"])
     assert told.timeline == evidence.timeline, "also of a file whose key the snapshot has not"
     assert move(partitioned, store, clock, tmp_path) == []
-    with pytest.raises(InvalidInput, match="months before 2026-07 were moved to the snapshot /"):
-        export_snapshot(partitioned, store, tmp_path, clock, full=True)
     export_snapshot(partitioned, store, tmp_path, clock)
 
 
@@ -190,7 +193,7 @@ def test_months_stay_while_somebody_reads_them_or_the_snapshot_holds_something_e
 @pytest.fixture
 def live(partitioned: Database, store: FolderStore, tmp_path: Path) -> Callable[[], list[tuple[str, str]]]:
     """The differences that are found once months were moved: the thing, and its id."""
-    elsewhere = Elsewhere(lambda _: store, tmp_path, "512MB")
+    elsewhere = elsewhere_of(store, tmp_path)
     return lambda: [(each.what, each.id) for each in verify_live(partitioned, elsewhere=elsewhere).differences]
 
 
@@ -232,10 +235,12 @@ def test_a_moment_that_was_moved_is_told_by_the_snapshot_or_not_at_all(
 ) -> None:
     target, dates = tmp_path / "snapshot", (MARCH, APRIL)
 
-    def report(moment: datetime) -> bytes:
+    def report(moment: datetime, *options: Any) -> tuple[bytes, Any]:
         folder = tmp_path / f"{moment:%m}"
-        run("-q", "report", "--as-of", moment.isoformat(), "--format", "csv,json", "--out", folder)
-        return (folder / "missing-evidence.csv").read_bytes()
+        run("-q", "report", *options, "--as-of", moment.isoformat(), "--format", "csv,json", "--out", folder)
+        told = json.loads((folder / "missing-evidence.json").read_text())
+        told.pop("source")
+        return (folder / "missing-evidence.csv").read_bytes(), told
 
     before = [report(moment) for moment in dates]
     told = run("snapshot", "move", target, ends=1).err
@@ -248,6 +253,9 @@ def test_a_moment_that_was_moved_is_told_by_the_snapshot_or_not_at_all(
     assert [report(moment) for moment in dates] == before
     assert str(target) in (tmp_path / "04" / "missing-evidence.json").read_text()
     assert "4 observations to a snapshot" in run("verify", "--live", ends=None).out
+    run("snapshot", "export", tmp_path / "new")
     target.rename(tmp_path / "elsewhere")
+    assert [report(moment, "--snapshot", tmp_path / "new") for moment in dates] == before
+    assert "cannot be taken over from there" in run("snapshot", "export", tmp_path / "newer", ends=1).err
     told = run("audit", "--as-of", APRIL.isoformat(), ends=1).err
     assert f"are in the snapshot {target} alone, which cannot be read" in told

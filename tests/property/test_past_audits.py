@@ -33,6 +33,7 @@ from toolkit.operations.judge.withdrawal import withdraw
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.observe.service_history import observe_service
 from toolkit.operations.snapshot.export import export_snapshot
+from toolkit.operations.snapshot.moved import Elsewhere
 from toolkit.operations.snapshot.moving import move_months
 from toolkit.operations.snapshot.reading import open_snapshot
 from toolkit.reports import write_report
@@ -206,7 +207,8 @@ class World:
         """The months that were over a month ago leave the database, where it has months."""
         assert self.store is not None
         if self.by_month:
-            move_months(self.database, self.store, self.home, self.clock, older_than=1)
+            elsewhere = Elsewhere(lambda _: cast("FolderStore", self.store), self.home, "512MB")
+            move_months(self.database, self.store, elsewhere, self.clock, older_than=1)
 
     def ask_snapshot(self) -> dict[datetime, bytes]:
         """The same reports from a snapshot, but for what they say of their source."""

@@ -51,6 +51,7 @@ def export(ctx: Context, target: str, full: bool, as_json: bool) -> None:
         application.file_store(target),
         ctx.settings.home,
         application.clock,
+        elsewhere=application.elsewhere,
         full=full,
         progress=ctx.progress,
     )
@@ -142,10 +143,9 @@ def move(ctx: Context, target: str, older_than: int, dry_run: bool, as_json: boo
         months = move_months(
             application.database,
             application.file_store(target),
-            ctx.settings.home,
+            application.elsewhere,
             application.clock,
             older_than=older_than,
-            memory=ctx.settings.engine_memory,
             progress=ctx.progress,
         )
     if as_json:

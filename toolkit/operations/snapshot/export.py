@@ -4,49 +4,44 @@ An export that was killed goes on with its own moment: files appear whole or not
 under ``TOOLKIT_HOME``, and the manifest, which makes the export exist, comes last.
 """
 
-import hmac
 import json
-import secrets
-from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from hashlib import file_digest, sha256
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final, Self
 
-import pyarrow as pa
 import sqlalchemy as sa
 from filelock import FileLock
-from pyarrow import parquet
 from sqlalchemy import Connection
 
-from toolkit.errors import InvalidInput
+from toolkit.errors import BucketError, InvalidInput, SettingsError
 from toolkit.operations import Clock
 from toolkit.operations.atomic_file import atomic_file
-from toolkit.operations.private_folder import PrivateFolder
 from toolkit.operations.progress import Progress, Quiet
-from toolkit.operations.snapshot.contents import CLOSINGS, CONTENTS, REPEATED, Content, month_of
-from toolkit.operations.snapshot.manifest import File, Manifest, stamp_of
+from toolkit.operations.snapshot.contents import CLOSINGS, CONTENTS, Content, month_of
+from toolkit.operations.snapshot.manifest import File, Manifest
+from toolkit.operations.snapshot.moved import Elsewhere, months_moved, snapshot_of
+from toolkit.operations.snapshot.parts import Parts
 from toolkit.operations.snapshot.reading import newest
+from toolkit.operations.snapshot.secret import check_key, secret_of, sign_of
 from toolkit.storage import schema, tables
 from toolkit.storage.database import Database
 from toolkit.storage.file_store import FileStore
 from toolkit.storage.frames import stream_arrow
 from toolkit.storage.locks import Lock, take
 from toolkit.storage.observation_clock import final_moment
-from toolkit.storage.partitions import moved, records_assumed_at
+from toolkit.storage.partitions import PARTITIONED, Moved, moved, records_assumed_at
 from toolkit.storage.service_map.tables_behind import hidden_and_copied
 
 _AT_ONCE: Final = 3
 """Tables that are written side by side."""
 
-_KEY_BYTES: Final = 32
-
-_ROW_GROUP: Final = 20_000
-"""Rows that are written to a Parquet file at a time."""
+_MOVED: Final = "moved"
+"""Marks the files of months that were taken over from another snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +58,18 @@ def export_snapshot(
     home: Path,
     clock: Clock,
     *,
+    elsewhere: Elsewhere | None = None,
     full: bool = False,
     progress: Progress | None = None,
 ) -> Exported:
     """Write what was observed since the newest export in ``store``, or, with ``full``, the whole history.
 
     ``home`` keeps the key of the pseudonyms (``snapshot.key``): exports that belong together need the same key.
+    The whole history needs ``elsewhere`` where months were moved to a snapshot: they are taken over from there.
 
     Raises:
-        InvalidInput: another export into this store is under way, what it lacks was moved to a snapshot, or the
-            newest export is of another database or has pseudonyms of another key.
+        InvalidInput: another export into this store is under way, what it lacks was moved to a snapshot that
+            cannot be read, or the newest export is of another database or has pseudonyms of another key.
         UnreadableFile: the newest manifest cannot be read, or is of another version.
     """
     progress = progress or Quiet()
@@ -87,18 +84,22 @@ def export_snapshot(
         before, secret = None if full else newest(store), secret_of(home)
         if before is not None:
             _check_continues(database, store, before, secret)
-        export = _Export.resumed_or_new(work, database, clock, None if before is None else before.moment)
-        _check_moved(database, export)
+        after = None if before is None else before.moment
+        lacking = _lacking(database, after)
+        export = _Export.resumed_or_new(work, database, clock, after, lacking)
         resumed = len(export.done)
+        if lacking is not None and _MOVED not in export.done:
+            export.note(_MOVED, _taken_over(database, store, export, lacking, elsewhere, secret))
         left = [content for content in CONTENTS if content.name not in export.done]
         progress.begin("Exporting", len(left), "tables")
         with ThreadPoolExecutor(_AT_ONCE) as threads:
             written = threads.map(lambda content: export.write(database, store, content, secret), left)
             for content, files in zip(left, written, strict=True):
-                export.note(content, files)
+                export.note(content.name, files)
                 progress.advance(1)
         progress.end()
-        _check_moved(database, export)
+        if _lacking(database, after) != lacking:
+            raise InvalidInput("Months were moved while this export was under way. Run it again.")
         manifest = _manifest(database, export, secret)
         draft = work / "manifest.json"
         draft.write_text(manifest.as_json(), encoding="utf-8")
@@ -115,42 +116,50 @@ class _Export:
     database: str
     moment: datetime
     after: datetime | None
+    moved_before: datetime | None
+    """The end of the months that are taken over from the snapshot that has them."""
     done: dict[str, list[File]]
 
     @classmethod
-    def resumed_or_new(cls, work: Path, database: Database, clock: Clock, after: datetime | None) -> Self:
-        note = work / "under-way.json"
+    def resumed_or_new(
+        cls, work: Path, database: Database, clock: Clock, after: datetime | None, lacking: Moved | None
+    ) -> Self:
+        note, moved_before = work / "under-way.json", None if lacking is None else lacking.over_at
         if note.exists():
             told = json.loads(note.read_text(encoding="utf-8"))
-            expected = (None if after is None else after.isoformat(), database.address)
-            if (told["after"], told.get("database")) == expected:
+            expected = (_iso(after), _iso(moved_before), database.address)
+            if (told["after"], told.get("movedBefore"), told.get("database")) == expected:
                 done = {name: [File(**file) for file in files] for name, files in told["done"].items()}
-                return cls(work, database.address, datetime.fromisoformat(told["moment"]), after, done)
+                moment = datetime.fromisoformat(told["moment"])
+                return cls(work, database.address, moment, after, moved_before, done)
         with database.transaction() as connection:
             take(connection, Lock.FINDING_HISTORY)  # an audit under way notes findings of an earlier moment
             moment = final_moment(database, clock)
-        export = cls(work, database.address, moment, after, {})
+        export = cls(work, database.address, moment, after, moved_before, {})
         export._keep()
         return export
 
     def write(self, database: Database, store: FileStore, content: Content, secret: bytes) -> list[File]:
         """Write the files of one table."""
         query = content.rows(self.after, self.moment)
-        with _Parts(self, store, content, "rows", content.schema) as rows, database.snapshot() as connection:
+        if self.moved_before is not None and content.table in PARTITIONED:
+            query += f" AND (gone_at IS NULL OR gone_at >= timestamptz '{self.moved_before.isoformat()}')"
+        with Parts(self.work, self.moment, store, content) as rows, database.snapshot() as connection:
             for batch in stream_arrow(connection, query, content.schema):
                 for month, of_month in month_of(content, content.without_keys(batch, secret)):
                     rows.add(month, of_month)
         if not content.closes or self.after is None:
             return rows.files
         query = content.closings(self.after, self.moment)
-        with _Parts(self, store, content, "closings", CLOSINGS) as closings, database.snapshot() as connection:
+        closings = Parts(self.work, self.moment, store, content, part="closings", columns=CLOSINGS)
+        with closings, database.snapshot() as connection:
             for batch in stream_arrow(connection, query, CLOSINGS):
                 closings.add("", batch)
         return rows.files + closings.files
 
-    def note(self, content: Content, files: list[File]) -> None:
+    def note(self, table: str, files: list[File]) -> None:
         """Keep that this table is written."""
-        self.done[content.name] = files
+        self.done[table] = files
         self._keep()
 
     def forget(self) -> None:
@@ -161,66 +170,13 @@ class _Export:
         told = {
             "database": self.database,
             "moment": self.moment.isoformat(),
-            "after": None if self.after is None else self.after.isoformat(),
+            "after": _iso(self.after),
+            "movedBefore": _iso(self.moved_before),
             "done": {name: [asdict(file) for file in files] for name, files in self.done.items()},
         }
         with atomic_file(self.work / "under-way.json") as draft:
             draft.file.write(json.dumps(told))
             draft.finish()
-
-
-class _Parts:
-    """The Parquet files of one table, one a month; they are put into the store when all is written."""
-
-    def __init__(self, export: _Export, store: FileStore, content: Content, part: str, columns: pa.Schema) -> None:
-        self.files: list[File] = []
-        self._export, self._store, self._content, self._part = export, store, content, part
-        self._columns = columns
-        self._writers: dict[str, parquet.ParquetWriter] = {}
-        self._rows: Counter[str] = Counter()
-        self._waiting: defaultdict[str, list[pa.RecordBatch]] = defaultdict(list)
-
-    def __enter__(self) -> Self:
-        self._scratch = PrivateFolder(self._export.work)
-        return self
-
-    def add(self, month: str, batch: pa.RecordBatch) -> None:
-        """Add rows of a month (empty: none) to its file."""
-        if month not in self._writers:
-            repeated = [name for name in self._columns.names if name in REPEATED]
-            self._writers[month] = parquet.ParquetWriter(
-                self._draft(month), self._columns, compression="zstd", use_dictionary=repeated
-            )
-        self._waiting[month].append(batch)
-        self._rows[month] += batch.num_rows
-        if sum(each.num_rows for each in self._waiting[month]) >= _ROW_GROUP:
-            self._flush(month)
-
-    def _flush(self, month: str) -> None:
-        self._writers[month].write_table(pa.Table.from_batches(self._waiting.pop(month, ()), self._columns))
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        for month, writer in self._writers.items():
-            self._flush(month)
-            writer.close()
-        try:
-            if kind is None:
-                self.files = [self._put(month) for month in sorted(self._writers)]
-        finally:
-            self._scratch.remove()
-
-    def _draft(self, month: str) -> Path:
-        return self._scratch.path / f"{month or 'all'}.parquet"
-
-    def _put(self, month: str) -> File:
-        draft = self._draft(month)
-        folder = f"{self._content.name}/{self._part}" + (f"/month={month}" if month else "")
-        name = f"{folder}/{stamp_of(self._export.moment)}.parquet"
-        with draft.open("rb") as file:
-            digest = file_digest(file, "sha256").hexdigest()
-        size = draft.stat().st_size
-        self._store.put(name, draft)
-        return File(name, self._content.name, self._part, self._rows[month], size, digest)
 
 
 def is_of(connection: Connection, database: Database, exported: Manifest) -> bool:
@@ -240,28 +196,52 @@ def _check_continues(database: Database, store: FileStore, before: Manifest, sec
             f"The newest export in {store.address} is of another database, or this one was restored since. Export "
             "into another place, or the whole history: toolkit snapshot export TARGET --full"
         )
-    if before.key not in {None, _told_apart(secret)}:
-        raise InvalidInput(
-            f"The newest export in {store.address} has pseudonyms of another key than snapshot.key in "
-            "TOOLKIT_HOME, so files would not meet their records. Copy the key from where that export was made, "
-            "or export the whole history: toolkit snapshot export TARGET --full"
-        )
+    check_key(before, secret, store.address)
 
 
-def _told_apart(secret: bytes) -> str:
-    return hmac.digest(secret, b"snapshot.key", "sha256").hex()[:16]
+def _lacking(database: Database, after: datetime | None) -> Moved | None:
+    """Return the last month that was moved, where an export of the whole history has to take it over.
 
-
-def _check_moved(database: Database, export: _Export) -> None:
-    """Make sure that the exports before hold the months that were moved to a snapshot, and are here no more."""
+    Raises:
+        InvalidInput: the exports before end earlier than that month.
+    """
     with database.transaction() as connection:
         last = moved(connection)
-    if last is not None and (export.after is None or export.after < last.over_at):
+    if last is None or after is None or after >= last.over_at:
+        return last if after is None else None
+    raise InvalidInput(
+        f"The months before {last.over_at.astimezone(UTC):%Y-%m} were moved to the snapshot {last.target}, and "
+        "the exports here end before that. Continue the exports there, or add --full here, which takes the months "
+        "over."
+    )
+
+
+def _taken_over(
+    database: Database, store: FileStore, export: _Export, last: Moved, elsewhere: Elsewhere | None, secret: bytes
+) -> list[File]:
+    """Write the months that were moved, from the snapshot that has them; each is proven by its digest."""
+    assert elsewhere is not None
+    with database.transaction() as connection:
+        months = months_moved(connection)
+    files = list[File]()
+    try:
+        check_key(snapshot_of(elsewhere.store_of(last.target), last).manifests[-1], secret, last.target)
+        with elsewhere.opened(last, months) as rows_of:
+            for content in {month.content.name: month.content for month in months}.values():
+                with Parts(export.work, export.moment, store, content, mark=f"-{_MOVED}") as parts:
+                    for month in (each for each in months if each.content is content):
+                        parts.add_month(month, rows_of(month))
+                files += parts.files
+    except (InvalidInput, BucketError, SettingsError) as error:
         raise InvalidInput(
             f"The months before {last.over_at.astimezone(UTC):%Y-%m} were moved to the snapshot {last.target}, "
-            "and an export that does not continue one made since then would lack them. "
-            f"Run: toolkit snapshot export {last.target}"
-        )
+            f"and cannot be taken over from there: {error} Nothing was exported without them."
+        ) from None
+    return files
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
 
 
 def _manifest(database: Database, export: _Export, secret: bytes) -> Manifest:
@@ -280,27 +260,8 @@ def _manifest(database: Database, export: _Export, secret: bytes) -> Manifest:
             embedded=database.embedded,
             seal=connection.scalar(seal),
             records_assumed_at=records_assumed_at(connection),
-            files=tuple(file for content in CONTENTS for file in export.done[content.name]),
+            files=tuple(file for files in export.done.values() for file in files),
+            key=sign_of(secret),
             hidden_rows=hidden,
             copied_rows=copied,
-            key=_told_apart(secret),
         )
-
-
-def secret_of(home: Path) -> bytes:
-    """Return the secret that makes pseudonyms, created at its first use; who has it can undo them."""
-    place = home / "snapshot.key"
-    with FileLock(home / "snapshots" / "key.lock"):
-        if not place.exists():
-            with atomic_file(place) as draft:
-                draft.file.write(secrets.token_hex(_KEY_BYTES))
-                draft.finish()
-    secret = known_secret(home)
-    assert secret is not None
-    return secret
-
-
-def known_secret(home: Path) -> bytes | None:
-    """Return that secret, ``None`` where nothing was exported from ``home``."""
-    place = home / "snapshot.key"
-    return bytes.fromhex(place.read_text(encoding="ascii").strip()) if place.exists() else None

@@ -2,7 +2,7 @@
 # names of our own tables
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -70,15 +70,32 @@ class Elsewhere:
     home: Path
     memory: str
 
-    @contextmanager
-    def opened(self, last: Moved, months: Sequence[Month]) -> Iterator["Rows"]:
+    def opened(self, last: Moved, months: Sequence[Month]) -> AbstractContextManager["Rows"]:
         """Open months that were moved, the last of all being ``last``.
 
         Raises:
             UnreadableFile: a file or manifest is missing, or is not what it was.
         """
         store = self.store_of(last.target)
-        with opened_months(store, snapshot_of(store, last), months, self.home, self.memory) as rows_of:
+        return self.months_in(store, snapshot_of(store, last), months)
+
+    @contextmanager
+    def months_in(self, store: FileStore, exported: Snapshot, months: Sequence[Month]) -> Iterator["Rows"]:
+        """Open months of a snapshot, read from the store itself: a copy that was kept here would prove nothing."""
+        began_at, over_at = min(month.began_at for month in months), max(month.over_at for month in months)
+        with PrivateFolder(self.home / "snapshots") as scratch, duckdb_session(scratch, self.memory) as session:
+            for content in {month.content.name: month.content for month in months}.values():
+                history = history_of(
+                    session, exported, content, lambda file: str(checked_file(store, file, scratch))
+                )
+                ended = _within(began_at, over_at)
+                session.execute(f"CREATE TABLE {content.name} AS FROM ({history}) WHERE {ended}")
+
+            def rows_of(month: Month) -> Iterator[pa.RecordBatch]:
+                within = _within(month.began_at, month.over_at)
+                found = session.sql(f"FROM {month.content.name} WHERE {within} ORDER BY id")
+                yield from (batch.cast(month.content.schema) for batch in found.to_arrow_reader(_AT_ONCE))
+
             yield rows_of
 
 
@@ -103,25 +120,6 @@ def snapshot_of(store: FileStore, last: Moved) -> Snapshot:
     if digest_of_manifests(store, exported) != last.manifests:
         raise UnreadableFile(f"The manifests in {store.address} are not those that held what was moved there.")
     return exported
-
-
-@contextmanager
-def opened_months(
-    store: FileStore, exported: Snapshot, months: Sequence[Month], home: Path, memory: str
-) -> Iterator[Rows]:
-    """Open months of a snapshot, read from the store itself: a copy that was kept here would prove nothing."""
-    with PrivateFolder(home / "snapshots") as scratch, duckdb_session(scratch, memory) as session:
-        began_at, over_at = min(month.began_at for month in months), max(month.over_at for month in months)
-        for content in {month.content.name: month.content for month in months}.values():
-            history = history_of(session, exported, content, lambda file: str(checked_file(store, file, scratch)))
-            session.execute(f"CREATE TABLE {content.name} AS FROM ({history}) WHERE {_within(began_at, over_at)}")
-
-        def rows_of(month: Month) -> Iterator[pa.RecordBatch]:
-            within = _within(month.began_at, month.over_at)
-            found = session.sql(f"FROM {month.content.name} WHERE {within} ORDER BY id")
-            yield from (batch.cast(month.content.schema) for batch in found.to_arrow_reader(_AT_ONCE))
-
-        yield rows_of
 
 
 def _within(began_at: datetime, over_at: datetime) -> str:

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import Final
 
 import sqlalchemy as sa
@@ -23,12 +22,12 @@ from toolkit.errors import DatabaseUnavailable, InvalidInput, UnreadableFile
 from toolkit.operations import Clock
 from toolkit.operations.progress import Progress, Quiet
 from toolkit.operations.snapshot.contents import CONTENTS
-from toolkit.operations.snapshot.export import export_snapshot, secret_of
-from toolkit.operations.snapshot.moved import Month, month_before, opened_months
+from toolkit.operations.snapshot.export import export_snapshot
+from toolkit.operations.snapshot.moved import Elsewhere, Month, month_before
 from toolkit.operations.snapshot.reading import Snapshot, digest_of_manifests, open_snapshot
+from toolkit.operations.snapshot.secret import secret_of
 from toolkit.storage import tables
 from toolkit.storage.database import Database
-from toolkit.storage.duckdb_session import DEFAULT_MEMORY
 from toolkit.storage.file_store import FileStore
 from toolkit.storage.frames import stream_arrow
 from toolkit.storage.observation_clock import stamp
@@ -72,11 +71,10 @@ def months_to_move(database: Database, clock: Clock, older_than: int) -> list[Mo
 def move_months(
     database: Database,
     store: FileStore,
-    home: Path,
+    elsewhere: Elsewhere,
     clock: Clock,
     *,
     older_than: int,
-    memory: str = DEFAULT_MEMORY,
     progress: Progress | None = None,
 ) -> list[Month]:
     """Move the months that were over ``older_than`` months ago, one at least, into the snapshot in ``store``.
@@ -93,9 +91,9 @@ def move_months(
     months = months_to_move(database, clock, older_than)
     if not months:
         return []
-    export_snapshot(database, store, home, clock, progress=progress)
+    export_snapshot(database, store, elsewhere.home, clock, elsewhere=elsewhere, progress=progress)
     exported = open_snapshot(store)
-    months = _compared(database, store, exported, home, months, memory, progress or Quiet())
+    months = _compared(database, store, exported, months, elsewhere, progress or Quiet())
     where = {
         "target": store.place,
         "exported_at": exported.moment,
@@ -117,15 +115,14 @@ def _compared(
     database: Database,
     store: FileStore,
     exported: Snapshot,
-    home: Path,
     months: Sequence[Month],
-    memory: str,
+    elsewhere: Elsewhere,
     progress: Progress,
 ) -> list[Month]:
     """Return the months with the digest of their rows, which is the same in the database and in the snapshot."""
-    secret, found = secret_of(home), []
+    secret, found = secret_of(elsewhere.home), []
     progress.begin("Comparing", len(months), "months")
-    with opened_months(store, exported, months, home, memory) as rows_of:
+    with elsewhere.months_in(store, exported, months) as rows_of:
         for month in months:
             there = month.digest(rows_of(month))
             columns = ", ".join(month.compared.names)

@@ -18,8 +18,8 @@ from toolkit.errors import BucketError, InvalidInput, SettingsError
 from toolkit.operations.prove.custody_log.comparisons import OF_RECORDS, OF_SALES, Sources
 from toolkit.operations.prove.custody_log.verification import Difference
 from toolkit.operations.snapshot.contents import CONTENTS
-from toolkit.operations.snapshot.export import known_secret
 from toolkit.operations.snapshot.moved import Elsewhere, months_moved
+from toolkit.operations.snapshot.secret import known_secret
 from toolkit.storage import tables
 from toolkit.storage.database import Database, raw
 from toolkit.storage.frames import stream_arrow
