@@ -32,6 +32,7 @@ from toolkit.samples.dataset import make_samples
 from toolkit.samples.story import Telling
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
+from toolkit.storage.file_store import S3Store
 from toolkit.storage.tables import custody_events, waiver_revocations, waivers
 
 POV = finding_id("MISSING_POV", "S-1")
@@ -150,7 +151,8 @@ def test_a_story_that_is_told_on_leaves_a_waiver_that_somebody_revoked_meanwhile
     database: Database, bucket: Bucket, tmp_path: Path
 ) -> None:
     samples = make_samples()
-    telling = Telling(database, bucket, samples, tmp_path, UTC, LogKeys(()), cast("Inspector", None))
+    nobody = cast("Inspector", None), cast("S3Store", None)
+    telling = Telling(database, bucket, samples, tmp_path, UTC, LogKeys(()), *nobody)
 
     def tell(day: int) -> list[Waiver]:
         telling._waive(day, SettableClock(samples.moment(day)))

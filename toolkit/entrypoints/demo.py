@@ -16,6 +16,8 @@ from toolkit.operations.verify.contents.inspector import Inspector
 from toolkit.samples import story
 from toolkit.samples.dataset import Samples, make_samples
 from toolkit.samples.folder import write_samples
+from toolkit.storage.bucket import access_settings
+from toolkit.storage.file_store import S3Store
 
 TIMEOUT: Final = 300.0
 """Seconds that each notebook may take."""
@@ -42,8 +44,11 @@ class Demo:
         self._write(samples, folder)
         self._load_clients(folder)
         with Inspector() as inspector:
-            zone = space.settings.timezone
-            telling = story.Telling(space.database, space.bucket, samples, folder, zone, space.log_keys, inspector)
+            zone, bucket = space.settings.timezone, space.bucket
+            store = S3Store(bucket.name, "", access_settings(space.settings), "", embedded=bucket.embedded)
+            telling = story.Telling(
+                space.database, bucket, samples, folder, zone, space.log_keys, inspector, store
+            )
             telling.past()
             telling.load_sales(0, space.clock)
             self._upload(folder)

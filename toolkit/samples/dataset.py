@@ -12,7 +12,7 @@ from toolkit.domain.evidence import KIND_OF, EvidenceType, FileKind, UtilityGrou
 from toolkit.errors import InvalidInput
 from toolkit.samples import client_files, evidence_files
 from toolkit.samples.people import Person, make_people
-from toolkit.samples.scenarios import FOR_EVER, SCENARIOS, USUAL, Attempt, Content, Scenario
+from toolkit.samples.scenarios import FOR_EVER, SCENARIOS, USUAL, Attempt, Content, Deed, Scenario
 from toolkit.samples.three_months import DAYS
 
 DEFAULT_SEED: Final = 7
@@ -35,12 +35,16 @@ _FILE_NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SampleFile:
-    """One piece of evidence of a sample sale, with its name and its bytes."""
+    """One piece of evidence of a sample sale, with its name and its bytes.
+
+    ``written`` are those that somebody with the keys of the bucket writes.
+    """
 
     sale_id: str
     name: str
     attempt: Attempt
     content: bytes
+    written: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,11 @@ class SampleSale:
     created_at: datetime
     client: Person | None
     files: tuple[SampleFile, ...]
+
+    def partner_on(self, day: int) -> str:
+        """Return the partner of the sale on a day."""
+        moves = self.scenario.has("other partner", day)
+        return _PARTNERS[_PARTNERS.index(self.partner) - 1] if moves else self.partner
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +140,18 @@ def _make_files(sale_id: str, scenario: Scenario, client: Person | None, number:
         seen[evidence_type] = seen.get(evidence_type, 0) + 1
         stem, dot, ending = _FILE_NAMES[evidence_type].partition(".")
         name = f"{stem}-{seen[evidence_type]}{dot}{ending}" if seen[evidence_type] > 1 else stem + dot + ending
-        sheet = seen[evidence_type]
-        if KIND_OF[evidence_type] is FileKind.AUDIO:
-            content = _recording(attempt, sale_id, f"{sale_id} {evidence_type} {sheet}", number)
-        else:
-            content = _document(attempt, sale_id, client, sheet, number)
-        yield SampleFile(sale_id, name, attempt, content)
+        sheet = str(seen[evidence_type])
+        made = [_content(attempt, sale_id, client, each, number) for each in (sheet, f"{sheet} (nova)")]
+        first, again = made
+        yield SampleFile(sale_id, name, attempt, first, again if Deed.WRITTEN in attempt.deeds else first)
+
+
+def _content(attempt: Attempt, sale_id: str, client: Person | None, sheet: str, number: int) -> bytes:
+    if attempt.content is Content.EMPTY:
+        return b""
+    if KIND_OF[attempt.evidence_type] is FileKind.AUDIO:
+        return _recording(attempt, sale_id, f"{sale_id} {attempt.evidence_type} {sheet}", number)
+    return _document(attempt, sale_id, client, sheet, number)
 
 
 def _recording(attempt: Attempt, sale_id: str, mark: str, number: int) -> bytes:
@@ -177,7 +192,7 @@ _PARTS: Final = {
 }
 
 
-def _document(attempt: Attempt, sale_id: str, client: Person | None, sheet: int, number: int) -> bytes:
+def _document(attempt: Attempt, sale_id: str, client: Person | None, sheet: str, number: int) -> bytes:
     if attempt.content is Content.PHOTO:
         return evidence_files.photo(number % 256)
     if attempt.content is Content.BLANK:

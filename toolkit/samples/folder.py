@@ -41,7 +41,7 @@ def write_samples(samples: Samples, out: Path) -> None:
     """Write the folder; files of an earlier writing are replaced, others are left alone."""
     random = random_module.Random(samples.seed)  # noqa: S311  # how a row is written, not a secret
     files = [file for sale in samples.sales for file in sale.files]
-    by_partner = [file for file in files if file.attempt.by_partner]
+    by_partner = [file for file in files if file.attempt.by_partner and file.attempt.has_record]
     lapsed = [file for file in files if file.attempt.state is EvidenceState.EXPIRED]
     requested = [file for file in files if not file.attempt.by_partner and file not in lapsed]
     out.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def _row(sale: SampleSale, client_ids: Mapping[str, object], day: int) -> tuple[
         group,
         "false" if story.has("other payer", day) else "true",
         sale.created_at.isoformat(),
-        sale.partner,
+        sale.partner_on(day),
         completed_at,
     )
 

@@ -1,7 +1,7 @@
 """Read the sales of the story (``toolkit.samples.three_months``) as values, each with its verdict."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, Self
 
@@ -10,7 +10,6 @@ from toolkit.domain.findings import Verdict
 from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.samples.three_months import DAYS, SALES, WAIVERS
 
-_NOT_SENT: Final = {"waiting": EvidenceState.NOT_UPLOADED, "lapsed": EvidenceState.EXPIRED}
 _TYPES: Final = {
     "POV": EvidenceType.POV,
     "AUT": EvidenceType.AUT,
@@ -25,7 +24,7 @@ FOR_EVER: Final = -1
 
 
 class Content(StrEnum):
-    """The content of a file that was sent."""
+    """The content of a file, or why there is none."""
 
     SOUND = "sound"
     TWIN = "twin"
@@ -39,32 +38,83 @@ class Content(StrEnum):
     BLANK = "blank"
     PHONE = "phone"
     """A recording with a codec of telephones, which nothing here decodes, under the name of another."""
+    PAGE = "page"
+    """A sound file that the bucket hands out as a web page."""
+    STRAY = "stray"
+    """A sound file that no record names, where upload forms lead."""
+    OUTSIDE = "outside"
+    """A sound file that no record names, elsewhere in the bucket."""
     WEB_PAGE = "web-page"
     PHOTO = "photo"
     SILENT = "silent"
     SHORT = "short"
     CUT = "cut"
     LOCKED = "locked"
+    EMPTY = "empty"
+    WAITING = "waiting"
+    """Not sent yet."""
+    LAPSED = "lapsed"
+    """Never sent."""
 
 
-_ODD: Final = {Content.LINK, Content.SCRIPT, Content.BLANK, Content.PHONE}
-_USABLE: Final = {Content.SOUND, Content.TWIN, Content.ALIKE, Content.SAME, *_ODD}
+class Deed(StrEnum):
+    """A thing that is done about a file after it was asked for."""
+
+    WITHDRAWN = "withdrawn"
+    WRITTEN = "written"
+    """Another sound file is written in its place, past the toolkit."""
+    DELETED = "deleted"
+
+
+_UNUSABLE: Final = {
+    Content.WEB_PAGE, Content.PHOTO, Content.SILENT, Content.SHORT, Content.CUT, Content.LOCKED, Content.EMPTY,
+}  # fmt: skip
+_STATES: Final = {
+    Content.WAITING: EvidenceState.NOT_UPLOADED,
+    Content.LAPSED: EvidenceState.EXPIRED,
+} | dict.fromkeys(_UNUSABLE, EvidenceState.UNUSABLE)
+_WITHOUT_RECORD: Final = {Content.STRAY, Content.OUTSIDE}
+_PAST_THE_TOOLKIT: Final = {Content.PAGE, Content.EMPTY, *_WITHOUT_RECORD}
+"""Contents that no upload form takes: somebody with the keys of the bucket writes them."""
+_ODD: Final = {Content.LINK, Content.SCRIPT, Content.BLANK, Content.PHONE, *_UNUSABLE, *_PAST_THE_TOOLKIT}
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One piece of evidence of a sale: when it is asked for and withdrawn, and its state at the end."""
+    """One piece of evidence of a sale: when it is asked for, what is sent, and on which day each deed is done."""
 
     evidence_type: EvidenceType
     day: int
-    state: EvidenceState
     content: Content
-    withdrawn: int | None = None
+    deeds: Mapping[Deed, int] = field(default_factory=dict)
+
+    @property
+    def state(self) -> EvidenceState:
+        """The state of its record at the end."""
+        if Deed.DELETED in self.deeds:
+            return EvidenceState.VANISHED
+        content = Content.SOUND if Deed.WRITTEN in self.deeds else self.content
+        return _STATES.get(content, EvidenceState.COUNTED)
+
+    @property
+    def has_record(self) -> bool:
+        """Tell whether it is asked for."""
+        return self.content not in _WITHOUT_RECORD
 
     @property
     def by_partner(self) -> bool:
-        """Tell whether a partner's own software sends it, without looking at it."""
-        return self.state is EvidenceState.UNUSABLE or self.content in _ODD or self.withdrawn is not None
+        """Tell whether it is none that an analyst asks for: others send it, without looking at it."""
+        return self.content in _ODD or bool(self.deeds)
+
+    @property
+    def is_sent(self) -> bool:
+        """Tell whether it is sent with an upload form."""
+        return self.content not in {Content.LAPSED, Content.WAITING, *_PAST_THE_TOOLKIT}
+
+    @property
+    def written(self) -> int | None:
+        """The day on which somebody with the keys of the bucket writes it."""
+        return self.day if self.content in _PAST_THE_TOOLKIT else self.deeds.get(Deed.WRITTEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +149,8 @@ class Scenario:
     @property
     def verdict(self) -> Verdict:
         """The verdict that the rules give at the end."""
-        records = [Evidence(each.evidence_type, each.state) for each in self.attempts if each.withdrawn is None]
+        standing = (each for each in self.attempts if each.has_record and Deed.WITHDRAWN not in each.deeds)
+        records = [Evidence(each.evidence_type, each.state) for each in standing]
         group = "E" if self.has("group E", 0) else UtilityGroup.A
         is_completed = (self.marked, self.completed) != (None, None)
         return evaluate(Sale(group, not self.has("other payer", 0), is_completed), records)
@@ -122,13 +173,12 @@ def _scenario(line: str, waivers: dict[str, Waiving]) -> Scenario:
     for day, *acts in (part.split() for part in story.split(",")):
         for act in acts:
             kind, _, word = act.partition(":")
-            if act.startswith("-"):
-                taken = next(each for each in attempts if each.evidence_type is _TYPES[act[1:]])
-                attempts[attempts.index(taken)] = replace(taken, withdrawn=int(day))
+            if word in set(Deed):
+                known = next(each for each in attempts if each.evidence_type is _TYPES[kind])
+                deeds = {**known.deeds, Deed(word): int(day)}
+                attempts[attempts.index(known)] = replace(known, deeds=deeds)
             elif kind in _TYPES:
-                content = Content(word) if word in set(Content) else Content.SOUND
-                sent = EvidenceState.COUNTED if content in _USABLE else EvidenceState.UNUSABLE
-                attempts.append(Attempt(_TYPES[kind], int(day), _NOT_SENT.get(word, sent), content))
+                attempts.append(Attempt(_TYPES[kind], int(day), Content(word or Content.SOUND)))
             else:
                 days[act] = int(day)
     given = [trait.strip().partition(" until ") for trait in traits.split(";")]

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, Final
-from uuid import UUID
+from uuid import NAMESPACE_URL, UUID, uuid5
 
 from toolkit.domain.clock import wall_clock
+from toolkit.domain.evidence import object_key
 from toolkit.domain.log_keys import LogKeys
+from toolkit.domain.partners import PartnerAccess, UnassignedSales
 from toolkit.domain.rules import EvidenceState
 from toolkit.domain.waivers import WaiverRequest
 from toolkit.operations import Clock
@@ -33,9 +35,11 @@ from toolkit.operations.verify.contents.verification import verify_contents
 from toolkit.partner import post_file
 from toolkit.samples.dataset import SampleFile, Samples
 from toolkit.samples.folder import PARTNER_FILES, manifest_row, write_sales
+from toolkit.samples.scenarios import Content, Deed
 from toolkit.samples.three_months import DAYS
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
+from toolkit.storage.file_store import DEFAULT_TYPE, S3Store
 
 PARTNER: Final = "partner-software"
 ANALYST: Final = "analyst@example.com"
@@ -44,6 +48,7 @@ COMPLIANCE: Final = "compliance-lead@example.com"
 _LIMITS: Final = UploadLimits(ttl_seconds=600, max_bytes=10_000_000)
 _BEFORE_THE_AUDIT: Final = timedelta(minutes=5)
 _SENDERS: Final = 4
+_OPEN_FORMS: Final = 10
 
 
 def registered_clients(database: Database, samples: Samples) -> dict[str, UUID]:
@@ -70,6 +75,8 @@ class Telling:
     timezone: tzinfo
     keys: LogKeys
     inspector: Inspector
+    store: S3Store
+    """The bucket, for what is done in it past the toolkit."""
     audits: int = 0
     sent: int = 0
     withdrawn: int = 0
@@ -89,10 +96,12 @@ class Telling:
         self.load_sales(day, clock)
         known = self._records()
         new = [file for file in self._files(day) if _name(file) not in known]
+        partners = {sale.id: sale.partner_on(day) for sale in self.samples.sales}
         with ThreadPoolExecutor(_SENDERS) as threads:
-            for _ in threads.map(lambda file: self._send(file, clock), new):
+            for _ in threads.map(lambda file: self._send(file, partners[file.sale_id], clock), new):
                 pass
-        self.sent += sum(file.attempt.state is not EvidenceState.EXPIRED for file in new)
+        self.sent += sum(file.attempt.is_sent for file in new)
+        self._go_past_the_toolkit(day)
         self._withdraw(day, clock)
         self._complete(day, clock)
         self._waive(day, clock)
@@ -106,25 +115,53 @@ class Telling:
     def _files(self, day: int) -> Iterator[SampleFile]:
         """Return the files that others ask for on a day; on the last one the manifest asks for sound ones."""
         ours = {EvidenceState.NOT_UPLOADED} | ({EvidenceState.COUNTED} if day == 0 else set())
-        everything = (file for sale in self.samples.sales for file in sale.files if file.attempt.day == day)
-        return (file for file in everything if file.attempt.by_partner or file.attempt.state not in ours)
+        asked = (file for file in self._all_files() if file.attempt.day == day and file.attempt.has_record)
+        return (file for file in asked if file.attempt.by_partner or file.attempt.state not in ours)
 
-    def _send(self, file: SampleFile, clock: Clock) -> None:
-        """Ask for credentials on that day, and send the file unless it never comes; its form is one of today."""
-        row = manifest_row(file)
+    def _all_files(self) -> Iterator[SampleFile]:
+        return (file for sale in self.samples.sales for file in sale.files)
+
+    def _send(self, file: SampleFile, partner: str, clock: Clock) -> None:
+        """Ask for credentials on that day, and send the file if it is sent; its form is one of today."""
         asked = request_upload(
-            self.database, self.bucket, file.sale_id, row, requested_by=PARTNER, limits=_LIMITS, clock=clock
+            self.database,
+            self.bucket,
+            file.sale_id,
+            manifest_row(file),
+            requested_by=PARTNER,
+            access=PartnerAccess(partner, UnassignedSales.NONE, _OPEN_FORMS),
+            limits=_LIMITS,
+            clock=clock,
         )
-        if file.attempt.state is EvidenceState.EXPIRED:
+        if not file.attempt.is_sent:
             return
         until = datetime.now(UTC) + timedelta(seconds=_LIMITS.ttl_seconds)
         form = self.bucket.presign_post(asked.fields["key"], max_bytes=_LIMITS.max_bytes, expires_at=until)
         place = PARTNER_FILES if file.attempt.by_partner else "files"
         post_file(form.url, form.fields, self.folder / place / file.sale_id / file.name)
 
+    def _go_past_the_toolkit(self, day: int) -> None:
+        """Write and delete files as somebody with the keys of the bucket does."""
+        for file in self._all_files():
+            if file.attempt.written == day:
+                draft = self.folder / "draft"
+                draft.write_bytes(file.written)
+                page = file.attempt.content is Content.PAGE
+                self.store.put(self._key(file), draft, media_type="text/html" if page else DEFAULT_TYPE)
+            if file.attempt.deeds.get(Deed.DELETED) == day:
+                self.store.remove(self._key(file))
+
+    def _key(self, file: SampleFile) -> str:
+        if file.attempt.content is Content.OUTSIDE:
+            return f"recordings/{file.sale_id}/{file.name}"
+        if file.attempt.content is Content.STRAY:
+            requested_at = self.samples.moment(file.attempt.day)
+            return object_key(uuid5(NAMESPACE_URL, file.sale_id), file.name, requested_at)
+        return str(self._records()[_name(file)].object_key)
+
     def _withdraw(self, day: int, clock: Clock) -> None:
+        wrong = [file for file in self._all_files() if file.attempt.deeds.get(Deed.WITHDRAWN) == day]
         records = self._records()
-        wrong = [file for sale in self.samples.sales for file in sale.files if file.attempt.withdrawn == day]
         for record in (records[_name(file)] for file in wrong):
             if not record.withdrawn:
                 reason = "Recording of another sale, sent by mistake"

@@ -19,6 +19,8 @@ from toolkit.settings import AwsSettings
 from toolkit.storage.aws_errors import Server, status_of
 from toolkit.storage.aws_sessions import Access
 
+DEFAULT_TYPE: Final = "application/octet-stream"
+
 _BLOCK: Final = 1 << 20
 
 
@@ -123,10 +125,11 @@ class S3Store:
             answer = self._client.get_object(Bucket=self._bucket, Key=self._prefix + name)
             return str(answer["Body"].read().decode())
 
-    def put(self, name: str, draft: Path) -> None:
-        """Upload the draft and remove it."""
+    def put(self, name: str, draft: Path, *, media_type: str = DEFAULT_TYPE) -> None:
+        """Upload the draft, to be handed out as a media type, and remove it."""
         with self._server.translated(), draft.open("rb") as file:
-            self._client.upload_fileobj(file, self._bucket, self._prefix + name)  # in parts beyond 5 GB, too
+            key, extra = self._prefix + name, {"ContentType": media_type}
+            self._client.upload_fileobj(file, self._bucket, key, ExtraArgs=extra)  # in parts beyond 5 GB, too
         draft.unlink()
 
     def local(self, name: str, cache: Path, *, anew: bool = False) -> Path:

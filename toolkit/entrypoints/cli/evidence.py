@@ -26,7 +26,7 @@ def evidence() -> None:
     \b
     Examples:
       toolkit evidence upload credentials.jsonl --from files
-      toolkit evidence list V-2026-00059
+      toolkit evidence list V-2026-00064
       toolkit evidence verify
     """
 

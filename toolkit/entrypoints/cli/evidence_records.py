@@ -36,7 +36,7 @@ def list_records(ctx: Context, sale_id: str, show_names: bool, reason: str, as_j
 
     \b
     Example:
-      toolkit evidence list V-2026-00059
+      toolkit evidence list V-2026-00064
       toolkit evidence withdraw EVIDENCE_ID --reason "sent twice" --by ana --approved-by bruno
     """
     unmasking = unmasking_for(show_names, reason, "--show-names")
