@@ -127,8 +127,8 @@ class Story:
             gone_at=gone_at,
         )
 
-    def check(self, observation: int, kind: FileKind, *, problem: str | None = None, at: datetime = FIRST) -> None:
-        self._insert(content_checks, observation_id=observation, kind=kind, problem=problem, checked_at=at)
+    def check(self, observation: int, kind: FileKind, *, at: datetime = FIRST, **values: Any) -> None:
+        self._insert(content_checks, observation_id=observation, kind=kind, checked_at=at, **values)
 
     def file(self, sale_id: str, evidence_type: EvidenceType, *, at: datetime = FIRST) -> None:
         """A record with a good file that was examined, all at one moment."""

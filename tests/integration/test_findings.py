@@ -15,7 +15,7 @@ from tests.conftest import Run, SettableClock
 from tests.integration.audited import Story, day
 from toolkit.domain.clock import wall_clock
 from toolkit.domain.deadlines import Deadlines
-from toolkit.domain.evidence import EvidenceType
+from toolkit.domain.evidence import EvidenceType, FileKind
 from toolkit.domain.finding_life import finding_id
 from toolkit.domain.log_keys import LogKeys
 from toolkit.domain.waivers import Waiver
@@ -273,6 +273,41 @@ def test_findings_of_a_sale_that_is_gone_are_not_told_as_mended(
     assert ended(mended)["S-3", "GROUP_UNKNOWN"] == ""
     assert mended.life.changes is not None
     assert not mended.life.changes.without_sale
+
+
+def test_a_finding_about_a_file_belongs_to_the_partner_that_the_sale_names(
+    database: Database, story: Story, clock: SettableClock
+) -> None:
+    """Its owner, its row of the scoreboard and the partner's file, whether an audit looks at files or not."""
+    client_id = story.client()
+    for sale_id in ("S-3", "S-4"):
+        story.sale(sale_id, partner="Leste", client_id=client_id, gone_at=day(5) if sale_id == "S-3" else None)
+    story.sale("S-3", partner="Oeste", client_id=client_id, seen_at=day(5))
+    story.file("S-4", EvidenceType.KYC)
+    story.file("S-3", EvidenceType.POV, at=day(4))
+    _, key = story.record("S-3", EvidenceType.DOC_CONTRATANTE)
+    blank = {"media_type": "application/pdf", "active_parts": ["BLANK"]}
+    story.check(story.upload(key), FileKind.PDF, **blank)
+
+    audit(database, clock, day(3), with_file_findings=True)
+    moved = {
+        "Leste": audit(database, clock, day(4), with_file_findings=True),
+        "Oeste": audit(database, clock, day(6)),
+    }
+    again = audit(database, clock, day(7), with_file_findings=True)
+    past = run_audit(database, clock=clock, as_of=day(4), with_file_findings=True)
+    for partner, result in (*moved.items(), ("Oeste", again), ("Leste", past)):
+        own = result.for_partner(partner).life.findings
+        found = own[own["saleId"] == "S-3"][["code", "status", "partner", "owner"]].to_numpy().tolist()
+        assert found == [
+            ["BLANK_DOCUMENT", "open", partner, partner],
+            ["MISSING_POV", "resolved", partner, partner],
+        ]
+        board = result.partners.set_index("partner")[["findings", "trend"]].loc[partner]
+        assert board.tolist() == [1, 1]
+        former = {"Leste": "Oeste", "Oeste": "Leste"}[partner]
+        if former in set(result.partners["partner"]):
+            assert "S-3" not in repr(result.for_partner(former).life.findings.to_dict())
 
 
 def test_the_commands_tell_findings_changes_and_waivers(run: Run, story: Story, tmp_path: Path) -> None:

@@ -14,8 +14,7 @@ Of the traits, ``other payer`` says that somebody else than the contracting part
 sale belongs to another partner; ``usual 3`` makes a sale common among those that fill the sample up, each at
 another time. A line of ``WAIVERS`` accepts a finding of the sale from one day to another, unless it is revoked.
 
-At the end every code of the catalogue is found but ``PAYER_UNKNOWN`` and ``EXPIRY_UNKNOWN``: the contract's own
-tables always say who pays and until when credentials are valid, which mapped ones need not.
+``README.md`` beside this module names the few codes of the catalogue that the story does not tell.
 """
 
 from typing import Final

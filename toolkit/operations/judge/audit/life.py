@@ -163,7 +163,7 @@ def _moved(present: pd.DataFrame, lives: pd.DataFrame) -> dict[str, str]:
     places = places_in(lives, present)
     known = present[places >= 0]
     now = known["partner"].astype("str").fillna("")
-    moved = now != lives["partner"].take(places[places >= 0]).astype("str").fillna("").array
+    moved = now != lives["noted"].take(places[places >= 0]).astype("str").fillna("").array
     return dict(zip(known.loc[moved, "id"], now[moved], strict=True))
 
 

@@ -29,6 +29,7 @@ _LIVES: Final = pa.schema(
         "sale_id": pa.string(),
         "partner": _FEW,
         "utility_group": _FEW,
+        "noted": _FEW,
         "first_seen": pa.timestamp("us", "UTC"),
         "opened_at": pa.timestamp("us", "UTC"),
         "closed_at": pa.timestamp("us", "UTC"),
@@ -69,7 +70,10 @@ def note_file_findings(connection: Connection, present: pd.DataFrame, moment: da
 
 
 def lives_at(connection: Reader, moment: datetime, *, sale_id: str | None = None) -> pd.DataFrame:
-    """Return one row a finding that was seen by then: its first and latest opening, its end, and its stretches."""
+    """Return one row a finding that was seen by then: its first and latest opening, its end, and its stretches.
+
+    ``partner`` and ``utility_group`` are those of the sale at that moment, ``noted`` the partner at its opening.
+    """
     about = "" if sale_id is None else f"AND sale_id = {sql.Literal(sale_id).as_string()}"
     query = _LIVES_AT.format(moment=f"timestamptz '{moment.isoformat()}'", about=about)
     found: pd.DataFrame = read_arrow(connection, query, _LIVES).to_pandas()
@@ -92,7 +96,7 @@ def standing_findings(connection: Connection, *, with_files: bool) -> tuple[pd.D
     The first are counted (``findings``) by ``code``, ``openedAt``, whether they had been gone before (``again``),
     and ``partner`` and ``utilityGroup`` of the sale as it is judged; a finding alone has its ``id`` where it was
     noted under another partner, and its ``saleId`` where a waiver names the sale. ``with_files`` tells that the
-    audit looked at files; otherwise the findings about them are counted as they were noted.
+    audit looked at files; otherwise the findings about them that were noted are counted.
     """
     bound = {
         kind: [code.code for code in CODES.values() if code.subject is subject] for kind, subject in _KINDS.items()
@@ -111,16 +115,28 @@ def audits_until(connection: Reader, moment: datetime) -> list[datetime]:
 
 
 _LIVES_AT: Final = """
-    SELECT DISTINCT ON (finding_id)
-           CAST(finding_id AS text) AS id, code, sale_id, partner, utility_group,
-           min(seen_at) OVER life AS first_seen,
-           seen_at AS opened_at,
-           CASE WHEN gone_at <= {moment} THEN gone_at END AS closed_at,
-           count(*) OVER life AS stretches
-    FROM audit.finding_observations
-    WHERE seen_at <= {moment} {about}
-    WINDOW life AS (PARTITION BY finding_id)
-    ORDER BY finding_id, seen_at DESC
+    SELECT CAST(finding_id AS text) AS id, code, sale_id,
+           CASE WHEN sale.sale_id IS NULL THEN noted ELSE sale.partner END AS partner,
+           CASE WHEN sale.sale_id IS NULL THEN life.utility_group ELSE sale.utility_group END AS utility_group,
+           noted, first_seen, opened_at, closed_at, stretches
+    FROM (
+        SELECT DISTINCT ON (finding_id)
+               finding_id, code, sale_id, partner AS noted, utility_group,
+               min(seen_at) OVER life AS first_seen,
+               seen_at AS opened_at,
+               CASE WHEN gone_at <= {moment} THEN gone_at END AS closed_at,
+               count(*) OVER life AS stretches
+        FROM audit.finding_observations
+        WHERE seen_at <= {moment} {about}
+        WINDOW life AS (PARTITION BY finding_id)
+        ORDER BY finding_id, seen_at DESC
+    ) AS life
+    LEFT JOIN (
+        SELECT sale_id, partner, utility_group
+        FROM audit.sale_observations
+        WHERE seen_at <= {moment} AND (gone_at IS NULL OR gone_at > {moment}) {about}
+    ) AS sale USING (sale_id)
+    ORDER BY finding_id
 """
 
 _WITHOUT_SALE: Final = """
@@ -162,8 +178,9 @@ _STANDING: Final = """
           AND (status <> 'compliant' OR problems <> '' OR client_id IS NULL)
         UNION ALL
         SELECT finding_id, sale_id, code, seen_at, known.partner,
-               CASE WHEN :with_files THEN sale.partner ELSE known.partner END,
-               CASE WHEN :with_files THEN sale.utility_group ELSE known.utility_group END
+               CASE WHEN :with_files OR known.sale_id = sale.sale_id THEN sale.partner ELSE known.partner END,
+               CASE WHEN :with_files OR known.sale_id = sale.sale_id THEN sale.utility_group
+                    ELSE known.utility_group END
         FROM audit.finding_observations AS known LEFT JOIN audit.judged_sales AS sale USING (sale_id)
         WHERE gone_at IS NULL AND code = ANY(:of_files)
     ),
