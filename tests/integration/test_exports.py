@@ -7,6 +7,7 @@ from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import jsonschema_rs
 import pytest
@@ -100,7 +101,7 @@ def test_assessment_results_are_valid_by_the_schema_of_nist_and_the_same_when_as
     assert withdrawn["description"] == "sent twice"
     assert {"ana", "bia"} <= {each["value"] for each in withdrawn["props"]}
 
-    again = run_audit(database, clock=clock, as_of=audited.as_of)
+    again = run_audit(database, clock=clock, as_of=audited.as_of.astimezone(ZoneInfo("Asia/Tokyo")))
     assert written(again, tmp_path / "again", "oscal.json") == document
     unasked = replace(again, read_withdrawals=lambda: again.withdrawals.assign(reason=None, withdrawnBy=None))
     document = written(unasked, tmp_path / "unasked", "oscal.json")

@@ -6,6 +6,7 @@ the same document.
 """
 
 import json
+from datetime import UTC
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID, uuid5
@@ -37,7 +38,8 @@ def write(report: Report, path: Path) -> None:
 def assessment_results(result: AuditResult, timezone: ZoneInfo) -> dict[str, Any]:
     """Return the whole document."""
     moment = iso_exact(result.as_of, timezone)
-    audit = uuid5(NAMESPACE, f"audit {result.source.database} {result.as_of.isoformat()} {result.partner or ''}")
+    instant = result.as_of.astimezone(UTC).isoformat()  # whatever offset it was asked in
+    audit = uuid5(NAMESPACE, f"audit {result.source.database} {instant} {result.partner or ''}")
     findings = result.life.findings
     active = findings[findings["status"] != FindingStatus.RESOLVED]
     outcome: dict[str, Any] = {
