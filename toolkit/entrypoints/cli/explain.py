@@ -18,7 +18,7 @@ _TITLES = {
     Subject.END: "Reasons why a finding is gone that nobody mended",
 }
 
-_OF_PIECES = (Subject.REASON, Subject.FAULT)
+_PARTS = (Subject.REASON, Subject.FAULT)
 
 
 @click.command()
@@ -66,7 +66,9 @@ def _show(code: Code) -> None:
         "meaning": _(code.meaning),
         "contract": code.section,
         "remedy": _(code.remedy),
-        "about": _(f"a missing piece, as its {code.subject}" if code.subject in _OF_PIECES else f"a {code.subject}"),
+        "about": _(
+            f"a {code.subject}" if code.subject not in _PARTS else f"a missing piece, as its {code.subject}"
+        ),
         "severity": code.severity and _(code.severity),
         "owner": code.owner and _(code.owner),
         "deadline": counted(code.deadline, "business day") if code.deadline else None,
