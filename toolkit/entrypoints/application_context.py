@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from toolkit.domain.clock import Clock, wall_clock
 from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.log_keys import LogKeys
-from toolkit.entrypoints.log_keys import log_keys
 from toolkit.errors import ToolkitError
 from toolkit.operations.observe.belonging import check_service
 from toolkit.settings import Settings
 from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database
+from toolkit.storage.embedded.home import make_once
 from toolkit.storage.service_map import ServiceMap, load_map
 
 if TYPE_CHECKING:
     from toolkit.operations.snapshot.moved import Elsewhere
     from toolkit.storage.bucket import Bucket
     from toolkit.storage.file_store import FileStore
+
+_LOG_KEYS: Final = "custody-log.key"
 
 
 @dataclass(frozen=True)
@@ -80,8 +84,21 @@ class ApplicationContext:
 
     @cached_property
     def log_keys(self) -> LogKeys:
-        """The keys of the hashes in the custody log."""
-        return log_keys(self.settings)
+        """The keys of the hashes in the custody log: those of ``TOOLKIT_LOG_KEY``, else of a file in the home.
+
+        With the embedded database, which lies in the same folder, the file is made at its first use. For a shared
+        database nobody makes a key by itself: one that is lost with this machine would leave a log that nobody can
+        write out again.
+        """
+        if self.settings.log_keys:
+            return LogKeys(self.settings.log_keys)
+        path = self.settings.home / _LOG_KEYS
+        if self.settings.database_url is None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            make_once(path, f"{secrets.token_hex(32)}\n".encode())
+        with suppress(FileNotFoundError):
+            return LogKeys(tuple(path.read_text("ascii").split()))
+        return LogKeys()
 
     @cached_property
     def bucket(self) -> Bucket:

@@ -9,10 +9,10 @@
                    web_data packs its sales, web_cases what stands behind each row
     workbook       XLSX, sheet by sheet, from the columns of sheet_cells
     table_csv      CSV
-    document_json  JSON; document_life the life of findings in it, json_rows encodes both
+    document_json  JSON; document_life the life of findings in it, and rows as JSON
     document_oscal OSCAL assessment results
     document_pdf   PDF, typeset by Typst
-    folder         writing all of it at once, and verifying it later: earlier keeps the reports before, index lists
+    folder         writing all of it at once, and verifying it later: earlier keeps and lists the reports before
 """
 
 import re

@@ -46,8 +46,7 @@ from toolkit.domain.documents import named
 from toolkit.domain.integrity import IntegrityFinding
 from toolkit.domain.report_cells import REPORT, items
 from toolkit.operations.judge.audit import AuditResult
-from toolkit.reports.document_life import life_lists, life_summary, records
-from toolkit.reports.json_rows import json_rows
+from toolkit.reports.document_life import json_rows, life_lists, life_summary, records
 from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, Rows
 from toolkit.reports.times import iso, iso_column, iso_exact
 

@@ -1,7 +1,7 @@
 """Write the life of findings as JSON: findings, changes, trend, waivers, scoreboard, files and withdrawals."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from functools import partial
 from typing import Any, Final
@@ -13,10 +13,10 @@ from toolkit.domain.documents import named
 from toolkit.domain.waivers import Waiver
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.judge.findings.changes import CHANGED, KINDS, Changes
-from toolkit.reports.json_rows import json_rows
-from toolkit.reports.report import known
+from toolkit.reports.report import ROWS_AT_ONCE, known
 from toolkit.reports.times import iso_exact
 
+_encode: Final = json.JSONEncoder(ensure_ascii=False).encode
 _LIFE_MOMENTS: Final = ("firstSeen", "lastSeen", "openedAt", "dueAt")
 
 
@@ -108,3 +108,17 @@ def _finding_rows(findings: pd.DataFrame, timezone: ZoneInfo) -> Iterator[str]:
 
 def _rows_with(table: pd.DataFrame, moment: str, timezone: ZoneInfo) -> Iterator[str]:
     return json_rows(table, {"evidenceId": str, moment: partial(iso_exact, timezone=timezone)})
+
+
+def json_rows(table: pd.DataFrame, told: Mapping[str, Callable[[Any], Any]]) -> Iterator[str]:
+    """Yield each row as a JSON object; ``told`` maps, by column, a value to its JSON value."""
+    for start in range(0, len(table), ROWS_AT_ONCE):
+        part = known(table.iloc[start : start + ROWS_AT_ONCE])
+        template = ", ".join(f"{_encode(name).replace('%', '%%')}: %s" for name in part.columns)
+        columns = [_encoded(part[name].tolist(), told.get(str(name))) for name in part.columns]
+        yield from (f"{{{template}}}" % row for row in zip(*columns, strict=True))
+
+
+def _encoded(values: list[Any], told: Callable[[Any], Any] | None) -> list[str]:
+    texts = {each: _encode(each if each is None or told is None else told(each)) for each in set(values)}
+    return [texts[each] for each in values]

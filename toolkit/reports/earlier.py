@@ -1,4 +1,4 @@
-"""Keep the earlier reports of a folder in a folder beneath it, and read them for the index."""
+"""Keep the earlier reports of a folder beneath it, and list all of them, newest first, in its ``index.html``."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +10,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolkit.domain.report_cells import REPORT
+from toolkit.reports.charts import segments
+from toolkit.reports.report import Report
+from toolkit.reports.web_page import asset, hashed, template
+from toolkit.reports.wording import STATUS_NAMES, TITLE, told
 
 MANIFEST: Final = "manifest.json"
 INDEX: Final = "index.html"
@@ -54,6 +58,32 @@ def reports_in(folder: Path) -> list[Kept]:
     """Return the reports in a folder and beneath it, the newest moment first."""
     places = [folder, *sorted((folder / HISTORY).glob("*/"))]
     return sorted(_kept(folder, places), key=lambda each: each.as_of, reverse=True)
+
+
+def write_index(report: Report, folder: Path, path: Path) -> None:
+    """Write the index of the reports in ``folder`` to ``path``."""
+    found, style = reports_in(folder), asset("page.css")
+    most = max((sum(each.counts.values()) for each in found), default=0)
+    context = {
+        "language": report.language.code,
+        "title": report.language.text(TITLE),
+        "style": style,
+        "policy": (
+            f"default-src 'none'; style-src {hashed(style)}; img-src data:; base-uri 'none'; form-action 'none'"
+        ),
+        "statuses": told(STATUS_NAMES, report.language),
+        "reports": [_line(each, report, most) for each in found],
+    }
+    template("index.html.j2", report.language.code).stream(context).dump(str(path), encoding="utf-8")
+
+
+def _line(kept: Kept, report: Report, most: int) -> dict[str, Any]:
+    return {
+        "moment": report.language.moment(kept.as_of, report.timezone),
+        "segments": segments(kept.counts, most),
+        "sales": sum(kept.counts.values()),
+        "files": [{"path": path, "format": path.rpartition(".")[2].upper()} for path in kept.files],
+    }
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:

@@ -18,8 +18,7 @@ from toolkit.domain.report_cells import REPORT
 from toolkit.errors import ReportError
 from toolkit.operations.private_folder import PrivateFolder
 from toolkit.operations.progress import Progress, Quiet
-from toolkit.reports import index
-from toolkit.reports.earlier import INDEX, MANIFEST, digest, keep_earlier
+from toolkit.reports.earlier import INDEX, MANIFEST, digest, keep_earlier, write_index
 from toolkit.reports.report import Report
 from toolkit.reports.times import iso, iso_exact
 
@@ -82,7 +81,7 @@ def write_files(
                 if report.result.cpf_shown:
                     (draft / name).chmod(0o600)
                 (draft / name).replace(out / name)
-            index.write(report, out, draft / INDEX)
+            write_index(report, out, draft / INDEX)
             (draft / INDEX).replace(out / INDEX)
         finally:
             folder.remove()

@@ -1,8 +1,9 @@
-"""``toolkit job run``: one start of a job, for a slot."""
+"""``toolkit job run``: one start of a job, for a slot; and what the commands of ``toolkit job`` share."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Final
 
 import click
@@ -10,17 +11,51 @@ import click
 from toolkit.domain.jobs.definitions import Job
 from toolkit.entrypoints.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, pass_context
 from toolkit.entrypoints.cli.job_commands import CommandLine
-from toolkit.entrypoints.cli.job_desk import Desk
 from toolkit.entrypoints.cli.printing import print_json
 from toolkit.entrypoints.jobs.database_access import DatabaseAccess
+from toolkit.entrypoints.jobs.finishing import Rounds
 from toolkit.entrypoints.jobs.job_log import JobLog, LogForm
-from toolkit.entrypoints.jobs.jobs_file import job_named
+from toolkit.entrypoints.jobs.job_settings import JobSettings, job_named, load_jobs
+from toolkit.entrypoints.jobs.notices.notice_settings import NoticeSettings
 from toolkit.entrypoints.jobs.running import Ended, JobRun, Outcome
 from toolkit.entrypoints.jobs.steps import prepare
-from toolkit.entrypoints.jobs.telling import open_sales
+from toolkit.entrypoints.jobs.telling import Tell, open_sales
 from toolkit.entrypoints.spoken import readable
 from toolkit.entrypoints.timestamps import EXAMPLES
 from toolkit.errors import SettingsError, ToolkitError
+
+
+@dataclass(frozen=True)
+class Desk:
+    """The jobs file, the log and the channels of notices, each opened at first use."""
+
+    ctx: Context
+    form: LogForm = LogForm.TEXT
+
+    @cached_property
+    def settings(self) -> JobSettings:
+        """The settings of jobs that the environment gives."""
+        return JobSettings.from_environment(self.ctx.environ, self.ctx.settings)
+
+    @cached_property
+    def jobs(self) -> dict[str, Job]:
+        """The jobs of the jobs file."""
+        return load_jobs(self.settings.file, self.ctx.settings.timezone)
+
+    @cached_property
+    def tell(self) -> Tell:
+        """The channels of notices."""
+        return Tell(NoticeSettings.from_environment(self.ctx.environ), self.ctx.settings.timezone)
+
+    @cached_property
+    def log(self) -> JobLog:
+        """The form of the lines on stderr."""
+        return JobLog(self.ctx.application.clock, self.form)
+
+    @cached_property
+    def rounds(self) -> Rounds:
+        """The work around the runs."""
+        return Rounds(self.jobs, self.settings, self.tell, self.ctx.application.clock, self.log)
 
 
 @click.command(short_help="Run a job for a slot, unless that is done.")

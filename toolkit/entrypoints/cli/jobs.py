@@ -8,11 +8,10 @@ import click
 from toolkit.domain.jobs.outcomes import RunStatus
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
 from toolkit.entrypoints.cli.job_commands import CommandLine
-from toolkit.entrypoints.cli.job_desk import Desk
 from toolkit.entrypoints.cli.job_history import history, show_run
-from toolkit.entrypoints.cli.job_run import run
+from toolkit.entrypoints.cli.job_run import Desk, run
 from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
-from toolkit.entrypoints.jobs.jobs_file import job_named
+from toolkit.entrypoints.jobs.job_settings import job_named
 from toolkit.entrypoints.jobs.scheduler_files import SCHEDULERS, Installation
 from toolkit.entrypoints.jobs.steps import prepare
 from toolkit.entrypoints.spoken import readable

@@ -9,13 +9,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from toolkit.entrypoints.http_api.access_log import AccessLog
+from toolkit.entrypoints.http_api.addresses import Addresses
 from toolkit.entrypoints.http_api.answers import failure, invalid, retry_later
 from toolkit.entrypoints.http_api.authentication import Authentication
 from toolkit.entrypoints.http_api.backend import Backend
 from toolkit.entrypoints.http_api.endpoints import Endpoints
-from toolkit.entrypoints.http_api.hosts import OneHost
 from toolkit.entrypoints.http_api.pages import page_routes
-from toolkit.entrypoints.http_api.paths import EncodedPaths
 from toolkit.entrypoints.http_api.probes import Probes
 from toolkit.entrypoints.http_api.quotas import SharedQuotas
 from toolkit.entrypoints.http_api.revocations import Revocations
@@ -54,8 +53,7 @@ def create_app(backend: Backend, checks: TokenChecks) -> Starlette:
         routes=[*endpoints.routes(), *open_routes],
         middleware=[
             Middleware(AccessLog),
-            Middleware(OneHost),
-            Middleware(EncodedPaths),
+            Middleware(Addresses),
             Middleware(
                 Authentication,
                 checks,

@@ -12,10 +12,10 @@ from starlette.routing import Route
 
 from toolkit.domain.fields import REQUIRED
 from toolkit.domain.partners import PartnerAccess, Scope
+from toolkit.entrypoints.http_api.addresses import SALE_EVIDENCES
 from toolkit.entrypoints.http_api.answers import ClientRegistered, UploadCredentials, answer
 from toolkit.entrypoints.http_api.backend import Backend
 from toolkit.entrypoints.http_api.bodies import read_object
-from toolkit.entrypoints.http_api.paths import SALE_EVIDENCES
 from toolkit.entrypoints.http_api.workers import Workers
 from toolkit.entrypoints.tokens import Bearer
 from toolkit.errors import InvalidField, InvalidFields

@@ -2,8 +2,7 @@
 
 ::
 
-    job_settings    where the file, the folder for outputs, the metrics are
-    jobs_file       read jobs.toml
+    job_settings    where the file, the folder for outputs, the metrics are; read jobs.toml
     steps           check a step before anything starts, and run it: a notebook, or a command
     folders         staged, published and failed files of runs
     failures        the code of a failure, from the error that was raised
