@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
+import signal
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
+import sqlalchemy as sa
 
 from tests.conftest import Run, SettableClock
 from tests.integration.test_custody_proof import unguarded
 from tests.integration.test_schema import execute
 from tests.integration.uploaded_sales import add_record, add_sale, rows
+from tests.waiting import PATIENCE
 from toolkit.errors import DatabaseError, DatabaseUnavailable, UnreadableFile
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.judge.audit.sale_evidence import evidence_at, evidence_in_snapshot
@@ -24,6 +31,7 @@ from toolkit.operations.snapshot import moving
 from toolkit.operations.snapshot.export import export_snapshot
 from toolkit.operations.snapshot.moved import Elsewhere, snapshot_of
 from toolkit.operations.snapshot.moving import move_months
+from toolkit.operations.snapshot.reading import open_snapshot, snapshots, verify_snapshot
 from toolkit.storage import schema
 from toolkit.storage.database import Database
 from toolkit.storage.file_store import FolderStore
@@ -259,3 +267,93 @@ def test_a_moment_that_was_moved_is_told_by_the_snapshot_or_not_at_all(
     assert "cannot be taken over from there" in run("snapshot", "export", tmp_path / "newer", ends=1).err
     told = run("audit", "--as-of", APRIL.isoformat(), ends=1).err
     assert f"are in the snapshot {target} alone, which cannot be read" in told
+
+
+FORKED = multiprocessing.get_context("forkserver")
+FORKED.set_forkserver_preload(["tests.job_runner", "tests.integration.test_partitions"])
+
+
+def killed_at(instant: tuple[str, str], url: str, folder: Path, at: datetime, *, moves: bool) -> None:
+    """Export, or move, and die at an instant: as a name is about to be given or removed, or a statement sent."""
+    event, name = instant
+
+    def die(found: str, *about: object) -> None:
+        if found == event and name in " ".join(map(str, about)):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(lambda found, about: die(found, *about))
+    database, store, clock = Database(url), FolderStore(folder / "snapshot", "snapshot"), SettableClock(at)
+    sa.event.listen(database.engine, "before_cursor_execute", lambda _, __, statement, *___: die("sql", statement))
+    if moves:
+        move(database, store, clock, folder)
+    else:
+        export_snapshot(database, store, folder, clock)
+
+
+def kill(instant: tuple[str, str], database: Database, folder: Path, at: datetime, *, moves: bool) -> None:
+    url = database.engine.url.render_as_string(hide_password=False)
+    process = FORKED.Process(target=killed_at, args=(instant, url, folder, at), kwargs={"moves": moves})
+    process.start()
+    process.join(PATIENCE)
+    assert process.exitcode == -signal.SIGKILL, instant
+
+
+def ids_in(store: FolderStore, table: str) -> list[int]:
+    """The ids in all files of all exports that exist, each as often as it is there."""
+    assert set(verify_snapshot(store)) <= {None}
+    files = [file for manifest in snapshots(store) for file in manifest.files if file.part == "rows"]
+    places = [store.local(file.name, Path()) for file in files if file.table == table]
+    return sorted(number for place in places for number in pq.read_table(place)["id"].to_pylist())
+
+
+def ids(database: Database, table: str) -> list[int]:
+    return [number for (number,) in rows(database, f"SELECT id FROM audit.{table} ORDER BY id")]
+
+
+def test_an_export_that_is_killed_goes_on_loses_nothing_and_holds_nothing_twice(
+    history: Database, store: FolderStore, clock: SettableClock, tmp_path: Path
+) -> None:
+    first = export_snapshot(history, store, tmp_path, clock).manifest
+    for number, instant in enumerate(
+        (
+            ("os.rename", "under-way.json"),
+            ("os.rename", "/rows/"),  # the first file of the store, whichever table is the first
+            ("os.rename", "evidence_observations/closings"),
+            ("sql", "ORDER BY audit.custody_seals.number DESC"),  # every file is there, and no manifest
+            ("os.rename", "manifest-"),
+            ("os.remove", "under-way.json"),  # behind the manifest
+        )
+    ):
+        execute(history, f"UPDATE public.sales SET partner = 'P-{number}' WHERE id = 'S-1'")
+        execute(history, f"UPDATE public.evidences SET type = 'T-{number}' WHERE sale_id = 'S-1'")
+        clock.now += timedelta(hours=1)
+        observe_service(history, clock)
+        kill(instant, history, tmp_path, clock.now, moves=False)
+        assert snapshots(store)[0] == first
+        assert all(set(ids_in(store, table)) <= set(ids(history, table)) for table in TABLES)
+    assert len(snapshots(store)) == 2, "the last one was killed behind its manifest"
+    export_snapshot(history, store, tmp_path, clock)
+    exported = open_snapshot(store)
+    assert exported.manifests == (*snapshots(store),)
+    for table in TABLES:
+        assert ids_in(store, table) == ids(history, table)
+    assert not list((tmp_path / "snapshots").rglob("*.parquet")), "no draft is left"
+
+
+def test_a_month_that_is_moved_is_in_one_place_at_least_whenever_that_is_killed(
+    partitioned: Database, store: FolderStore, clock: SettableClock, tmp_path: Path, live: Any
+) -> None:
+    before = contents(partitioned)
+    for instant in (
+        ("os.rename", "manifest-"),
+        ("sql", "DETACH PARTITION audit.sale_observations_2026_06"),
+        ("sql", "DROP TABLE audit.evidence_observations_2026_06"),
+        ("sql", "DELETE FROM audit.judgement"),  # the last statement before all is committed
+    ):
+        kill(instant, partitioned, tmp_path, clock.now, moves=True)
+        assert contents(partitioned) == before
+    assert len(move(partitioned, store, clock, tmp_path)) == 4
+    assert live() == []
+    for table, rows_before in zip(TABLES, before, strict=True):
+        assert sorted({*ids(partitioned, table), *ids_in(store, table)}) == [row[0] for row in rows_before]
+    assert move(partitioned, store, clock, tmp_path) == []
