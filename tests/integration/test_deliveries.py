@@ -17,7 +17,7 @@ from tests.integration.uploaded_sales import PDF, add_sale, rows
 from toolkit.errors import BucketUnavailable, InvalidInput, MassDisappearance, UnreadableFile, WrongBucket
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.observe.bucket_sync import picture_since, sync_bucket
-from toolkit.operations.observe.delivered import TakenOver, find_inventory, find_journal, take_over
+from toolkit.operations.observe.delivered import TakenOver, find_inventory, find_journal, take_over, taking_over
 from toolkit.reports.notices import notices
 from toolkit.storage.bucket import Area, Bucket
 from toolkit.storage.database import Database
@@ -221,7 +221,34 @@ def test_a_report_says_how_old_an_inventory_was(
     )
 
 
-@pytest.mark.parametrize("what", ["missing", "changed", "manifest", "column", "none"])
+def test_an_inventory_of_a_part_of_the_bucket_does_not_make_the_picture_younger(
+    put: Any, sync: Any, take: Any, deliver: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key in KEYS:
+        put(key)
+    sync()
+    read_at = clock.now
+    monkeypatch.setattr(taking_over, "_LISTED_WITHIN", timedelta())  # they were written seconds ago
+    clock.now += timedelta(minutes=1)
+    deliver(clock.now, leave_out=(ODD,))
+    taken = take()
+    assert (taken.lacking, taken.synced.vanished, taken.picture_since) == (1, 0, read_at)
+    clock.now += timedelta(minutes=1)
+    deliver(clock.now)
+    taken = take()
+    assert (taken.lacking, taken.picture_since) == (0, clock.now)
+
+
+def test_a_delivery_of_a_moment_that_is_still_to_come_is_refused(
+    take: Any, deliver: Any, put: Any, clock: Any
+) -> None:
+    put(KEY)
+    deliver(clock.now + timedelta(days=1))
+    with pytest.raises(InvalidInput, match="still to come"):
+        take()
+
+
+@pytest.mark.parametrize("what", ["missing", "changed", "manifest", "column", "none", "alone"])
 def test_a_delivery_that_is_not_whole_is_told_in_a_sentence(
     what: str, put: Any, take: Any, deliver: Any, database: Database, clock: Any, tmp_path: Path
 ) -> None:
@@ -232,6 +259,7 @@ def test_a_delivery_that_is_not_whole_is_told_in_a_sentence(
         "manifest": "not the file that its manifest.checksum was made of",
         "column": "lacks ETag. Add these fields to its configuration",
         "none": "There is no manifest.json of an S3 Inventory",
+        "alone": "no manifest.json tells that they are an S3 Inventory",
     }[what]
     if what == "none":
         (tmp_path / "inventory").mkdir()
@@ -242,6 +270,8 @@ def test_a_delivery_that_is_not_whole_is_told_in_a_sentence(
             data.unlink()
         elif what == "changed":
             data.write_bytes(data.read_bytes()[::-1])
+        elif what == "alone":
+            manifest.unlink()
         elif what == "manifest":
             manifest.write_text(manifest.read_text() + " ")
     with pytest.raises(UnreadableFile, match=expected):

@@ -288,6 +288,19 @@ def test_pruning_keeps_the_newest_full_export_and_what_continues_it(
     assert set(verify_snapshot(store)) == {None}
 
 
+def test_pruning_keeps_what_an_export_continues_that_was_made_beside_a_full_one(
+    story: Story, store: FileStore, tmp_path: Path
+) -> None:
+    first_week(story)
+    export(story, store, tmp_path, day(8))
+    export(story, store, tmp_path, day(10), full=True)
+    export(story, store, tmp_path, day(11))
+    beside = tmp_path / "snapshot" / name_of(day(11))
+    beside.write_text(json.dumps(json.loads(beside.read_text()) | {"previous": day(8).isoformat()}))
+    assert prune_snapshot(store, 1) == []
+    assert open_snapshot(store).moment == day(11)
+
+
 @pytest.mark.usefixtures("spark_client")
 def test_the_commands_export_to_a_bucket_that_every_engine_reads(
     run: Run,
@@ -321,6 +334,8 @@ def test_the_commands_export_to_a_bucket_that_every_engine_reads(
     [
         (["--engine", "duckdb"], "To make one: toolkit snapshot export TARGET"),
         (["--snapshot", "nowhere", "--engine", "spark"], "There is no snapshot in nowhere"),
+        (["--snapshot", "nowhere", "--engine", "postgres"], "take the engine duckdb or spark"),
+        (["--snapshot", "nowhere", "--all"], "leave --all and --confirm-disappearance out"),
     ],
 )
 def test_options_that_cannot_work_say_what_to_do(run: Run, options: list[str], words: str) -> None:

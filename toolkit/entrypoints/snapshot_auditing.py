@@ -34,12 +34,14 @@ def engine_of(name: str | None, snapshot: str | None) -> EngineName | None:
     """Return the engine that judges ``snapshot``, ``None`` where the database is judged.
 
     Raises:
-        SettingsError: there is no such engine, or it judges a snapshot and none is named.
+        SettingsError: there is no such engine, it cannot read a snapshot, or it judges one and none is named.
     """
     try:
         engine = EngineName(name) if name else None
     except ValueError:
         raise SettingsError(f"An engine is one of {', '.join(EngineName)}, not {name!r}.") from None
+    if snapshot and engine is EngineName.POSTGRES:
+        raise SettingsError("PostgreSQL judges its own tables; for a snapshot take the engine duckdb or spark.")
     if snapshot:
         return engine or EngineName.DUCKDB
     if engine in {None, EngineName.POSTGRES}:
@@ -62,7 +64,7 @@ def audit_of_snapshot(
     What a snapshot does not hold (CPFs, names, reasons) is asked of the database that it is of, where it can be.
 
     Raises:
-        SettingsError: the engine cannot read a snapshot, or ``TOOLKIT_SPARK_URL`` is not set.
+        SettingsError: ``TOOLKIT_SPARK_URL`` is not set.
     """
     if engine is EngineName.SPARK:
         require("spark", "Audits on Spark")
@@ -127,8 +129,6 @@ def _database_of(application: ApplicationContext, exported: Manifest) -> Databas
 
 def _opened(application: ApplicationContext, engine: EngineName, scratch: Path) -> AbstractContextManager[Engine]:
     settings = application.settings
-    if engine is EngineName.POSTGRES:
-        raise SettingsError("PostgreSQL judges its own tables; for a snapshot take --engine duckdb or spark.")
     if engine is EngineName.DUCKDB:
         return duckdb_engine(scratch, settings.engine_memory)
     if settings.spark_url is None:

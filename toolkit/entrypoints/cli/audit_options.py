@@ -90,6 +90,10 @@ def asked_for(
     if engine is not None and asked.snapshot is not None:
         if unmasking is not None:
             raise click.UsageError("A snapshot holds no CPFs; --show-cpf needs the database.")
+        if asked.everything or asked.confirmed:
+            raise click.UsageError(
+                "A snapshot is always judged as it is, and whole; leave --all and --confirm-disappearance out."
+            )
         return audit_of_snapshot(
             ctx.application, asked.snapshot, engine, as_of=moment, with_file_findings=with_file_findings
         )

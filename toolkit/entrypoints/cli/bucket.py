@@ -6,7 +6,7 @@ from toolkit.domain.documents import named
 from toolkit.entrypoints.auditing import sync_now, take_over_delivered
 from toolkit.entrypoints.cli.audit_options import confirm_disappearance, name_unread
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
-from toolkit.entrypoints.cli.printing import json_option, print_json, show
+from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
 from toolkit.entrypoints.spoken import _, counted
 from toolkit.operations.observe.belonging import adopt_bucket
 from toolkit.operations.observe.delivered import TakenOver
@@ -106,6 +106,9 @@ def sync(
                 f"{counted(verified.verified, 'file')} verified: "
                 f"{verified.unusable} unusable, {verified.left} left"
             )
+        if told.get("lacking"):
+            lacking = counted(taken.lacking, "object")
+            note(f"the inventory lacks {lacking} written days before it: it tells of a part of the bucket only")
     name_unread(synced)
     unreadable = (
         synced.archived or synced.unreadable or synced.unstorable or (verified is not None and verified.unreadable)
@@ -136,5 +139,5 @@ def _told(taken: TakenOver) -> dict[str, object]:
     return {
         "asOf": taken.moment.isoformat(timespec="seconds"),
         "pictureSince": None if since is None else since.isoformat(timespec="seconds"),
-        **named(taken, "asked", "events"),
+        **named(taken, "asked", "events", "lacking"),
     }

@@ -137,14 +137,18 @@ def checked_file(store: FileStore, file: File, cache: Path) -> Path:
 def prune_snapshot(store: FileStore, keep: int) -> list[str]:
     """Remove the exports before the newest ``keep`` full ones; return the names of the removed files.
 
-    An export that continues another one stays with it.
+    An export that continues another one stays with it, and so does each that one which stays continues.
     """
     found = snapshots(store)
     starts = [number for number, manifest in enumerate(found) if manifest.previous is None]
     if keep < 1 or len(starts) <= keep:
         return []
+    needed = {manifest.previous for manifest in found[starts[-keep] :]}
     removed = []
     for manifest in reversed(found[: starts[-keep]]):
+        if manifest.moment in needed:  # two machines exported side by side
+            needed.add(manifest.previous)
+            continue
         # The manifest goes first: without it the export does not exist, and its files are leftovers.
         for name in (manifest.name, *(file.name for file in manifest.files)):
             store.remove(name)

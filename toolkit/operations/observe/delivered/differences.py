@@ -82,6 +82,14 @@ def ask(work: DuckDBPyConnection, bucket: Bucket, progress: Progress) -> int:
     return asked
 
 
+def lacking(work: DuckDBPyConnection, written_before: datetime) -> int:
+    """Return how many known objects the bucket has that an inventory lacks, although they were written before."""
+    written = f"TIMESTAMPTZ '{written_before.isoformat()}'"
+    return count(
+        work, f"differences JOIN answers USING (key) WHERE NOT there AND answers.last_modified < {written}"
+    )
+
+
 def listed(now: datetime) -> str:
     """Return the query for the objects to take over as observations of ``now``; a key may come twice."""
     return (

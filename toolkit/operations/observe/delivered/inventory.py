@@ -60,6 +60,11 @@ class Inventory:
         """
         names = self._read(work)
         missing = [told for name, told in _NEEDED.items() if name not in names]
+        if self.moment is None and not {"sequence_number", "bucket"} <= names:
+            raise UnreadableFile(
+                f"The Parquet files in {self.address} are not a live inventory table of S3 Metadata, and no "
+                f"{_MANIFEST} tells that they are an S3 Inventory."
+            )
         if missing:
             raise UnreadableFile(
                 f"The inventory {self.address} lacks {', '.join(missing)}. Add these fields to its configuration "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +17,7 @@ from toolkit.operations import Clock
 from toolkit.operations.observe.belonging import check_bucket
 from toolkit.operations.observe.bucket_sync import Synced, note_reading
 from toolkit.operations.observe.bucket_sync.object_history import Changes, holds_unrecorded
-from toolkit.operations.observe.bucket_sync.scope import Scope, picture_since
+from toolkit.operations.observe.bucket_sync.scope import CLOCKS_APART, Scope, picture_since
 from toolkit.operations.observe.bucket_sync.type_detection import examine
 from toolkit.operations.observe.delivered import differences
 from toolkit.operations.observe.delivered.copying import copy_rows
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
+_LISTED_WITHIN: Final = timedelta(days=2)
+"""The time after which an object is in each inventory; S3 says that those of the last days may not be."""
+
+
 @dataclass(frozen=True, slots=True)
 class TakenOver:
     """The result, and the moment of which the picture is now."""
@@ -50,6 +54,8 @@ class TakenOver:
     """The moment of which the delivery tells."""
     picture_since: datetime | None
     """The oldest part of the picture, ``None`` where the bucket has never been looked at as a whole."""
+    lacking: int = 0
+    """Objects that are there and were long before an inventory that lacks them: it is not of the whole bucket."""
 
 
 def take_over(
@@ -69,7 +75,8 @@ def take_over(
 
     Raises:
         WrongBucket: the database belongs to another bucket, or the delivery tells of another one.
-        InvalidInput: every key was looked at since the moment of the inventory.
+        InvalidInput: every key was looked at since the moment of the inventory, or the delivery tells of a moment
+            that is still to come.
         UnreadableFile: the delivery lacks a column.
         MassDisappearance: most objects are gone at once; nothing of them was taken over.
     """
@@ -83,6 +90,11 @@ def take_over(
             check_bucket(connection, bucket)
             _check_bucket(work, delivery, bucket)
             before = picture_since(connection)
+        if moment > clock() + CLOCKS_APART:
+            raise InvalidInput(
+                f"{delivery.address} tells of {moment.isoformat(timespec='seconds')}, which is still to come. "
+                "Check the clock of this machine. Nothing was taken over."
+            )
         if began is None and before is not None and before >= moment:
             raise InvalidInput(
                 f"{delivery.address} tells of {moment.isoformat(timespec='seconds')}, and every key was looked at "
@@ -99,16 +111,20 @@ def take_over(
             tolerance.check(differences.gone(work, "differences"), known, "objects")
             asked = differences.ask(work, bucket, progress)
             tolerance.check(differences.gone(work, "settled"), known, "objects")
+            lacking = 0 if began is not None else differences.lacking(work, moment - _LISTED_WITHIN)
             changes = _write(connection, work, clock, progress)
             events = 0 if began is None else _note_events(connection, work, clock)
         if changes.unrecorded:  # as after a listing
             observe_service(database, clock, tolerance)
         examined = examine(database, bucket, Scope(since=moment), clock, progress)
         with database.transaction() as connection:
-            values = _picture(connection, began, moment) | {"asked": asked, "source": delivery.address}
+            values = _picture(connection, moment if lacking else began, moment) | {
+                "asked": asked,
+                "source": delivery.address,
+            }
             synced = note_reading(connection, bucket, changes, examined, clock, **values)
             since = picture_since(connection)
-    return TakenOver(replace(synced, full=since == moment), asked, events, moment, since)
+    return TakenOver(replace(synced, full=since == moment), asked, events, moment, since, lacking)
 
 
 def _check_bucket(work: DuckDBPyConnection, delivery: Inventory | Journal, bucket: Bucket) -> None:
@@ -153,8 +169,9 @@ def _note_events(connection: Connection, work: DuckDBPyConnection, clock: Clock)
 def _picture(connection: Connection, began: datetime | None, moment: datetime) -> dict[str, Any]:
     """Return the delivery as a reading of every key at its moment, in columns of ``audit.bucket_syncs``.
 
-    A journal that begins after the oldest part of the picture tells nothing of the time between: then the age of
-    the picture, and what the next reading has to look at, stay as they were.
+    A journal that begins after the oldest part of the picture tells nothing of the time between, and an inventory
+    that is not of the whole bucket (which also ``began`` at its moment) nothing of the rest: then the age of the
+    picture, and what the next reading has to look at, stay as they were.
     """
     last = connection.execute(sa.select(bucket_syncs).order_by(bucket_syncs.c.id.desc()).limit(1)).one_or_none()
     before = picture_since(connection)
