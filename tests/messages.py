@@ -31,6 +31,7 @@ from toolkit.operations.register.client_quality import QUALITY_TEXTS, Likeness
 from toolkit.operations.register.limits import REFUSAL_TEXTS
 from toolkit.operations.request.from_report import LeftOutReason
 from toolkit.operations.spreadsheets.records import TOO_MANY, UNCLOSED
+from toolkit.operations.spreadsheets.workbook import _REFUSALS
 from toolkit.operations.verify.contents.verification import Failure
 from toolkit.reports import wording
 
@@ -117,6 +118,9 @@ def templates() -> set[Template]:
     for path in PACKAGE.rglob("*.py"):
         if "http_api" not in path.parts:  # which answers programs
             found |= set(_templates_in(path, _in_errors)) | set(_templates_in(path, _in_rejections))
+    for text in _REFUSALS.values():
+        places = count(2)
+        found.add("{1}: " + re.sub(r"\{\w+\}", lambda _, places=places: f"{{{next(places)}}}", text))  # type: ignore[misc]
     return found - _OPEN
 
 

@@ -160,11 +160,15 @@ def _check_service_tables(connection: Connection) -> None:
                 is_now, expected = (kind.compile(_POSTGRESQL) for kind in (found[column.name], column.type))
                 differences.append(f"column {table.name}.{column.name} is {is_now}, expected {expected}")
     if differences:
-        made = f". Schema {tables.SERVICE} was made from a mapping: set TOOLKIT_SERVICE_MAP to its file"
         raise SchemaMismatch(
             f"The service's tables differ from what this toolkit works with: {'; '.join(differences)}. They are "
             "never altered here. Where the service keeps its data in other tables, describe them: toolkit db map. "
-            f"Where there are none yet: toolkit db upgrade --service-tables{made if made_from(connection) else ''}"
+            "Where there are none yet: toolkit db upgrade --service-tables"
+            + (
+                f". Schema {tables.SERVICE} was made from a mapping: set TOOLKIT_SERVICE_MAP to its file"
+                if made_from(connection)
+                else ""
+            )
         )
 
 
