@@ -150,6 +150,9 @@ def result_of(
     told_rows = pd.concat([rows, warned], ignore_index=True).astype(dict.fromkeys(FEW, "category"))
     for name in ("createdAt", "completedAt", "oldestRequest"):
         told_rows[name] = pd.to_datetime(told_rows[name], utc=True).astype("datetime64[us, UTC]")
+    completed = told_rows.loc[told_rows["completedAt"].notna(), ["saleId", "partner", "completedAt"]].astype(
+        object
+    )
     zone = ZoneInfo("America/Sao_Paulo")
     present = pd.concat(
         [
@@ -180,6 +183,7 @@ def result_of(
         read_withdrawals=lambda: pd.DataFrame(columns=WITHDRAWN),
         read_evidence=lambda sale_ids: (known.get(each) or SaleEvidence((), ()) for each in sale_ids),
         read_completions=lambda: pd.DataFrame(columns=["partner", "completed", "median_days"]),
+        read_completed=lambda: completed.reset_index(drop=True),
     )
 
 

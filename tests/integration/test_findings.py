@@ -246,6 +246,23 @@ def test_a_sale_of_another_partner_takes_its_findings_and_their_trend_along(
     assert set(after.partners["partner"]) == {"Norte", "Sul", "Oeste"}
 
 
+def test_sales_that_were_completed_lately_are_told_with_their_status_now(
+    database: Database, story: Story, clock: SettableClock
+) -> None:
+    story.sale("S-3", seen_at=day(2), completed_at=day(2), partner="Sul")
+    story.file("S-3", EvidenceType.KYC)
+    story.sale("S-4", seen_at=day(5), completed_at=day(4), partner="Norte")
+
+    def completed(result: AuditResult) -> list[tuple[str, str]]:
+        return list(zip(result.completed["saleId"], result.completed["status"], strict=True))
+
+    assert completed(audit(database, clock, day(6))) == [("S-4", "incomplete"), ("S-3", "compliant")]
+    of_then = run_audit(database, clock=clock, as_of=day(4) + timedelta(hours=1))
+    assert completed(of_then) == [("S-3", "compliant")], "that S-4 was completed is seen a day later"
+    assert completed(audit(database, clock, day(32) + timedelta(hours=1))) == [("S-4", "incomplete")]
+    assert completed(run_audit(database, clock=clock, as_of=day(6)).for_partner("Sul")) == [("S-3", "compliant")]
+
+
 def test_findings_of_a_sale_that_is_gone_are_not_told_as_mended(
     database: Database, story: Story, clock: SettableClock
 ) -> None:

@@ -148,16 +148,18 @@ def test_a_report_holds_the_rows_and_cases_behind_its_numbers_and_one_of_a_partn
 ) -> None:
     with database.transaction() as connection:
         connection.execute(sa.update(sales).values(partner="Norte Energia"))
-    add_sale(database, "other-1", utility_group="E", created_at=datetime.now(UTC), partner="Sul/Ltda")
+    now = datetime.now(UTC)
+    add_sale(database, "other-1", utility_group="E", created_at=now, completed_at=now, partner="Sul/Ltda")
     command = ["--quiet", "report", "--out", str(tmp_path), "--per-partner", "--format", "html,csv,json,xlsx"]
     run(*command)
     document = json.loads((tmp_path / "missing-evidence.json").read_text())
     assert [(each["code"], each["saleId"]) for each in document["unusableFiles"]] == [("SILENT", "sale-1")]
     assert [each["approvedBy"] for each in document["withdrawals"]] == ["bruno"]
-    assert document["changes"]["new"] == 2
+    assert document["changes"]["new"] == len(document["changed"]) == 3
+    assert [(each["saleId"], each["status"]) for each in document["completed"]] == [("other-1", "conflict")]
     assert [(each["partner"], each["findings"]) for each in document["partners"]] == [
         ("Norte Energia", 4),  # two about the sale, two about files that were written late
-        ("Sul/Ltda", 2),
+        ("Sul/Ltda", 3),
     ]
     cases = packed_cases((tmp_path / "missing-evidence.html").read_text())
     [case] = [each for each in cases if each["records"]]

@@ -27,6 +27,8 @@
     warnings   the same for compliant sales that have a warning
     unverified the same for compliant sales on files that are not fully verified, the first ones
     changed    [{id, change}]    the findings that are new, resolved or reopened, as ``changes`` counts them
+    completed  [{saleId, partner, completedAt, status}]        sales completed in the 30 days before, at most 100
+                                 of each partner, with their status now
     findings, unusableFiles, withdrawals, waivers              see ``toolkit.reports.document_life``
 
 ``templates/report.schema.json`` is its JSON Schema.

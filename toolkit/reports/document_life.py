@@ -45,6 +45,7 @@ def life_lists(result: AuditResult, timezone: ZoneInfo) -> dict[str, Iterator[st
         "changed": _changed(result.life.changes),
         "unusableFiles": _rows_with(result.faults, "since", timezone),
         "withdrawals": _rows_with(result.withdrawals, "withdrawnAt", timezone),
+        "completed": _rows_with(result.completed, "completedAt", timezone),
         "waivers": (json.dumps(each, ensure_ascii=False) for each in waivers),
     }
 

@@ -21,6 +21,7 @@ from toolkit.domain.codes import CODES, Owner
 from toolkit.domain.finding_life import FindingStatus
 from toolkit.domain.report_cells import items
 from toolkit.operations.judge.audit.census import UNVERIFIED
+from toolkit.operations.judge.audit.details import COMPLETED_DAYS, MOST
 from toolkit.reports import wording
 from toolkit.reports.report import Report, tuples
 
@@ -314,6 +315,27 @@ def _withdrawals(report: Report) -> Section:
     )
 
 
+def _completed(report: Report) -> Section:
+    say = report.language.text
+    return _listed(
+        "completed",
+        say("Completed sales"),
+        say(
+            "Sales that were completed within the %(days)s days before, at most %(number)s of each partner, and "
+            "what their evidence says now.",
+            days=COMPLETED_DAYS,
+            number=MOST,
+        ),
+        {
+            say("Sale"): (1.5, attrgetter("saleId")),
+            say("Partner"): (2.0, lambda row: row.partner or ""),
+            say("Completed"): (1.5, attrgetter("completedAt")),
+            say("Status"): (1.5, lambda row: say(wording.STATUS_NAMES[row.status])),
+        },
+        report.result.completed,
+    )
+
+
 def _waivers(report: Report) -> Section:
     say, life = report.language.text, report.result.life
     ending, anything = {waiver.id for waiver in life.ending}, say("any")
@@ -348,5 +370,6 @@ _ALL: Final[tuple[Callable[[Report], Section], ...]] = (
     _warned,
     _unverified,
     _withdrawals,
+    _completed,
     _waivers,
 )

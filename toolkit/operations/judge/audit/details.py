@@ -1,6 +1,6 @@
-"""Query the rows behind the numbers of an audit: unusable files with their faults, and withdrawn records."""
+"""Query the rows behind the numbers of an audit: unusable files, withdrawn records, completed sales."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import pandas as pd
@@ -16,6 +16,11 @@ from toolkit.storage.tables import (
     sale_observations,
     withdrawals,
 )
+
+COMPLETED_DAYS: Final = 30
+
+MOST: Final = 100
+"""Completed sales of a partner that are listed."""
 
 OF_ANY_RECORD: Final = sa.true()
 
@@ -121,6 +126,26 @@ def withdrawals_at(place: Place, moment: datetime) -> pd.DataFrame:
     )
     with place.at(moment) as connection:
         return pd.DataFrame(connection.execute(query).all(), columns=list(told), dtype=object)
+
+
+def completed_at(place: Place, moment: datetime) -> pd.DataFrame:
+    """Return the sales completed within the ``COMPLETED_DAYS`` before, the latest ``MOST`` of each partner."""
+    sale = sale_observations.c
+    told = {"saleId": sale.sale_id, "partner": sale.partner, "completedAt": sale.completed_at}
+    latest = (sale.completed_at.desc(), sale.sale_id)
+    numbered = sa.select(
+        *(column.label(name) for name, column in told.items()),
+        sa.func.row_number().over(partition_by=sale.partner, order_by=latest).label("place"),
+    ).where(
+        held(sale_observations, moment),
+        sale.completed_at > moment - timedelta(days=COMPLETED_DAYS),
+        sale.completed_at <= moment,
+    )
+    found = numbered.subquery().c
+    query = sa.select(*(found[name] for name in told)).where(found.place <= MOST)
+    with place.at(moment) as connection:
+        rows = connection.execute(query.order_by(found.completedAt.desc(), found.saleId)).all()
+    return pd.DataFrame(rows, columns=list(told), dtype=object)
 
 
 def held(observations: sa.Table, moment: datetime | None) -> sa.ColumnElement[bool]:

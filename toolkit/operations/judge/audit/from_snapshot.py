@@ -18,7 +18,7 @@ from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
 from toolkit.errors import InvalidInput
 from toolkit.operations import Clock
 from toolkit.operations.judge.audit.census import by_age, by_partner, census, to_act_on
-from toolkit.operations.judge.audit.details import faults_at, withdrawals_at
+from toolkit.operations.judge.audit.details import completed_at, faults_at, withdrawals_at
 from toolkit.operations.judge.audit.engines import Engine, bound
 from toolkit.operations.judge.audit.judgement import Judged, judging, sales_of, told_rows
 from toolkit.operations.judge.audit.life import read_life
@@ -98,6 +98,7 @@ def audit_snapshot(
         read_faults=cache(partial(faults_at, tables, moment)),
         read_withdrawals=cache(partial(withdrawals_at, tables, moment)),
         read_completions=lambda: completions,
+        read_completed=cache(partial(completed_at, tables, moment)),
         read_evidence=partial(evidence_in_snapshot, tables, people, moment),
         life=read_life(tables, cache(lambda: present_findings(told)), of_files, moment, deadlines),
         file_findings=tuple(files or ()),

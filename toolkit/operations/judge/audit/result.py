@@ -80,6 +80,8 @@ class AuditResult:
     """Reads ``withdrawals`` likewise."""
     read_completions: Callable[[], pd.DataFrame]
     """Reads ``completions`` likewise."""
+    read_completed: Callable[[], pd.DataFrame]
+    """Reads the sales of ``completed`` likewise."""
     read_evidence: ReadEvidence
     """Reads the records of sales with their files, and the time lines, likewise."""
     partner: str | None = None
@@ -127,6 +129,12 @@ class AuditResult:
     def completions(self) -> pd.DataFrame:
         """One row a partner: ``partner``, ``completed`` sales, and the ``median_days`` until completion."""
         return self._own(self.read_completions())
+
+    @cached_property
+    def completed(self) -> pd.DataFrame:
+        """The sales that were completed lately, see ``details.completed_at``, each with its ``status`` now."""
+        found, open_sales = self._own(self.read_completed()), self.rows[["saleId", "status"]].astype(object)
+        return found.merge(open_sales, on="saleId", how="left").fillna({"status": str(Status.COMPLIANT)})
 
     @cached_property
     def sales(self) -> int:

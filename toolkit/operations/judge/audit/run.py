@@ -17,7 +17,7 @@ from toolkit.domain.masking import Unmasking
 from toolkit.errors import InvalidInput, JudgementDiffers
 from toolkit.operations import Clock
 from toolkit.operations.judge.audit.census import by_age, census
-from toolkit.operations.judge.audit.details import faults_at, withdrawals_at
+from toolkit.operations.judge.audit.details import completed_at, faults_at, withdrawals_at
 from toolkit.operations.judge.audit.judgement import (
     AUDITED,
     Judged,
@@ -231,6 +231,7 @@ def _answered(
         read_faults=cache(partial(faults_at, asked.place, moment)),
         read_withdrawals=cache(partial(withdrawals_at, asked.place, moment)),
         read_completions=cache(partial(completed_by_partner, judged)),
+        read_completed=cache(partial(completed_at, asked.place, moment)),
         read_evidence=partial(evidence_at, asked.place, moment),
         life=NO_LIFE,
     ).evaluated()
