@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 
@@ -24,6 +25,7 @@ from toolkit.operations.observe.service_history import observe_service
 from toolkit.storage import schema, tables
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
+from toolkit.storage.database_errors import ErrorTranslation
 from toolkit.storage.grants import As, grants
 from toolkit.storage.service_map import load_map
 
@@ -152,21 +154,39 @@ def test_a_missing_right_is_named_with_its_object(
 
 
 def test_a_time_out_of_the_role_is_named_and_may_be_longer_for_the_toolkit(
-    run: Run, cluster: Cluster, granted: str, night: dict[str, str]
+    run: Run, cluster: Cluster, granted: str, night: dict[str, str], tmp_path: Path
 ) -> None:
     run("-q", "audit", ends=3, within=night)
     cluster.execute(granted, f"ALTER ROLE reader IN DATABASE {granted} SET statement_timeout = '100ms'")
     past = ["-q", "audit", "--as-of", datetime.now(UTC).isoformat()]
-    reading = cluster.url(granted, "reader")
+    reading, longer = cluster.url(granted, "reader"), "?options=-cstatement_timeout%3D10min"
+    short = night["DATABASE_URL"] + longer.replace("10min", "100ms")
+    export = ("-q", "snapshot", "export", tmp_path / "snapshot")
     owner = Database(cluster.url(granted, "toolkit_owner"))
     with owner.transaction() as connection:
         connection.exec_driver_sql("LOCK audit.sale_observations")  # whoever reads has to wait
-        said = run(*past, ends=1, within=night, DATABASE_READ_URL=reading).err
+        for command, settings in ((past, {"DATABASE_READ_URL": reading}), (export, {"DATABASE_URL": short})):
+            said = run(*command, ends=1, within=night | settings).err
+            assert "canceling statement due to statement timeout" in said
+            assert f"add {longer} to DATABASE_READ_URL or DATABASE_URL" in said
     owner.dispose()
-    assert "canceling statement due to statement timeout" in said
-    longer = "?options=-cstatement_timeout%3D10min"
-    assert f"add {longer} to DATABASE_READ_URL" in said
     run(*past, ends=3, within=night, DATABASE_READ_URL=reading + longer)
+    run(*export, within=night)
+
+
+@pytest.mark.parametrize(
+    ("state", "setting"),
+    [
+        ("25P03", "idle_in_transaction_session_timeout"),
+        ("25P04", "transaction_timeout"),
+        ("57P05", "idle_session_timeout"),
+    ],
+)
+def test_a_time_out_of_a_session_is_named_with_its_setting(state: str, setting: str) -> None:
+    """Whether its words arrive before the end of the connection is a matter of luck, so none is waited for."""
+    named = pytest.raises(DatabaseError, match=rf"by ALTER ROLE \.\.\. SET {setting}, or add")
+    with named, ErrorTranslation("example/db", embedded=False, secret=None).translated():
+        raise psycopg.errors.lookup(state)
 
 
 @pytest.mark.skipif(PGBOUNCER is None, reason="PgBouncer is not installed")
@@ -296,24 +316,32 @@ def test_a_replica_judges_as_its_primary_does(
     assert " s behind" in (tmp_path / "now" / "missing-evidence.html").read_text()
 
 
-def test_a_query_that_a_replica_breaks_off_for_its_primary_says_what_to_do(cluster: Cluster, granted: str) -> None:
-    """The primary removes rows that the query on the replica may still want to see."""
-    asked = "SELECT count(*), pg_sleep(600) FROM public.sales"
+def test_what_a_replica_breaks_off_says_what_to_do(
+    run: Run, cluster: Cluster, granted: str, night: dict[str, str], tmp_path: Path
+) -> None:
+    """The replica does what its primary does: it locks one table, and then one that the waiting query reads."""
+    asked = "FROM pg_locks WHERE database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    locked = f"SELECT count(*) {asked} AND mode = 'AccessExclusiveLock' AND granted"
+    waits = f"SELECT count(*) {asked} AND NOT granted"
+    run("-q", "audit", ends=3, within=night)
+    primary = Database(cluster.url(granted))
     with replica_of(cluster, "max_standby_streaming_delay=0") as port, ThreadPoolExecutor(1) as thread:
-        replica = Database(cluster.url(granted, "reader", port=port))
-
-        def ask() -> None:
-            with replica.snapshot() as connection:
-                connection.execute(sa.text(asked))
-
-        broken_off = thread.submit(ask)
-        wait_until(
-            lambda: cluster.value(granted, f"SELECT count(*) FROM pg_stat_activity WHERE query = '{asked}'", port)
-        )
-        cluster.execute(granted, "DELETE FROM public.sales WHERE id = 'S-1'", "VACUUM public.sales")
-        with pytest.raises(
-            DatabaseError, match="broke off: canceling statement due to conflict with recovery"
-        ) as told:
-            broken_off.result(PATIENCE)
-        replica.dispose()
-    assert "DATABASE_READ_URL" in str(told.value)
+        reading = cluster.url(granted, "reader", port=port)
+        for command in (("audit",), ("report", "--out", tmp_path / "report")):
+            past = ("-q", *command, "--as-of", datetime.now(UTC).isoformat())
+            with primary.transaction() as connection:
+                connection.exec_driver_sql("LOCK audit.content_checks")
+                cluster.execute(granted, "SELECT pg_switch_wal()")
+                wait_until(lambda: cluster.value(granted, locked, port))
+                short = reading + "?options=-cstatement_timeout%3D100ms"
+                said = run(*past, ends=1, within=night, DATABASE_READ_URL=short).err
+                assert "by ALTER ROLE ... SET statement_timeout, or add ?options=" in said
+                query = thread.submit(run, *past, ends=1, within=night, DATABASE_READ_URL=reading)
+                wait_until(lambda: cluster.value(granted, waits, port) or query.done())  # noqa: B023
+                connection.exec_driver_sql("LOCK audit.sale_observations")
+                cluster.execute(granted, "SELECT pg_switch_wal()")
+                said = query.result(PATIENCE).err
+                assert "canceling statement due to conflict with recovery" in said
+                assert "or ask the primary, without DATABASE_READ_URL" in said
+            wait_until(lambda: not cluster.value(granted, locked, port))
+    primary.dispose()

@@ -31,11 +31,13 @@ _PROTECTION: Final = (
     "of its authority by ?sslrootcert=FILE in DATABASE_URL, or allow less there, such as ?sslmode=require."
 )
 
-_LONGER: Final = (
-    "Audits and reports need longer statements than it allows: its administrator allows them by ALTER ROLE "
-    "... SET statement_timeout, on a replica also by max_standby_streaming_delay; or add "
-    "?options=-cstatement_timeout%3D10min to DATABASE_READ_URL or DATABASE_URL, for these sessions alone."
-)
+_TIME_OUTS: Final = {
+    "57014": "statement_timeout",
+    "25P03": "idle_in_transaction_session_timeout",
+    "25P04": "transaction_timeout",
+    "57P05": "idle_session_timeout",
+}
+"""The setting that ended a statement, a transaction or a session, by SQLSTATE."""
 
 _OBJECT: Final = re.compile(r"permission denied for (?P<kind>\w+) (?P<name>\S+)")
 _COPIED: Final = re.compile(r"COPY (\S+), line (\d+)(?:, column (\w+))?")
@@ -97,12 +99,18 @@ class ErrorTranslation:
                 f"Somebody else keeps a row locked in the database at {self._address}. Nothing was changed; "
                 "try again later."
             )
-        if state == "57014" or "conflict with recovery" in _first_line(error):
-            return DatabaseError(f"The database at {self._address} broke off: {_first_line(error)}. {_LONGER}")
-        if state in {"25P03", "57P05"}:
-            return DatabaseUnavailable(
-                f"The database at {self._address} ended the session: {_first_line(error)}. "
-                "Its time-out is shorter than the work of the toolkit needs."
+        if setting := _TIME_OUTS.get(state):
+            return DatabaseError(
+                f"The database at {self._address} broke off: {_first_line(error)}. Audits, reports and exports "
+                f"take longer than it allows: its administrator allows them by ALTER ROLE ... SET {setting}, "
+                f"or add ?options=-c{setting}%3D10min to DATABASE_READ_URL or DATABASE_URL, for these sessions."
+            )
+        if _is_conflict_with_recovery(error):
+            return DatabaseError(
+                f"The replica at {self._address} broke off: {_first_line(error)}. Its primary changed what the "
+                "statement still reads: try again, let its administrator allow more time by "
+                "max_standby_streaming_delay or hot_standby_feedback, or ask the primary, without "
+                "DATABASE_READ_URL."
             )
         if state.startswith("53"):
             return self._unavailable(_first_line(error))
@@ -148,6 +156,11 @@ class ErrorTranslation:
         if self._secret:
             words = words.replace(self._secret, "***")
         return words if words.endswith(".") else f"{words}."
+
+
+def _is_conflict_with_recovery(error: psycopg.Error) -> bool:
+    """Tell it apart from other failures of a transaction, in whichever language the server speaks."""
+    return error.sqlstate in {"40001", "40P01", "57P04"} and "Interrupt" in (error.diag.source_function or "")
 
 
 def _place(error: psycopg.Error) -> str:
