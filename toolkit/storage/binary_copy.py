@@ -19,6 +19,8 @@ _MICROSECONDS_BEFORE: Final = int(_EPOCH.timestamp()) * 1_000_000
 
 _HEADER: Final = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _TRAILER: Final = b"\xff\xff"
+_PIECE: Final = 256 * 1024
+"""Bytes handed over at once: whenever the server has taken some, the library moves all that it still holds."""
 
 Rows = npt.NDArray[np.uint8]
 """Values that are equally long, each a row of bytes."""
@@ -62,7 +64,9 @@ def copy_binary(
         copy.write(_HEADER)
         if len(rows):
             begin, end = np.frombuffer(rows.buffers()[1], np.int32)[[rows.offset, rows.offset + len(rows)]]
-            copy.write(memoryview(rows.buffers()[2])[begin:end])
+            written = memoryview(rows.buffers()[2])[begin:end]
+            for at in range(0, len(written), _PIECE):
+                copy.write(written[at : at + _PIECE])
         copy.write(_TRAILER)
 
 
