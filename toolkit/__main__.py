@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Final
 
-_OBJECTS_BEFORE_A_LOOK: Final = 50_000
+_OBJECTS_BEFORE_A_LOOK: Final = 250_000
 _INTERRUPTED: Final = 130
 _TRIM_THRESHOLD: Final = -1
 _MMAP_THRESHOLD: Final = -3
