@@ -13,7 +13,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +31,7 @@ from hypothesis import Phase
 from hypothesis import settings as hypothesis_settings
 
 from tests.browser import chromium
+from tests.gateway import Gateway
 from tests.spark_server import REMOTE, sail
 from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.spoken import speak_as
@@ -39,6 +40,7 @@ from toolkit.settings import Settings
 from toolkit.storage import embedded, schema
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
+from toolkit.storage.embedded import BucketAccess
 
 
 def _fast_folder() -> str:
@@ -238,20 +240,23 @@ def _named(url: sa.URL, database: str) -> str:
     return url.set(database=database).render_as_string(hide_password=False)
 
 
+def client_of(
+    access: BucketAccess | Gateway, service: str = "s3", retries: dict[str, int] | None = None, **credentials: str
+) -> Any:
+    """A boto3 client of a server on this machine, with the server's own keys unless others are given."""
+    keys = {"aws_access_key_id": access.access_key, "aws_secret_access_key": access.secret_key}
+    signature = "s3v4" if service == "s3" else None
+    config = Config(signature_version=signature, s3={"addressing_style": "path"}, proxies={}, retries=retries)
+    return boto3.client(
+        service, endpoint_url=access.endpoint_url, region_name="us-east-1", config=config, **(keys | credentials)
+    )
+
+
 @pytest.fixture(scope="session")
 def s3(home: Path) -> Iterator[Any]:
     """A boto3 client with all rights on the S3 server of this run."""
-    access = embedded.bucket_access(home)
-    client = boto3.client(
-        "s3",
-        endpoint_url=access.endpoint_url,
-        region_name=access.region,
-        aws_access_key_id=access.access_key,
-        aws_secret_access_key=access.secret_key,
-        config=Config(signature_version="s3v4", s3={"addressing_style": "path"}),
-    )
-    yield client
-    client.close()
+    with closing(client_of(embedded.bucket_access(home))) as client:
+        yield client
 
 
 @pytest.fixture

@@ -9,13 +9,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import boto3
 import httpx
 import psutil
 import pytest
-from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from tests.conftest import client_of
 from tests.integration import homes
 from tests.integration.homes import AS_ROOT, OPEN_BUCKET, as_ordinary_user, finish, processes_of, small_disk, start
 from tests.waiting import PATIENCE, wait_until
@@ -25,17 +24,7 @@ from toolkit.storage.embedded import BucketAccess
 
 
 def client(access: BucketAccess, service: str = "s3", **credentials: str) -> Any:
-    return boto3.client(
-        service,
-        endpoint_url=access.endpoint_url,
-        region_name=access.region,
-        config=Config(
-            signature_version="s3v4" if service == "s3" else None,
-            retries={"total_max_attempts": 1},
-            s3={"addressing_style": "path"},
-        ),
-        **(credentials or {"aws_access_key_id": access.access_key, "aws_secret_access_key": access.secret_key}),
-    )
+    return client_of(access, service, retries={"total_max_attempts": 1}, **credentials)
 
 
 def kill(home: Path) -> None:

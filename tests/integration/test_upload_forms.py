@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import boto3
 import httpx
 import pytest
-from botocore.config import Config
 
+from tests.conftest import client_of
 from tests.gateway import Gateway
 from toolkit.errors import BucketError
 from toolkit.partner import post_file
@@ -48,16 +48,8 @@ def server(access: BucketAccess | Gateway) -> Bucket:
 
 def make_bucket(access: BucketAccess | Gateway) -> Bucket:
     name, url = f"test-{uuid4().hex}", access.endpoint_url
-    client = boto3.client(
-        "s3",
-        endpoint_url=url,
-        region_name="us-east-1",
-        aws_access_key_id=access.access_key,
-        aws_secret_access_key=access.secret_key,
-        config=Config(s3={"addressing_style": "path"}, proxies={}),
-    )
-    client.create_bucket(Bucket=name)
-    client.close()
+    with closing(client_of(access)) as client:
+        client.create_bucket(Bucket=name)
     return Bucket(name, AwsSettings(access.access_key, access.secret_key, s3_endpoint=url, sts_endpoint=url))
 
 
