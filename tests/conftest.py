@@ -259,13 +259,11 @@ def s3(home: Path) -> Iterator[Any]:
         yield client
 
 
-@pytest.fixture
-def bucket_environment(home: Path, s3: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The variables that point to a fresh bucket; also set for this test, since boto3 reads them itself."""
-    access = embedded.bucket_access(home)
-    name = f"test-{uuid4().hex}"
+def fresh_bucket(home: Path, s3: Any) -> dict[str, str]:
+    """The variables that point to a new bucket on the S3 server of this run."""
+    access, name = embedded.bucket_access(home), f"test-{uuid4().hex}"
     s3.create_bucket(Bucket=name)
-    environ = {
+    return {
         "EVIDENCE_BUCKET": name,
         "AWS_ENDPOINT_URL": access.endpoint_url,
         "AWS_REGION": access.region,
@@ -273,6 +271,12 @@ def bucket_environment(home: Path, s3: Any, monkeypatch: pytest.MonkeyPatch) -> 
         "AWS_ACCESS_KEY_ID": access.access_key,
         "AWS_SECRET_ACCESS_KEY": access.secret_key,
     }
+
+
+@pytest.fixture
+def bucket_environment(home: Path, s3: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The variables that point to a fresh bucket; also set for this test, since boto3 reads them itself."""
+    environ = fresh_bucket(home, s3)
     for variable, value in environ.items():
         monkeypatch.setenv(variable, value)
     return environ

@@ -13,12 +13,12 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+from tests.conftest import fresh_bucket
 from tests.contract.server import SECRET, Server, serving
 from tests.integration.uploaded_sales import add_sale
 from tests.waiting import wait_until
 from toolkit.entrypoints import tokens
 from toolkit.settings import Settings
-from toolkit.storage import embedded
 from toolkit.storage.database import Database
 
 SUBJECT = "partner-a"
@@ -65,17 +65,12 @@ def partner_of(url: str, token: str | None) -> httpx.Client:
 @pytest.fixture(scope="session")
 def environ(home: Path, server: sa.Engine, s3: Any) -> dict[str, str]:
     """A database and a bucket of these tests' own, and a key for tokens."""
-    name, access = f"contract-{uuid4().hex}", embedded.bucket_access(home)
+    name = f"contract-{uuid4().hex}"
     with server.connect() as connection:
         connection.exec_driver_sql(f'CREATE DATABASE "{name}" TEMPLATE migrated STRATEGY FILE_COPY')
-    s3.create_bucket(Bucket=name)
     return {
+        **fresh_bucket(home, s3),
         "DATABASE_URL": server.url.set(database=name).render_as_string(hide_password=False),
-        "EVIDENCE_BUCKET": name,
-        "AWS_ENDPOINT_URL": access.endpoint_url,
-        "AWS_REGION": access.region,
-        "AWS_ACCESS_KEY_ID": access.access_key,
-        "AWS_SECRET_ACCESS_KEY": access.secret_key,
         "TOOLKIT_HOME": str(home),
         "TOOLKIT_JWT_SECRET": SECRET,
         **PLENTY,

@@ -204,26 +204,27 @@ def test_counts_have_their_plural_and_a_message_of_another_language_stays_as_it_
     assert sentence("a.xlsx: the file is empty.") == "a.xlsx: the file is empty."
 
 
-def test_no_text_stays_no_text_and_reasons_are_told_behind_their_field() -> None:
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("", ""),
+        ("address.zipCode: Must not be empty", "address.zipCode: Não pode ficar vazio"),
+        (
+            "a.csv: no heading for cpf. Found on line 1: Doc. Rename the headings, or say what they mean: "
+            "--map HEADING=field.",
+            "a.csv: falta o cabeçalho de cpf. Na linha 1 há: Doc. Renomeie os cabeçalhos ou diga o que "
+            "significam: --map CABEÇALHO=campo.",
+        ),
+        (
+            "The waiver is refused: owner is required; POVX is the code of no finding (did you mean POV?).",
+            "A dispensa foi recusada: owner é obrigatório; POVX não é o código de um achado "
+            "(você quis dizer POV?).",
+        ),
+    ],
+)
+def test_each_part_of_a_composed_sentence_is_translated(message: str, told: str) -> None:
+    assert PORTUGUESE.sentence(message) == told
     assert PORTUGUESE.text("") == ""
-    assert PORTUGUESE.sentence("address.zipCode: Must not be empty") == "address.zipCode: Não pode ficar vazio"
-    told = PORTUGUESE.sentence(
-        "a.csv: no heading for cpf. Found on line 1: Doc. Rename the headings, or say what "
-        "they mean: --map HEADING=field."
-    )
-    assert told == (
-        "a.csv: falta o cabeçalho de cpf. Na linha 1 há: Doc. Renomeie os cabeçalhos ou diga o que significam: "
-        "--map CABEÇALHO=campo."
-    )
-
-
-def test_each_fault_of_a_refused_request_is_translated() -> None:
-    told = PORTUGUESE.sentence(
-        "The waiver is refused: owner is required; POVX is the code of no finding (did you mean POV?)."
-    )
-    assert told == (
-        "A dispensa foi recusada: owner é obrigatório; POVX não é o código de um achado (você quis dizer POV?)."
-    )
 
 
 def test_reasons_of_rejected_rows_are_in_the_language_of_the_workbook_and_not_of_the_table(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from toolkit.errors import (
     BucketError,
@@ -65,20 +66,14 @@ def service_health(settings: Settings) -> Sequence[ServiceHealth]:
     return _database(settings, postgres), _bucket(settings, s3)
 
 
+_FACTS: Final = ("name", "version", "address", "pid", "data", "data_bytes", "log")
+"""What the status of an embedded service tells under the same names."""
+
+
 def _embedded(service: str, status: ServiceStatus, home: Path) -> ServiceHealth:
-    return ServiceHealth(
-        service=service,
-        embedded=True,
-        name=status.name,
-        version=status.version,
-        answers=status.running,
-        address=status.address,
-        problem=None if status.running else _unusable(home),
-        pid=status.pid,
-        data=status.data,
-        data_bytes=status.data_bytes,
-        log=status.log,
-    )
+    facts = {name: getattr(status, name) for name in _FACTS}
+    problem = None if status.running else _unusable(home)
+    return ServiceHealth(service=service, embedded=True, answers=status.running, problem=problem, **facts)
 
 
 def _unusable(home: Path) -> str | None:

@@ -137,14 +137,11 @@ def _as_json(run: RunRow, zone: ZoneInfo) -> dict[str, Any]:
         for name, moment in named(run, "slot", "started_at", "ended_at", "purged_at").items()
     }
     return {
-        "id": str(run.id),
-        "job": run.job,
+        **named(run, "id", "job"),
         **moments,
-        "status": run.status,
+        **named(run, "status"),
         "code": run.failure,
-        "reason": run.reason,
-        "starts": run.starts,
-        **named(run, "started_by", "host", "versions", "counts", "files"),
+        **named(run, "reason", "starts", "started_by", "host", "versions", "counts", "files"),
         "folder": run.folder or None,
         "seal": run.seal,
     }
