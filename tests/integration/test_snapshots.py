@@ -24,6 +24,7 @@ from tests.integration.audited import Story, day
 from tests.spark_server import sail
 from toolkit.domain.evidence import EvidenceType, FileKind
 from toolkit.errors import EngineUnavailable, InvalidInput, UnreadableFile
+from toolkit.operations import snapshot
 from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.operations.judge.audit.engines import Engine, duckdb_engine, spark_engine
 from toolkit.operations.judge.audit.from_snapshot import audit_snapshot
@@ -195,6 +196,21 @@ def test_a_snapshot_holds_no_personal_data(story: Story, store: FileStore, tmp_p
         keys = connection.scalars(sa.select(tables.object_observations.c.key)).all()
     told = {hmac.digest(secret, key.encode(), "sha256").hex()[:32] for key in keys}
     assert told == {each.removeprefix("?") for each in pseudonyms[0]}
+
+
+def test_other_tools_read_it_as_the_page_says(
+    story: Story, store: FileStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first_week(story)
+    export(story, store, tmp_path, day(8), full=True)
+    export(story, store, tmp_path, day(9), full=True)
+    second_week(story)
+    export(story, store, tmp_path, day(15))
+    page = (Path(snapshot.__file__).parent / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(code.replace("/srv/snapshots", str(tmp_path / "snapshot")), {})
+    shown = {tuple(re.findall(r"[\w ]+", line)) for line in capsys.readouterr().out.splitlines()}
+    assert {(" Energia Certa ", "            3 "), (" NULL          ", "            1 ")} <= shown
 
 
 def test_a_changed_and_a_missing_file_are_named(story: Story, store: FileStore, tmp_path: Path) -> None:

@@ -73,7 +73,11 @@ def audit_of_snapshot(
     cache = application.settings.home / "snapshots" / "cache"
     cache.mkdir(parents=True, exist_ok=True, mode=0o700)
     checked = lru_cache(None)(lambda file: str(checked_file(store, file, cache)))
-    remote = f"{store.address.rstrip('/')}/" if engine is EngineName.SPARK and "://" in store.address else None
+    remote = None
+    if engine is EngineName.SPARK and "://" in store.address:
+        remote = (
+            f"s3a{store.address.removeprefix('s3').rstrip('/')}/"  # Spark knows no other name of S3, Sail does
+        )
     people = _database_of(application, snapshot.manifests[-1])
     if people is not None and (last := _moved(people)) is not None and last.target == store.place:
         # Only later observations are left in the database to tell the keys of those that were moved.

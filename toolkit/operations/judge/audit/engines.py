@@ -89,6 +89,11 @@ def _told(url: str, words: str) -> EngineUnavailable:
         return EngineUnavailable(
             f"Spark at {url} stopped answering. Check that the server is up, and run this again."
         )
+    if "S3AFileSystem" in words:
+        return EngineUnavailable(
+            f"Spark at {url} has no connector to S3. Start it with hadoop-aws in the version of its Hadoop, or "
+            "export into a folder that it sees."
+        )
     return EngineUnavailable(f"Spark at {url} failed: {words.splitlines()[0][:200]}")
 
 
