@@ -16,18 +16,25 @@ from toolkit.entrypoints.notebooks.display import (
 )
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
 from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
+from toolkit.entrypoints.snapshot_auditing import audit_of_snapshot, engine_of
 from toolkit.entrypoints.spoken import _, readable, spoken
 from toolkit.entrypoints.timestamps import parse_timestamp
 from toolkit.reports.notices import notices
 
 
 @told_plainly
-def partner_scores(*, as_of: str = "", sync: bool = True) -> Shown[pd.DataFrame]:
-    """Judge all sales, and show the findings that each partner has to act on."""
+def partner_scores(
+    *, as_of: str = "", sync: bool = True, snapshot: str = "", engine: str = ""
+) -> Shown[pd.DataFrame]:
+    """Judge all sales, of the database or of a snapshot, and show the findings that each partner has to act on."""
     with application() as opened:
         zone = opened.settings.timezone
         moment = parse_timestamp(as_of, timezone=zone, now=opened.clock()) if as_of.strip() else None
-        result = audit(opened, as_of=moment, sync=sync, with_file_findings=True, progress=NotebookProgress())
+        judge = engine_of(engine, snapshot)
+        if judge is None:
+            result = audit(opened, as_of=moment, sync=sync, with_file_findings=True, progress=NotebookProgress())
+        else:
+            result = audit_of_snapshot(opened, snapshot, judge, as_of=moment, with_file_findings=True)
         board = result.partners
     overdue = int(board["overdue"].sum())
     counts = {"job": "partner_scores", "partners": len(board), "overdue": overdue, "needsAttention": overdue > 0}
