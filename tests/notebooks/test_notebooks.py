@@ -28,7 +28,12 @@ from toolkit.domain.codes import CODES, EndReason
 from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.notebook_results import results_of
 from toolkit.entrypoints.notebook_runs.parameters import read_parameters
-from toolkit.entrypoints.notebooks import load_clients, missing_evidence_report, request_credentials
+from toolkit.entrypoints.notebooks import (
+    load_clients,
+    missing_evidence_report,
+    partner_scores,
+    request_credentials,
+)
 from toolkit.entrypoints.notebooks.injected_parameters import _unknown_names
 from toolkit.errors import SettingsError
 from toolkit.reports import DEFAULT_FORMATS
@@ -167,6 +172,11 @@ def test_the_report_of_a_snapshot_is_that_of_the_database(
     assert here == there
     tables_of = [Path(out, "missing-evidence.csv").read_bytes() for out in ("here", "there")]
     assert tables_of[0] == tables_of[1]
+    boards = [
+        partner_scores(as_of=asked["as_of"], **each).result for each in ({}, {"snapshot": "exported", **given})
+    ]
+    assert len(boards[0]) == 1
+    assert boards[0].equals(boards[1])
 
 
 def test_a_mistake_is_told_in_one_line(run: Run, tmp_path):
