@@ -151,6 +151,8 @@ def test_one_object_of_several_records_is_found_before_anybody_verified_it(
     [reused, repeated] = integrity_findings(database, clock)
     assert (reused.problem, reused.sale_ids) == (IntegrityProblem.CONTENT_REUSED, ("sale-1", "sale-2"))
     assert (reused.detail, repeated) == ("one object of several records", finding)
+    verified = verify_contents(database, bucket, clock=clock)
+    assert (verified.verified, verified.left) == (2, 0), "each object is read once, whatever its records"
 
 
 def test_the_same_file_as_two_types_of_one_sale(database: Database, put: Any, look: Any) -> None:

@@ -65,7 +65,7 @@ class KindFault(StrEnum):
 class Code:
     """One code: its meaning, its section of the contract, and the remedy.
 
-    ``deadline`` is in business days since the finding was first seen. A reason or a fault has the weight, the
+    ``deadline`` is in business days since the finding came or came back. A reason or a fault has the weight, the
     owner and the deadline of the missing piece that it belongs to.
     """
 

@@ -218,7 +218,7 @@ def _trend(report: Report) -> Section:
 
 def _overdue(report: Report) -> Section:
     say, table = report.language.text, report.result.life.findings
-    about = say("Their deadline, in business days since they were first seen, has passed.")
+    about = say("Their deadline, in business days since they came or came back, has passed.")
     widths = {"Sale": 1.5, "Finding": 2.5, "Partner": 1.5, "Who has to act": 1.2, "First seen": 1.5, "Due": 1.5}
     late = np.flatnonzero(table["overdue"].to_numpy(dtype=bool))
     return _of_findings("overdue", say("Overdue findings"), about, widths, late, report)

@@ -11,6 +11,7 @@ from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, Plac
 from toolkit.entrypoints.cli.custody_log import verify_custody_log, verify_tables
 from toolkit.entrypoints.cli.printing import note, show
 from toolkit.entrypoints.cli.unmasking import unmasking_for
+from toolkit.entrypoints.spoken import counted
 from toolkit.errors import InvalidInput
 from toolkit.language import LANGUAGES, default_language, language
 from toolkit.reports import (
@@ -22,6 +23,7 @@ from toolkit.reports import (
     verify_files,
     write_report,
 )
+from toolkit.reports.earlier import MANIFEST
 from toolkit.reports.notices import headline, notices
 
 
@@ -121,8 +123,17 @@ def report(
         note(f"note: {text}")
     for path in written:
         show(str(path))
+    if per_partner and (others := _others(out / "partners", written)):
+        folders, under = counted(others, "folder"), out / "partners"
+        note(f"note: written earlier, for partners that no sale names any more: {folders} under {under}")
     counts = {None: 0, "incomplete": result.incomplete, "conflict": result.conflict, "any": result.open}
     return NEEDS_ATTENTION if counts[fail_on] else DONE
+
+
+def _others(partners: Path, written: list[Path]) -> int:
+    """Count the folders of partners with a report of an earlier time."""
+    there = {path.parent for path in partners.glob(f"*/{MANIFEST}")}
+    return len(there - {path.parent for path in written})
 
 
 @click.command()

@@ -101,7 +101,7 @@ def waiting(database: Database) -> list[int]:
         .order_by(failed, sa.func.coalesce(decisive, False).desc(), seen.c.last_modified.desc(), seen.c.id.desc())
     )
     with database.transaction() as connection:
-        return list(connection.scalars(query))
+        return list(dict.fromkeys(connection.scalars(query)))  # several records may have one object
 
 
 def in_batches(database: Database, ids: list[int]) -> Iterator[list[Unverified]]:
