@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from sqlalchemy import Column, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 
-from toolkit.storage.tables.metadata import moment, numbered, required, table
+from toolkit.storage.tables.metadata import moment, numbered, optional, required, table
 
 custody_events = table(
     "custody_events",
@@ -15,9 +15,7 @@ custody_events = table(
         nullable=False,
         server_default=text("(pg_current_xact_id())::text::bigint"),
     ),
-    Column("kind", Text, nullable=False),
-    Column("happened_at", moment, nullable=False),
-    Column("detail", JSONB, nullable=False),
+    *required(Text, "kind", moment, "happened_at", JSONB, "detail"),
     Column(
         "epoch",
         sa.Integer,
@@ -31,19 +29,17 @@ custody_events = table(
 custody_seals = table(
     "custody_seals",
     Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
-    Column("sealed_at", moment, nullable=False),
-    *required(sa.BigInteger, "events", "last_transaction", "last_id"),
-    Column("digests", sa.LargeBinary, nullable=False),
-    *required(Text, "previous", "hash"),
+    *required(moment, "sealed_at", sa.BigInteger, "events", "last_transaction", "last_id"),
+    *required(sa.LargeBinary, "digests", Text, "previous", "hash"),
     Column("last_epoch", sa.Integer, nullable=False, server_default="1"),
-    Column("key_id", Text),
+    *optional(Text, "key_id"),
 )
 """The chain over the events: each seal covers some and the hash of the seal before."""
 
 custody_epochs = table(
     "custody_epochs",
     Column("number", sa.Integer, primary_key=True, autoincrement=False),
-    Column("cluster", sa.BigInteger),
-    Column("opened_at", moment, nullable=False),
+    *optional(sa.BigInteger, "cluster"),
+    *required(moment, "opened_at"),
 )
 """The clusters that the log was written in, one after the other; each has transactions of its own."""

@@ -9,8 +9,7 @@ from toolkit.storage.tables.metadata import moment, optional, required, table
 job_schedules = table(
     "job_schedules",
     Column("job", Text, primary_key=True),
-    Column("schedule", Text, nullable=False),
-    Column("watched_until", moment, nullable=False),
+    *required(Text, "schedule", moment, "watched_until"),
 )
 """Each job that was ever started or watched. Slots up to ``watched_until`` are accounted for: run, or missed.
 
@@ -20,18 +19,12 @@ A job is watched from the moment at which it, or its present schedule, was first
 job_runs = table(
     "job_runs",
     Column("id", Uuid, primary_key=True),
-    Column("job", Text, nullable=False),
-    Column("slot", moment, nullable=False),
-    Column("status", Text, nullable=False),
-    Column("holder", Uuid),
-    Column("held_by", JSONB),
-    Column("lease_until", moment),
-    Column("starts", sa.BigInteger, nullable=False),
-    *optional(moment, "started_at", "ended_at"),
-    *optional(Text, "failure", "reason", "started_by", "host"),
+    *required(Text, "job", moment, "slot", Text, "status"),
+    *optional(Uuid, "holder", JSONB, "held_by", moment, "lease_until"),
+    *required(sa.BigInteger, "starts"),
+    *optional(moment, "started_at", "ended_at", Text, "failure", "reason", "started_by", "host"),
     *required(JSONB, "versions", "counts", "files"),
-    *optional(Text, "folder", "seal"),
-    Column("purged_at", moment),
+    *optional(Text, "folder", "seal", moment, "purged_at"),
     Index("job_runs_job_slot_key", "job", "slot", unique=True),
 )
 """The run of each slot of each job: one row, whoever starts it and however often.
@@ -45,12 +38,8 @@ job_steps = table(
     "job_steps",
     Column("run_id", Uuid, ForeignKey("audit.job_runs.id"), primary_key=True),
     Column("name", Text, primary_key=True),
-    Column("position", sa.BigInteger, nullable=False),
-    Column("target", Text, nullable=False),
-    Column("parameters", JSONB, nullable=False),
-    Column("status", Text, nullable=False),
-    Column("tries", sa.BigInteger, nullable=False),
-    *required(moment, "started_at", "ended_at"),
+    *required(sa.BigInteger, "position", Text, "target", JSONB, "parameters", Text, "status"),
+    *required(sa.BigInteger, "tries", moment, "started_at", "ended_at"),
     *optional(Text, "failure", "reason"),
     *required(JSONB, "counts", "files"),
 )
@@ -59,21 +48,17 @@ job_steps = table(
 job_notices = table(
     "job_notices",
     Column("id", Uuid, primary_key=True),
-    Column("job", Text, nullable=False),
-    Column("slot", moment, nullable=False),
-    *required(Text, "kind", "channel"),
-    Column("content", JSONB, nullable=False),
-    Column("created_at", moment, nullable=False),
-    Column("delivered_at", moment),
-    Column("tries", sa.BigInteger, nullable=False),
-    Column("problem", Text),
+    *required(Text, "job", moment, "slot", Text, "kind", "channel", JSONB, "content", moment, "created_at"),
+    *optional(moment, "delivered_at"),
+    *required(sa.BigInteger, "tries"),
+    *optional(Text, "problem"),
 )
 """Notices to people, one a channel, written with what they tell; ``problem`` is why the last try failed."""
 
 load_keys = table(
     "load_keys",
     Column("number", sa.BigInteger, sa.Identity(always=True), primary_key=True),
-    Column("hashes", sa.LargeBinary, nullable=False),
+    *required(sa.LargeBinary, "hashes"),
 )
 """The hashes of the clients that a load registered, for the loads that run beside it; removed after them."""
 
@@ -81,11 +66,8 @@ load_batches = table(
     "load_batches",
     Column("id", Uuid, primary_key=True),
     Column("fingerprint", Text, nullable=False, unique=True),
-    Column("sha256", Text, nullable=False),
-    Column("options", JSONB, nullable=False),
-    Column("source", Text, nullable=False),
-    *required(sa.BigInteger, "accepted", "rejected", "skipped"),
-    Column("loaded_at", moment, nullable=False),
+    *required(Text, "sha256", JSONB, "options", Text, "source"),
+    *required(sa.BigInteger, "accepted", "rejected", "skipped", moment, "loaded_at"),
 )
 """Each file of clients that was loaded, written in the same transaction as its rows.
 

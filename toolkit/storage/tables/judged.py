@@ -8,17 +8,15 @@ from toolkit.storage.tables.metadata import life, moment, numbered, optional, re
 audit_runs = table(
     "audit_runs",
     Column("id", Uuid, primary_key=True),
-    *required(moment, "as_of", "ran_at"),
-    *required(sa.BigInteger, "sales", "compliant", "incomplete", "conflict"),
-    Column("with_files", sa.Boolean),
+    *required(moment, "as_of", "ran_at", sa.BigInteger, "sales", "compliant", "incomplete", "conflict"),
+    *optional(sa.Boolean, "with_files"),
 )
 """Each audit that was made, with its totals."""
 
 finding_observations = table(
     "finding_observations",
     numbered(),
-    Column("finding_id", Uuid, nullable=False),
-    Column("code", Text, nullable=False),
+    *required(Uuid, "finding_id", Text, "code"),
     *optional(Text, "sale_id", "partner", "utility_group"),
     *life("finding_observations", "finding_id"),
     Index(None, "sale_id"),
@@ -32,16 +30,14 @@ Partner and utility group are those of the sale when the stretch began.
 judged_sales = table(
     "judged_sales",
     Column("sale_id", Text, primary_key=True),
-    Column("client_id", Uuid),
-    Column("utility_group", Text, nullable=False),
-    Column("is_client_financial_responsible", sa.Boolean),
-    Column("partner", Text),
-    Column("created_at", moment, nullable=False),
+    *optional(Uuid, "client_id"),
+    *required(Text, "utility_group"),
+    *optional(sa.Boolean, "is_client_financial_responsible", Text, "partner"),
+    *required(moment, "created_at"),
     *optional(moment, "completed_at", "oldest_request"),
     *required(sa.BigInteger, "unexamined", "verified", "first_bytes", "never", "unreadable"),
-    *required(Text, "status", "missing", "reasons", "problems", "counted"),
-    Column("unusable", sa.Boolean, nullable=False),
-    Column("stands_until", moment),
+    *required(Text, "status", "missing", "reasons", "problems", "counted", sa.Boolean, "unusable"),
+    *optional(moment, "stands_until"),
     Index(None, "sale_id", postgresql_where=text("unusable")),
     Index(
         "judged_sales_told_idx",
@@ -65,8 +61,7 @@ It can be made again from the observations at any time. After a crash of the ser
 judgement = table(
     "judgement",
     Column("only", sa.Boolean, primary_key=True),
-    Column("judged_at", moment, nullable=False),
-    *required(Text, "fingerprint", "counts"),
+    *required(moment, "judged_at", Text, "fingerprint", "counts"),
     prefixes=["UNLOGGED"],
 )
 """At most one row: the moment of ``judged_sales``, a fingerprint of the statements that judged and counted them,
@@ -76,10 +71,8 @@ waivers = table(
     "waivers",
     Column("id", Uuid, primary_key=True),
     *optional(Text, "sale_id", "partner", "code"),
-    *required(Text, "reason", "owner", "approved_by"),
-    *required(sa.Date, "start_day", "end_day"),
-    Column("added_at", moment, nullable=False),
-    Column("account", Text),
+    *required(Text, "reason", "owner", "approved_by", sa.Date, "start_day", "end_day", moment, "added_at"),
+    *optional(Text, "account"),
 )
 """Findings that are accepted for a time; a sale, partner or code that is empty stands for any.
 
@@ -89,8 +82,7 @@ waivers = table(
 waiver_revocations = table(
     "waiver_revocations",
     Column("waiver_id", Uuid, ForeignKey(waivers.c.id), primary_key=True),
-    *required(Text, "reason", "revoked_by"),
-    Column("revoked_at", moment, nullable=False),
-    Column("account", Text),
+    *required(Text, "reason", "revoked_by", moment, "revoked_at"),
+    *optional(Text, "account"),
 )
 """Waivers that were revoked before their end."""

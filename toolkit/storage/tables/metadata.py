@@ -1,5 +1,6 @@
 """The schemas of the tables, and the parts that their definitions share."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -43,14 +44,24 @@ def numbered() -> Column[int]:
     return Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True)
 
 
-def required(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list[Column[Any]]:
-    """Return columns of one type that always hold a value."""
-    return [Column(name, kind, nullable=False) for name in names]
+Part = str | type[TypeEngine[Any]] | TypeEngine[Any]
 
 
-def optional(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list[Column[Any]]:
-    """Return columns of one type that may be empty."""
-    return [Column(name, kind) for name in names]
+def required(*parts: Part) -> Iterator[Column[Any]]:
+    """Yield columns that always hold a value: a type, the names of its columns, the next type, and so on."""
+    for column in optional(*parts):
+        column.nullable = False
+        yield column
+
+
+def optional(*parts: Part) -> Iterator[Column[Any]]:
+    """Yield columns that may be empty, given likewise."""
+    kind: Any = None
+    for part in parts:
+        if isinstance(part, str):
+            yield Column(part, kind)
+        else:
+            kind = part
 
 
 def life(table: str, key: str) -> tuple[Column[Any] | Index, ...]:

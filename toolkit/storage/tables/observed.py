@@ -11,13 +11,12 @@ from toolkit.storage.tables.metadata import life, moment, numbered, optional, re
 sale_observations = table(
     "sale_observations",
     numbered(),
-    Column("sale_id", Text, nullable=False),
-    Column("client_id", Uuid),
-    Column("utility_group", Text, nullable=False),
-    Column("is_client_financial_responsible", sa.Boolean),
-    Column("partner", Text),
-    Column("created_at", moment, nullable=False),
-    Column("completed_at", moment),
+    *required(Text, "sale_id"),
+    *optional(Uuid, "client_id"),
+    *required(Text, "utility_group"),
+    *optional(sa.Boolean, "is_client_financial_responsible", Text, "partner"),
+    *required(moment, "created_at"),
+    *optional(moment, "completed_at"),
     *life("sale_observations", "sale_id"),
 )
 """Observations of each sale: a row holds from ``seen_at`` until ``gone_at`` (open: until now)."""
@@ -25,13 +24,12 @@ sale_observations = table(
 evidence_observations = table(
     "evidence_observations",
     numbered(),
-    Column("evidence_id", Uuid, nullable=False),
-    *required(Text, "sale_id", "evidence_type"),
+    *required(Uuid, "evidence_id", Text, "sale_id", "evidence_type"),
     *optional(Text, "type", "object_key"),
-    Column("requested_at", moment, nullable=False),
-    Column("expires_at", moment),
+    *required(moment, "requested_at"),
+    *optional(moment, "expires_at"),
     *life("evidence_observations", "evidence_id"),
-    Column("assumed_at", moment),
+    *optional(moment, "assumed_at"),
     Index(None, "evidence_id"),
     Index(None, "sale_id"),
     Index(None, "assumed_at", postgresql_where=text("assumed_at IS NOT NULL")),
@@ -46,10 +44,7 @@ Where ``assumed_at`` is set, the record was there before any was observed: ``see
 object_observations = table(
     "object_observations",
     numbered(),
-    Column("key", Text, nullable=False),
-    Column("size", sa.BigInteger, nullable=False),
-    Column("etag", Text, nullable=False),
-    Column("last_modified", moment, nullable=False),
+    *required(Text, "key", sa.BigInteger, "size", Text, "etag", moment, "last_modified"),
     *life("object_observations", "key"),
     *optional(Text, "version_id", "gone_how"),
     Index("object_observations_key_idx", text('key COLLATE "C"')),
@@ -62,14 +57,10 @@ object_observations = table(
 moved_partitions = table(
     "moved_partitions",
     numbered(),
-    Column("observations", Text, nullable=False),
-    *required(moment, "began_at", "over_at"),
-    Column("rows", sa.BigInteger, nullable=False),
-    *required(Text, "sha256", "target"),
-    Column("exported_at", moment, nullable=False),
-    Column("manifests", Text, nullable=False),
-    Column("records_assumed_at", moment),
-    Column("moved_at", moment, nullable=False),
+    *required(Text, "observations", moment, "began_at", "over_at", sa.BigInteger, "rows"),
+    *required(Text, "sha256", "target", moment, "exported_at", Text, "manifests"),
+    *optional(moment, "records_assumed_at"),
+    *required(moment, "moved_at"),
     sa.UniqueConstraint("observations", "began_at", name="moved_partitions_observations_began_at_key"),
 )
 """Months of observations that are in the snapshot ``target`` and here no more, by the table that held them.
@@ -82,15 +73,11 @@ content_checks = table(
     "content_checks",
     numbered(),
     Column("observation_id", sa.BigInteger, ForeignKey(object_observations.c.id), nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("problem", Text),
-    Column("checked_at", moment, nullable=False),
-    *optional(Text, "media_type", "sha256"),
-    Column("pages", sa.BigInteger),
-    Column("seconds", sa.Double),
-    Column("normal_form", Text),
-    Column("active_parts", sa.ARRAY(Text)),
-    Column("stored_type", Text),
+    *required(Text, "kind"),
+    *optional(Text, "problem"),
+    *required(moment, "checked_at"),
+    *optional(Text, "media_type", "sha256", sa.BigInteger, "pages", sa.Double, "seconds"),
+    *optional(Text, "normal_form", sa.ARRAY(Text), "active_parts", Text, "stored_type"),
     Index(None, "observation_id"),
     Index(None, "checked_at"),
 )
@@ -103,22 +90,17 @@ verification_failures = table(
     "verification_failures",
     numbered(),
     Column("observation_id", sa.BigInteger, ForeignKey(object_observations.c.id), nullable=False, unique=True),
-    Column("reason", Text, nullable=False),
-    Column("failed_at", moment, nullable=False),
+    *required(Text, "reason", moment, "failed_at"),
 )
 """Object versions whose bytes could not be read when they were to be verified; each is tried again."""
 
 bucket_syncs = table(
     "bucket_syncs",
     numbered(),
-    *required(moment, "started_at", "finished_at"),
-    Column("bucket", Text, nullable=False),
-    Column("full_listing", sa.Boolean, nullable=False),
+    *required(moment, "started_at", "finished_at", Text, "bucket", sa.Boolean, "full_listing"),
     *required(sa.BigInteger, "listed", "appeared", "vanished"),
-    Column("cycle", sa.BigInteger),
-    Column("read_to", Text),
-    *optional(sa.BigInteger, "asked", "unreadable"),
-    Column("source", Text),
+    *optional(sa.BigInteger, "cycle", Text, "read_to", sa.BigInteger, "asked", "unreadable"),
+    *optional(Text, "source"),
 )
 """Each finished reading of the bucket.
 
@@ -130,10 +112,9 @@ names an inventory or a journal that was taken over instead.
 object_events = table(
     "object_events",
     numbered(),
-    *required(Text, "key", "sequence_number", "kind"),
-    Column("happened_at", moment, nullable=False),
+    *required(Text, "key", "sequence_number", "kind", moment, "happened_at"),
     *optional(Text, "version_id", "requester", "source_address"),
-    Column("noted_at", moment, nullable=False),
+    *required(moment, "noted_at"),
     sa.UniqueConstraint("key", "sequence_number", name="object_events_key_sequence_number_key"),
 )
 """Writes and deletions of objects as the journal of the bucket tells them: by whom, and from which address."""
@@ -141,28 +122,22 @@ object_events = table(
 adopted_buckets = table(
     "adopted_buckets",
     numbered(),
-    Column("bucket", Text, nullable=False),
-    Column("adopted_at", moment, nullable=False),
+    *required(Text, "bucket", moment, "adopted_at"),
 )
 """The bucket that this database belongs to is the last one here."""
 
 adopted_services = table(
     "adopted_services",
     numbered(),
-    Column("cluster", sa.BigInteger),
-    Column("database", sa.BigInteger, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("relations", JSONB, nullable=False),
-    Column("adopted_at", moment, nullable=False),
+    *optional(sa.BigInteger, "cluster"),
+    *required(sa.BigInteger, "database", Text, "name", JSONB, "relations", moment, "adopted_at"),
 )
 """The service that this database belongs to is the last one here; see ``toolkit.operations.observe.belonging``."""
 
 service_readings = table(
     "service_readings",
     Column("relation", Text, primary_key=True),
-    *required(sa.BigInteger, "since", "written_by"),
-    Column("state", Text, nullable=False),
-    Column("all_compared_at", moment, nullable=False),
+    *required(sa.BigInteger, "since", "written_by", Text, "state", moment, "all_compared_at"),
     prefixes=["UNLOGGED"],
 )
 """The last reading of each relation through a mapping: rows written by transactions before ``since`` were seen.
@@ -177,6 +152,6 @@ OBSERVED_RELATIONS: Final = {"sales": sale_observations, "evidences": evidence_o
 observation_clock = table(
     "observation_clock",
     Column("only", sa.Boolean, primary_key=True),
-    Column("stands_at", moment, nullable=False),
+    *required(moment, "stands_at"),
 )
 """One row: no observation will be stamped with an earlier moment, see ``toolkit.storage.observation_clock``."""

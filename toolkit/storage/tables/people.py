@@ -8,9 +8,8 @@ from toolkit.storage.tables.metadata import moment, numbered, optional, required
 withdrawals = table(
     "withdrawals",
     Column("evidence_id", Uuid, primary_key=True),
-    *required(Text, "reason", "withdrawn_by", "approved_by"),
-    Column("withdrawn_at", moment, nullable=False),
-    Column("account", Text),
+    *required(Text, "reason", "withdrawn_by", "approved_by", moment, "withdrawn_at"),
+    *optional(Text, "account"),
 )
 """Evidence records taken out of the count, with the two people who decided it; the object stays.
 
@@ -20,8 +19,8 @@ withdrawals = table(
 evidence_requests = table(
     "evidence_requests",
     Column("evidence_id", Uuid, primary_key=True),
-    Column("account", Text, nullable=False),
-    Column("partner", Text),
+    *required(Text, "account"),
+    *optional(Text, "partner"),
 )
 """The account that asked for each evidence record: a token's subject, or an account of the system.
 
@@ -32,11 +31,8 @@ were stored before this table, or by another system, have no row.
 partner_subjects = table(
     "partner_subjects",
     numbered(),
-    *required(Text, "subject", "partner"),
-    Column("added_at", moment, nullable=False),
-    Column("added_by", Text, nullable=False),
-    Column("revoked_at", moment),
-    Column("revoked_by", Text),
+    *required(Text, "subject", "partner", moment, "added_at", Text, "added_by"),
+    *optional(moment, "revoked_at", Text, "revoked_by"),
     Index("partner_subjects_current_idx", "subject", unique=True, postgresql_where=text("revoked_at IS NULL")),
 )
 """The partner that the subject of a token acts for, where the token itself does not name one."""
@@ -45,9 +41,7 @@ token_revocations = table(
     "token_revocations",
     numbered(),
     *optional(Text, "token_id", "subject"),
-    Column("reason", Text, nullable=False),
-    Column("revoked_at", moment, nullable=False),
-    Column("revoked_by", Text, nullable=False),
+    *required(Text, "reason", moment, "revoked_at", Text, "revoked_by"),
     sa.CheckConstraint("num_nonnulls(token_id, subject) = 1", name="token_revocations_one_check"),
 )
 """Bearer tokens that are refused before they expire: one by its id, or all that a subject had until then."""
@@ -55,9 +49,7 @@ token_revocations = table(
 evidence_openings = table(
     "evidence_openings",
     Column("id", Uuid, primary_key=True),
-    Column("evidence_id", Uuid, nullable=False),
-    *required(Text, "reason", "opened_by"),
-    *required(moment, "opened_at", "expires_at"),
-    Column("account", Text),
+    *required(Uuid, "evidence_id", Text, "reason", "opened_by", moment, "opened_at", "expires_at"),
+    *optional(Text, "account"),
 )
 """Links to evidence files that were handed out, each with who asked for it, the account signed in, and why."""

@@ -3,20 +3,20 @@
 import sqlalchemy as sa
 from sqlalchemy import Column, ForeignKey, Index, Table, Text, Uuid
 
-from toolkit.storage.tables.metadata import moment, required, service
+from toolkit.storage.tables.metadata import moment, optional, required, service
 
 clients = Table(
     "clients",
     service,
     Column("id", Uuid, primary_key=True),
-    Column("external_id", Text),
-    Column("cpf", Text, nullable=False),
-    Column("rg", Text),
+    *optional(Text, "external_id"),
+    *required(Text, "cpf"),
+    *optional(Text, "rg"),
     *required(Text, "number_on_dealership", "enrollment", "first_name", "last_name"),
-    Column("email", Text),
-    Column("birthdate", sa.Date, nullable=False),
-    Column("phone_number", Text),
-    Column("created_at", moment, nullable=False),
+    *optional(Text, "email"),
+    *required(sa.Date, "birthdate"),
+    *optional(Text, "phone_number"),
+    *required(moment, "created_at"),
     Index(None, "cpf"),
 )
 
@@ -34,11 +34,10 @@ sales = Table(
     service,
     Column("id", Text, primary_key=True),
     Column("client_id", Uuid, ForeignKey(clients.c.id)),
-    Column("utility_group", Text, nullable=False),
-    Column("is_client_financial_responsible", sa.Boolean, nullable=False),
-    Column("partner", Text),
-    Column("created_at", moment, nullable=False),
-    Column("completed_at", moment),
+    *required(Text, "utility_group", sa.Boolean, "is_client_financial_responsible"),
+    *optional(Text, "partner"),
+    *required(moment, "created_at"),
+    *optional(moment, "completed_at"),
 )
 
 evidences = Table(
@@ -48,7 +47,6 @@ evidences = Table(
     Column("sale_id", Text, ForeignKey(sales.c.id), nullable=False),
     *required(Text, "file_name", "file_format", "type", "evidence_type"),
     Column("object_key", Text, nullable=False, unique=True),
-    Column("requested_by", Text, nullable=False),
-    *required(moment, "requested_at", "expires_at"),
+    *required(Text, "requested_by", moment, "requested_at", "expires_at"),
     Index(None, "sale_id"),
 )
