@@ -113,19 +113,18 @@ def _find_headings(
 ) -> tuple[_Sheet, int, tuple[str, ...]]:
     """Return the one sheet that has the headings, the row they are in, and the headings."""
     for recognises in (reading.recognises, any_cell):
-        found = []
-        for sheet in sheets:
-            for number, cells in enumerate(sheet.head):
-                if recognises(cells):
-                    found.append((sheet, number, tuple(cell.strip() for cell in cells)))
-                    break
+        rows = (
+            (sheet, next((row for row, cells in enumerate(sheet.head) if recognises(cells)), None))
+            for sheet in sheets
+        )
+        found = [(sheet, row) for sheet, row in rows if row is not None]
         if len(found) > 1 and recognises is not any_cell:
-            listed = ", ".join(f"“{sheet.name}”" for sheet, _, _ in found)
+            listed = ", ".join(f"“{sheet.name}”" for sheet, _ in found)
             raise UnreadableFile(
                 f"{source.name}: the sheets {listed} all have the headings; choose one by --sheet."
             )
-        if found:
-            return found[0]
+        for sheet, row in found:
+            return sheet, row, tuple(cell.strip() for cell in sheet.head[row])
     raise UnreadableFile(f"{source.name}: the workbook is empty.")
 
 
@@ -135,10 +134,7 @@ class _Process:
     def __init__(self, source: TableSource, file: IO[bytes], sheet: str | None) -> None:
         self._source, self._sheet = source, sheet
         self._process = subprocess.Popen(  # noqa: S603  # our own interpreter and script
-            [
-                *(sys.executable, "-I", workbook_process.__file__),
-                *map(str, (file.fileno(), MEMORY_BYTES, SECONDS)),
-            ],
+            [sys.executable, "-I", workbook_process.__file__, *map(str, (file.fileno(), MEMORY_BYTES, SECONDS))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -127,18 +127,11 @@ def _answer_all(contents: bytes) -> None:
     with ThreadPoolExecutor(1) as looking:  # while the reader, which needs no lock of Python's, takes its time
         errors = {name: looking.submit(_errors_of, contents, name) for name in names}
         sheets = {name: _sheet(book, name) for name in names}
-    _say(
-        {
-            "sheets": [
-                {
-                    "name": name,
-                    "height": sheet.total_height,
-                    "head": [[_text(cell) for cell in row] for row in islice(_rows(sheet), asked["rows"])],
-                }
-                for name, sheet in sheets.items()
-            ]
-        }
-    )
+    found = []
+    for name, sheet in sheets.items():
+        head = [[_text(cell) for cell in row] for row in islice(_rows(sheet), asked["rows"])]
+        found.append({"name": name, "height": sheet.total_height, "head": head})
+    _say({"sheets": found})
     chosen = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
     sheet = sheets.pop(chosen["sheet"])

@@ -6,7 +6,7 @@ Source: ECMA-376, part 1, "SpreadsheetML".
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final, Self
 from xml.sax.saxutils import escape, quoteattr
 
 NAMESPACE: Final = "http://schemas.openxmlformats.org"
@@ -17,23 +17,6 @@ _RELATIONS_TYPE: Final = "application/vnd.openxmlformats-package.relationships+x
 _TYPE: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml"
 _PROPERTIES: Final = f"{_RELATIONS}/metadata/core-properties"
 HEAD: Final = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
-
-
-class Style(IntEnum):
-    """The styles that a cell can have; the number is what a cell says."""
-
-    PLAIN = 0
-    WRAPPED = 1
-    HEADING = 2
-    TITLE = 3
-    SECTION = 4
-    SOFT = 5
-    BOLD = 6
-    NUMBER = 7
-    MOMENT = 8
-    AMBER = 9
-    RED = 10
-    DAY = 11
 
 
 _FONTS: Final = (
@@ -53,21 +36,31 @@ _DAY: Final = 14
 _THOUSANDS: Final = 3
 _TOP: Final = '<alignment vertical="top"/>'
 _WRAP: Final = '<alignment vertical="top" wrapText="1"/>'
-_STYLES: Final[Mapping[Style, tuple[int, int, int, int, str]]] = {
-    Style.PLAIN: (0, 0, 0, 0, ""),
-    Style.WRAPPED: (0, 0, 0, 0, _WRAP),
-    Style.HEADING: (0, 1, 2, 1, _WRAP),
-    Style.TITLE: (0, 2, 0, 0, ""),
-    Style.SECTION: (0, 3, 0, 0, ""),
-    Style.SOFT: (0, 4, 0, 0, ""),
-    Style.BOLD: (0, 1, 0, 0, _TOP),
-    Style.NUMBER: (_THOUSANDS, 0, 0, 0, _TOP),
-    Style.MOMENT: (_DAY_AND_TIME, 0, 0, 0, '<alignment vertical="top" horizontal="left"/>'),
-    Style.AMBER: (0, 5, 3, 0, _WRAP),
-    Style.RED: (0, 6, 4, 0, _WRAP),
-    Style.DAY: (_DAY, 0, 0, 0, ""),
-}
-"""Number format, font, fill, border and alignment."""
+
+
+class Style(IntEnum):
+    """The styles that a cell can have: number format, font, fill, border and alignment; a cell says its place."""
+
+    looks: tuple[int, int, int, int, str]
+
+    def __new__(cls, *looks: Any) -> Self:
+        """Number the styles in their order."""
+        style = int.__new__(cls, len(cls.__members__))
+        style._value_, style.looks = len(cls.__members__), looks
+        return style
+
+    PLAIN = (0, 0, 0, 0, "")
+    WRAPPED = (0, 0, 0, 0, _WRAP)
+    HEADING = (0, 1, 2, 1, _WRAP)
+    TITLE = (0, 2, 0, 0, "")
+    SECTION = (0, 3, 0, 0, "")
+    SOFT = (0, 4, 0, 0, "")
+    BOLD = (0, 1, 0, 0, _TOP)
+    NUMBER = (_THOUSANDS, 0, 0, 0, _TOP)
+    MOMENT = (_DAY_AND_TIME, 0, 0, 0, '<alignment vertical="top" horizontal="left"/>')
+    AMBER = (0, 5, 3, 0, _WRAP)
+    RED = (0, 6, 4, 0, _WRAP)
+    DAY = (_DAY, 0, 0, 0, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +183,7 @@ def _styles() -> str:
         f'<xf numFmtId="{number}" fontId="{font}" fillId="{fill}" borderId="{border}" xfId="0" '
         'applyNumberFormat="1" applyFont="1" applyFill="1" applyBorder="1" applyAlignment="1">'
         f"{alignment}</xf>"
-        for number, font, fill, border, alignment in (_STYLES[style] for style in Style)
+        for number, font, fill, border, alignment in (style.looks for style in Style)
     )
     return (
         f'<styleSheet xmlns="{MAIN}"><fonts count="{len(_FONTS)}">{fonts}</fonts>'

@@ -79,12 +79,8 @@ def next_scope(
 ) -> Scope:
     """Return the part of the bucket that the next reading looks at, by the times of earlier readings."""
     last = connection.execute(sa.select(bucket_syncs).order_by(bucket_syncs.c.id.desc()).limit(1)).one_or_none()
-    cycle = 1 + (last.cycle or 0) if last is not None else 1
-    everything = Scope(
-        asked=_asked(connection, bucket, EVERYTHING, now - within),
-        cycle=cycle,
-        since=last.started_at if last is not None else None,
-    )
+    cycle, since = (1, None) if last is None else (1 + (last.cycle or 0), last.started_at)
+    everything = Scope(asked=_asked(connection, bucket, EVERYTHING, now - within), cycle=cycle, since=since)
     known = _known(connection)
     if full or last is None or last.cycle is None or known <= SMALL:
         return everything
