@@ -113,18 +113,19 @@ def _find_headings(
 ) -> tuple[_Sheet, int, tuple[str, ...]]:
     """Return the one sheet that has the headings, the row they are in, and the headings."""
     for recognises in (reading.recognises, any_cell):
-        rows = (
-            (sheet, next((row for row, cells in enumerate(sheet.head) if recognises(cells)), None))
-            for sheet in sheets
-        )
-        found = [(sheet, row) for sheet, row in rows if row is not None]
+        found = []
+        for sheet in sheets:
+            for number, cells in enumerate(sheet.head):
+                if recognises(cells):
+                    found.append((sheet, number, tuple(cell.strip() for cell in cells)))
+                    break
         if len(found) > 1 and recognises is not any_cell:
-            listed = ", ".join(f"“{sheet.name}”" for sheet, _ in found)
+            listed = ", ".join(f"“{sheet.name}”" for sheet, _, _ in found)
             raise UnreadableFile(
                 f"{source.name}: the sheets {listed} all have the headings; choose one by --sheet."
             )
-        for sheet, row in found:
-            return sheet, row, tuple(cell.strip() for cell in sheet.head[row])
+        if found:
+            return found[0]
     raise UnreadableFile(f"{source.name}: the workbook is empty.")
 
 
