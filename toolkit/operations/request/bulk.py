@@ -79,13 +79,7 @@ class Order:
     progress: Progress = field(default_factory=Quiet)
 
 
-def request_manifest(
-    database: Database,
-    bucket: Bucket,
-    path: Path,
-    out: Path,
-    order: Order,
-) -> ManifestResult:
+def request_manifest(database: Database, bucket: Bucket, path: Path, out: Path, order: Order) -> ManifestResult:
     """Issue credentials for every row of the manifest ``path`` into ``out``, or for none.
 
     ``out`` gets one JSON object a line, in the manifest's order; its mode is 0600 and it is replaced as a whole,
@@ -111,13 +105,7 @@ def keep_apart(source: Path, out: Path) -> None:
         raise InvalidInput(f"{out} is read and cannot be written, too; name another file for the credentials.")
 
 
-def issue(
-    database: Database,
-    bucket: Bucket,
-    manifest: Manifest,
-    out: Path,
-    order: Order,
-) -> ManifestResult:
+def issue(database: Database, bucket: Bucket, manifest: Manifest, out: Path, order: Order) -> ManifestResult:
     """Issue credentials for rows that were read before; see ``request_manifest``."""
     require_writable(database, "evidences.insert")
     wanted, rows = manifest.wanted, len(manifest.wanted) + len(manifest.rejected)

@@ -7,14 +7,7 @@ describes the service's tables; without one it is another name for ``public`` (`
 from typing import Final
 
 from toolkit.storage.tables.custody import custody_epochs, custody_events, custody_seals
-from toolkit.storage.tables.jobs import (
-    job_notices,
-    job_runs,
-    job_schedules,
-    job_steps,
-    load_batches,
-    load_keys,
-)
+from toolkit.storage.tables.jobs import job_notices, job_runs, job_schedules, job_steps, load_batches, load_keys
 from toolkit.storage.tables.judged import (
     audit_runs,
     finding_observations,

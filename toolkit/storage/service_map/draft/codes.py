@@ -16,10 +16,6 @@ _BRACKETS: Final = re.compile(r"[{}\[\]]")
 _NUMBER: Final = re.compile(r"[0-9]{1,3}")
 
 _EXACT: Final = {"".join(words(each.value)): each for each in EvidenceType}
-_AUDIO: Final = LISTS["audio"]
-_KYC: Final = LISTS["kyc"]
-_BOTH: Final = LISTS["both"]
-_PAPERS: Final = LISTS["papers"]
 _ANYBODY: Final = {"person", "pessoa", "persona"}
 _OWN: Final = {"client", "same"}
 _PLACE: Final = {"key", "path", "file", "folder", "name", "id", "uuid"}
@@ -52,14 +48,14 @@ def evidence_type(text: str) -> str | None:
     if exact is not None:
         return exact.value
     spelled, meant = set(words(text)), set(tokens(text))
-    if spelled & _KYC:
+    if spelled & LISTS["kyc"]:
         return EvidenceType.KYC
     payer = bool(meant & PAYER)
     client = "client" in tokens("_".join(spelled - _ANYBODY if payer else spelled))
-    if spelled & _AUDIO and client != payer:
+    if spelled & LISTS["audio"] and client != payer:
         return EvidenceType.AUT if payer else EvidenceType.POV
-    both = bool(spelled & _BOTH) or (client and payer)
-    if "document" in meant or spelled & _PAPERS:
+    both = bool(spelled & LISTS["both"]) or (client and payer)
+    if "document" in meant or spelled & LISTS["papers"]:
         if both:
             return EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO
         if payer:
