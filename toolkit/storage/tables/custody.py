@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from sqlalchemy import Column, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 
-from toolkit.storage.tables.metadata import moment, numbered, optional, required, table
+from toolkit.storage.tables.metadata import columns, moment, numbered, table
 
 custody_events = table(
     "custody_events",
@@ -15,7 +15,7 @@ custody_events = table(
         nullable=False,
         server_default=text("(pg_current_xact_id())::text::bigint"),
     ),
-    *required(Text, "kind", moment, "happened_at", JSONB, "detail"),
+    *columns(Text, "kind", moment, "happened_at", JSONB, "detail"),
     Column(
         "epoch",
         sa.Integer,
@@ -29,17 +29,16 @@ custody_events = table(
 custody_seals = table(
     "custody_seals",
     Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
-    *required(moment, "sealed_at", sa.BigInteger, "events", "last_transaction", "last_id"),
-    *required(sa.LargeBinary, "digests", Text, "previous", "hash"),
+    *columns(moment, "sealed_at", sa.BigInteger, "events", "last_transaction", "last_id"),
+    *columns(sa.LargeBinary, "digests", Text, "previous", "hash"),
     Column("last_epoch", sa.Integer, nullable=False, server_default="1"),
-    *optional(Text, "key_id"),
+    *columns(Text, "key_id?"),
 )
 """The chain over the events: each seal covers some and the hash of the seal before."""
 
 custody_epochs = table(
     "custody_epochs",
     Column("number", sa.Integer, primary_key=True, autoincrement=False),
-    *optional(sa.BigInteger, "cluster"),
-    *required(moment, "opened_at"),
+    *columns(sa.BigInteger, "cluster?", moment, "opened_at"),
 )
 """The clusters that the log was written in, one after the other; each has transactions of its own."""

@@ -4,12 +4,12 @@ import sqlalchemy as sa
 from sqlalchemy import Column, ForeignKey, Index, Text, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
 
-from toolkit.storage.tables.metadata import moment, optional, required, table
+from toolkit.storage.tables.metadata import columns, moment, table
 
 job_schedules = table(
     "job_schedules",
     Column("job", Text, primary_key=True),
-    *required(Text, "schedule", moment, "watched_until"),
+    *columns(Text, "schedule", moment, "watched_until"),
 )
 """Each job that was ever started or watched. Slots up to ``watched_until`` are accounted for: run, or missed.
 
@@ -19,12 +19,10 @@ A job is watched from the moment at which it, or its present schedule, was first
 job_runs = table(
     "job_runs",
     Column("id", Uuid, primary_key=True),
-    *required(Text, "job", moment, "slot", Text, "status"),
-    *optional(Uuid, "holder", JSONB, "held_by", moment, "lease_until"),
-    *required(sa.BigInteger, "starts"),
-    *optional(moment, "started_at", "ended_at", Text, "failure", "reason", "started_by", "host"),
-    *required(JSONB, "versions", "counts", "files"),
-    *optional(Text, "folder", "seal", moment, "purged_at"),
+    *columns(Text, "job", moment, "slot", Text, "status", Uuid, "holder?", JSONB, "held_by?"),
+    *columns(moment, "lease_until?", sa.BigInteger, "starts", moment, "started_at?", "ended_at?"),
+    *columns(Text, "failure?", "reason?", "started_by?", "host?", JSONB, "versions", "counts", "files"),
+    *columns(Text, "folder?", "seal?", moment, "purged_at?"),
     Index("job_runs_job_slot_key", "job", "slot", unique=True),
 )
 """The run of each slot of each job: one row, whoever starts it and however often.
@@ -38,27 +36,24 @@ job_steps = table(
     "job_steps",
     Column("run_id", Uuid, ForeignKey("audit.job_runs.id"), primary_key=True),
     Column("name", Text, primary_key=True),
-    *required(sa.BigInteger, "position", Text, "target", JSONB, "parameters", Text, "status"),
-    *required(sa.BigInteger, "tries", moment, "started_at", "ended_at"),
-    *optional(Text, "failure", "reason"),
-    *required(JSONB, "counts", "files"),
+    *columns(sa.BigInteger, "position", Text, "target", JSONB, "parameters", Text, "status"),
+    *columns(sa.BigInteger, "tries", moment, "started_at", "ended_at", Text, "failure?", "reason?"),
+    *columns(JSONB, "counts", "files"),
 )
 """The steps of a run that ended, done or failed; those that are done are not done again."""
 
 job_notices = table(
     "job_notices",
     Column("id", Uuid, primary_key=True),
-    *required(Text, "job", moment, "slot", Text, "kind", "channel", JSONB, "content", moment, "created_at"),
-    *optional(moment, "delivered_at"),
-    *required(sa.BigInteger, "tries"),
-    *optional(Text, "problem"),
+    *columns(Text, "job", moment, "slot", Text, "kind", "channel", JSONB, "content"),
+    *columns(moment, "created_at", "delivered_at?", sa.BigInteger, "tries", Text, "problem?"),
 )
 """Notices to people, one a channel, written with what they tell; ``problem`` is why the last try failed."""
 
 load_keys = table(
     "load_keys",
     Column("number", sa.BigInteger, sa.Identity(always=True), primary_key=True),
-    *required(sa.LargeBinary, "hashes"),
+    *columns(sa.LargeBinary, "hashes"),
 )
 """The hashes of the clients that a load registered, for the loads that run beside it; removed after them."""
 
@@ -66,8 +61,8 @@ load_batches = table(
     "load_batches",
     Column("id", Uuid, primary_key=True),
     Column("fingerprint", Text, nullable=False, unique=True),
-    *required(Text, "sha256", JSONB, "options", Text, "source"),
-    *required(sa.BigInteger, "accepted", "rejected", "skipped", moment, "loaded_at"),
+    *columns(Text, "sha256", JSONB, "options", Text, "source"),
+    *columns(sa.BigInteger, "accepted", "rejected", "skipped", moment, "loaded_at"),
 )
 """Each file of clients that was loaded, written in the same transaction as its rows.
 

@@ -3,21 +3,20 @@
 import sqlalchemy as sa
 from sqlalchemy import Column, ForeignKey, Index, Text, Uuid, text
 
-from toolkit.storage.tables.metadata import life, moment, numbered, optional, required, table
+from toolkit.storage.tables.metadata import columns, life, moment, numbered, table
 
 audit_runs = table(
     "audit_runs",
     Column("id", Uuid, primary_key=True),
-    *required(moment, "as_of", "ran_at", sa.BigInteger, "sales", "compliant", "incomplete", "conflict"),
-    *optional(sa.Boolean, "with_files"),
+    *columns(moment, "as_of", "ran_at", sa.BigInteger, "sales", "compliant", "incomplete", "conflict"),
+    *columns(sa.Boolean, "with_files?"),
 )
 """Each audit that was made, with its totals."""
 
 finding_observations = table(
     "finding_observations",
     numbered(),
-    *required(Uuid, "finding_id", Text, "code"),
-    *optional(Text, "sale_id", "partner", "utility_group"),
+    *columns(Uuid, "finding_id", Text, "code", "sale_id?", "partner?", "utility_group?"),
     *life("finding_observations", "finding_id"),
     Index(None, "sale_id"),
     Index("finding_observations_ended_idx", "finding_id", postgresql_where=text("gone_at IS NOT NULL")),
@@ -30,14 +29,11 @@ Partner and utility group are those of the sale when the stretch began.
 judged_sales = table(
     "judged_sales",
     Column("sale_id", Text, primary_key=True),
-    *optional(Uuid, "client_id"),
-    *required(Text, "utility_group"),
-    *optional(sa.Boolean, "is_client_financial_responsible", Text, "partner"),
-    *required(moment, "created_at"),
-    *optional(moment, "completed_at", "oldest_request"),
-    *required(sa.BigInteger, "unexamined", "verified", "first_bytes", "never", "unreadable"),
-    *required(Text, "status", "missing", "reasons", "problems", "counted", sa.Boolean, "unusable"),
-    *optional(moment, "stands_until"),
+    *columns(Uuid, "client_id?", Text, "utility_group", sa.Boolean, "is_client_financial_responsible?"),
+    *columns(Text, "partner?", moment, "created_at", "completed_at?", "oldest_request?"),
+    *columns(sa.BigInteger, "unexamined", "verified", "first_bytes", "never", "unreadable"),
+    *columns(Text, "status", "missing", "reasons", "problems", "counted", sa.Boolean, "unusable"),
+    *columns(moment, "stands_until?"),
     Index(None, "sale_id", postgresql_where=text("unusable")),
     Index(
         "judged_sales_told_idx",
@@ -61,7 +57,7 @@ It can be made again from the observations at any time. After a crash of the ser
 judgement = table(
     "judgement",
     Column("only", sa.Boolean, primary_key=True),
-    *required(moment, "judged_at", Text, "fingerprint", "counts"),
+    *columns(moment, "judged_at", Text, "fingerprint", "counts"),
     prefixes=["UNLOGGED"],
 )
 """At most one row: the moment of ``judged_sales``, a fingerprint of the statements that judged and counted them,
@@ -70,9 +66,8 @@ and the counts as JSON."""
 waivers = table(
     "waivers",
     Column("id", Uuid, primary_key=True),
-    *optional(Text, "sale_id", "partner", "code"),
-    *required(Text, "reason", "owner", "approved_by", sa.Date, "start_day", "end_day", moment, "added_at"),
-    *optional(Text, "account"),
+    *columns(Text, "sale_id?", "partner?", "code?", "reason", "owner", "approved_by"),
+    *columns(sa.Date, "start_day", "end_day", moment, "added_at", Text, "account?"),
 )
 """Findings that are accepted for a time; a sale, partner or code that is empty stands for any.
 
@@ -82,7 +77,6 @@ waivers = table(
 waiver_revocations = table(
     "waiver_revocations",
     Column("waiver_id", Uuid, ForeignKey(waivers.c.id), primary_key=True),
-    *required(Text, "reason", "revoked_by", moment, "revoked_at"),
-    *optional(Text, "account"),
+    *columns(Text, "reason", "revoked_by", moment, "revoked_at", Text, "account?"),
 )
 """Waivers that were revoked before their end."""

@@ -44,22 +44,12 @@ def numbered() -> Column[int]:
     return Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True)
 
 
-Part = str | type[TypeEngine[Any]] | TypeEngine[Any]
-
-
-def required(*parts: Part) -> Iterator[Column[Any]]:
-    """Yield columns that always hold a value: a type, the names of its columns, the next type, and so on."""
-    for column in optional(*parts):
-        column.nullable = False
-        yield column
-
-
-def optional(*parts: Part) -> Iterator[Column[Any]]:
-    """Yield columns that may be empty, given likewise."""
+def columns(*parts: str | type[TypeEngine[Any]] | TypeEngine[Any]) -> Iterator[Column[Any]]:
+    """Yield columns: a type, their names, the next type, and so on; a name ends with ? where a row may lack it."""
     kind: Any = None
     for part in parts:
         if isinstance(part, str):
-            yield Column(part, kind)
+            yield Column(part.removesuffix("?"), kind, nullable=part.endswith("?"))
         else:
             kind = part
 
@@ -67,8 +57,7 @@ def optional(*parts: Part) -> Iterator[Column[Any]]:
 def life(table: str, key: str) -> tuple[Column[Any] | Index, ...]:
     """Return the columns of observations, one open row for each ``key``, with indexes by beginning and end."""
     return (
-        Column("seen_at", moment, nullable=False),
-        Column("gone_at", moment),
+        *columns(moment, "seen_at", "gone_at?"),
         Index(None, "seen_at"),
         Index(None, "gone_at", postgresql_where=text("gone_at IS NOT NULL")),
         Index(f"{table}_current_idx", key, unique=True, postgresql_where=text("gone_at IS NULL")),

@@ -6,17 +6,14 @@ import sqlalchemy as sa
 from sqlalchemy import Column, ForeignKey, Index, Text, Uuid, text
 from sqlalchemy.dialects.postgresql import JSONB
 
-from toolkit.storage.tables.metadata import life, moment, numbered, optional, required, table
+from toolkit.storage.tables.metadata import columns, life, moment, numbered, table
 
 sale_observations = table(
     "sale_observations",
     numbered(),
-    *required(Text, "sale_id"),
-    *optional(Uuid, "client_id"),
-    *required(Text, "utility_group"),
-    *optional(sa.Boolean, "is_client_financial_responsible", Text, "partner"),
-    *required(moment, "created_at"),
-    *optional(moment, "completed_at"),
+    *columns(Text, "sale_id", Uuid, "client_id?", Text, "utility_group"),
+    *columns(sa.Boolean, "is_client_financial_responsible?", Text, "partner?"),
+    *columns(moment, "created_at", "completed_at?"),
     *life("sale_observations", "sale_id"),
 )
 """Observations of each sale: a row holds from ``seen_at`` until ``gone_at`` (open: until now)."""
@@ -24,12 +21,10 @@ sale_observations = table(
 evidence_observations = table(
     "evidence_observations",
     numbered(),
-    *required(Uuid, "evidence_id", Text, "sale_id", "evidence_type"),
-    *optional(Text, "type", "object_key"),
-    *required(moment, "requested_at"),
-    *optional(moment, "expires_at"),
+    *columns(Uuid, "evidence_id", Text, "sale_id", "evidence_type", "type?", "object_key?"),
+    *columns(moment, "requested_at", "expires_at?"),
     *life("evidence_observations", "evidence_id"),
-    *optional(moment, "assumed_at"),
+    *columns(moment, "assumed_at?"),
     Index(None, "evidence_id"),
     Index(None, "sale_id"),
     Index(None, "assumed_at", postgresql_where=text("assumed_at IS NOT NULL")),
@@ -44,9 +39,9 @@ Where ``assumed_at`` is set, the record was there before any was observed: ``see
 object_observations = table(
     "object_observations",
     numbered(),
-    *required(Text, "key", sa.BigInteger, "size", Text, "etag", moment, "last_modified"),
+    *columns(Text, "key", sa.BigInteger, "size", Text, "etag", moment, "last_modified"),
     *life("object_observations", "key"),
-    *optional(Text, "version_id", "gone_how"),
+    *columns(Text, "version_id?", "gone_how?"),
     Index("object_observations_key_idx", text('key COLLATE "C"')),
 )
 """Observations of each key of the bucket; an overwritten object is a new row.
@@ -57,10 +52,9 @@ object_observations = table(
 moved_partitions = table(
     "moved_partitions",
     numbered(),
-    *required(Text, "observations", moment, "began_at", "over_at", sa.BigInteger, "rows"),
-    *required(Text, "sha256", "target", moment, "exported_at", Text, "manifests"),
-    *optional(moment, "records_assumed_at"),
-    *required(moment, "moved_at"),
+    *columns(Text, "observations", moment, "began_at", "over_at", sa.BigInteger, "rows"),
+    *columns(Text, "sha256", "target", moment, "exported_at", Text, "manifests"),
+    *columns(moment, "records_assumed_at?", "moved_at"),
     sa.UniqueConstraint("observations", "began_at", name="moved_partitions_observations_began_at_key"),
 )
 """Months of observations that are in the snapshot ``target`` and here no more, by the table that held them.
@@ -73,11 +67,9 @@ content_checks = table(
     "content_checks",
     numbered(),
     Column("observation_id", sa.BigInteger, ForeignKey(object_observations.c.id), nullable=False),
-    *required(Text, "kind"),
-    *optional(Text, "problem"),
-    *required(moment, "checked_at"),
-    *optional(Text, "media_type", "sha256", sa.BigInteger, "pages", sa.Double, "seconds"),
-    *optional(Text, "normal_form", sa.ARRAY(Text), "active_parts", Text, "stored_type"),
+    *columns(Text, "kind", "problem?", moment, "checked_at", Text, "media_type?", "sha256?"),
+    *columns(sa.BigInteger, "pages?", sa.Double, "seconds?", Text, "normal_form?"),
+    *columns(sa.ARRAY(Text), "active_parts?", Text, "stored_type?"),
     Index(None, "observation_id"),
     Index(None, "checked_at"),
 )
@@ -90,17 +82,16 @@ verification_failures = table(
     "verification_failures",
     numbered(),
     Column("observation_id", sa.BigInteger, ForeignKey(object_observations.c.id), nullable=False, unique=True),
-    *required(Text, "reason", moment, "failed_at"),
+    *columns(Text, "reason", moment, "failed_at"),
 )
 """Object versions whose bytes could not be read when they were to be verified; each is tried again."""
 
 bucket_syncs = table(
     "bucket_syncs",
     numbered(),
-    *required(moment, "started_at", "finished_at", Text, "bucket", sa.Boolean, "full_listing"),
-    *required(sa.BigInteger, "listed", "appeared", "vanished"),
-    *optional(sa.BigInteger, "cycle", Text, "read_to", sa.BigInteger, "asked", "unreadable"),
-    *optional(Text, "source"),
+    *columns(moment, "started_at", "finished_at", Text, "bucket", sa.Boolean, "full_listing"),
+    *columns(sa.BigInteger, "listed", "appeared", "vanished", "cycle?", Text, "read_to?"),
+    *columns(sa.BigInteger, "asked?", "unreadable?", Text, "source?"),
 )
 """Each finished reading of the bucket.
 
@@ -112,9 +103,8 @@ names an inventory or a journal that was taken over instead.
 object_events = table(
     "object_events",
     numbered(),
-    *required(Text, "key", "sequence_number", "kind", moment, "happened_at"),
-    *optional(Text, "version_id", "requester", "source_address"),
-    *required(moment, "noted_at"),
+    *columns(Text, "key", "sequence_number", "kind", moment, "happened_at"),
+    *columns(Text, "version_id?", "requester?", "source_address?", moment, "noted_at"),
     sa.UniqueConstraint("key", "sequence_number", name="object_events_key_sequence_number_key"),
 )
 """Writes and deletions of objects as the journal of the bucket tells them: by whom, and from which address."""
@@ -122,22 +112,22 @@ object_events = table(
 adopted_buckets = table(
     "adopted_buckets",
     numbered(),
-    *required(Text, "bucket", moment, "adopted_at"),
+    *columns(Text, "bucket", moment, "adopted_at"),
 )
 """The bucket that this database belongs to is the last one here."""
 
 adopted_services = table(
     "adopted_services",
     numbered(),
-    *optional(sa.BigInteger, "cluster"),
-    *required(sa.BigInteger, "database", Text, "name", JSONB, "relations", moment, "adopted_at"),
+    *columns(sa.BigInteger, "cluster?", "database", Text, "name", JSONB, "relations"),
+    *columns(moment, "adopted_at"),
 )
 """The service that this database belongs to is the last one here; see ``toolkit.operations.observe.belonging``."""
 
 service_readings = table(
     "service_readings",
     Column("relation", Text, primary_key=True),
-    *required(sa.BigInteger, "since", "written_by", Text, "state", moment, "all_compared_at"),
+    *columns(sa.BigInteger, "since", "written_by", Text, "state", moment, "all_compared_at"),
     prefixes=["UNLOGGED"],
 )
 """The last reading of each relation through a mapping: rows written by transactions before ``since`` were seen.
@@ -152,6 +142,6 @@ OBSERVED_RELATIONS: Final = {"sales": sale_observations, "evidences": evidence_o
 observation_clock = table(
     "observation_clock",
     Column("only", sa.Boolean, primary_key=True),
-    *required(moment, "stands_at"),
+    *columns(moment, "stands_at"),
 )
 """One row: no observation will be stamped with an earlier moment, see ``toolkit.storage.observation_clock``."""
