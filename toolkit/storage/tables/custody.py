@@ -6,22 +6,15 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from toolkit.storage.tables.metadata import columns, moment, numbered, table
 
+_TRANSACTION = text("(pg_current_xact_id())::text::bigint")
+_EPOCH = text("coalesce(nullif(current_setting('audit.epoch', true), ''), '1')::integer")
+
 custody_events = table(
     "custody_events",
     numbered(),
-    Column(
-        "transaction",
-        sa.BigInteger,
-        nullable=False,
-        server_default=text("(pg_current_xact_id())::text::bigint"),
-    ),
+    Column("transaction", sa.BigInteger, nullable=False, server_default=_TRANSACTION),
     *columns(Text, "kind", moment, "happened_at", JSONB, "detail"),
-    Column(
-        "epoch",
-        sa.Integer,
-        nullable=False,
-        server_default=text("coalesce(nullif(current_setting('audit.epoch', true), ''), '1')::integer"),
-    ),
+    Column("epoch", sa.Integer, nullable=False, server_default=_EPOCH),
     Index("custody_events_order_idx", "epoch", "transaction", "id"),
 )
 """Events of evidence, mostly written by triggers in the same transaction: ids, hashes and times only."""

@@ -9,18 +9,8 @@ clients = Table(
     "clients",
     service,
     Column("id", Uuid, primary_key=True),
-    *columns(
-        Text,
-        "external_id?",
-        "cpf",
-        "rg?",
-        "number_on_dealership",
-        "enrollment",
-        "first_name",
-        "last_name",
-        "email?",
-    ),
-    *columns(sa.Date, "birthdate", Text, "phone_number?", moment, "created_at"),
+    *columns(Text, "external_id?", "cpf", "rg?", "number_on_dealership", "enrollment", "first_name", "last_name"),
+    *columns(Text, "email?", sa.Date, "birthdate", Text, "phone_number?", moment, "created_at"),
     Index(None, "cpf"),
 )
 
