@@ -10,20 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    CredentialRetrievalError,
-    HTTPClientError,
-    IncompleteReadError,
-    NoCredentialsError,
-    ParamValidationError,
-    PartialCredentialsError,
-    ProfileNotFound,
-    SSLError,
-    TokenRetrievalError,
-)
-from botocore.exceptions import ConnectionError as NoConnection
+from botocore import exceptions as aws
 
 from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived, ObjectDenied
 
@@ -59,10 +46,15 @@ _OVERLOADED: Final = frozenset(
     {"SlowDown", "Throttling", "ThrottlingException", "TooManyRequests", "RequestLimitExceeded", "RequestTimeout"}
 )
 
-_NO_LOGIN: Final = (NoCredentialsError, PartialCredentialsError, CredentialRetrievalError, TokenRetrievalError)
+_NO_LOGIN: Final = (
+    aws.NoCredentialsError,
+    aws.PartialCredentialsError,
+    aws.CredentialRetrievalError,
+    aws.TokenRetrievalError,
+)
 
 
-def status_of(error: ClientError) -> int:
+def status_of(error: aws.ClientError) -> int:
     """Return the HTTP status of an answer that refused."""
     return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
 
@@ -91,27 +83,27 @@ class Server:
         """
         try:
             yield
-        except ClientError as error:
+        except aws.ClientError as error:
             raise self._refusal(error) from None
-        except SSLError:
+        except aws.SSLError:
             raise self._unavailable("cannot be reached over TLS; AWS_CA_BUNDLE may name its certificate") from None
-        except (NoConnection, HTTPClientError, IncompleteReadError):
+        except (aws.ConnectionError, aws.HTTPClientError, aws.IncompleteReadError):
             raise self._unavailable("does not answer") from None
         except _NO_LOGIN:
             raise BucketError(
                 f"There are no AWS credentials for the {self.name}; set AWS_ACCESS_KEY_ID and "
                 "AWS_SECRET_ACCESS_KEY, or AWS_PROFILE."
             ) from None
-        except ProfileNotFound:
+        except aws.ProfileNotFound:
             raise BucketError(
                 "AWS_PROFILE names a profile that the AWS configuration files do not have."
             ) from None
-        except ParamValidationError:
+        except aws.ParamValidationError:
             raise BucketError(f"The {self.name} cannot exist under this name; check {self.named_by}.") from None
-        except BotoCoreError as error:
+        except aws.BotoCoreError as error:
             raise BucketError(f"The {self.name} cannot be used: {type(error).__name__}.") from None
 
-    def _refusal(self, error: ClientError) -> BucketError:
+    def _refusal(self, error: aws.ClientError) -> BucketError:
         code = str(error.response.get("Error", {}).get("Code", ""))
         if code == "404" and error.operation_name == "HeadBucket":
             code = "NoSuchBucket"

@@ -25,14 +25,7 @@ from itertools import count, islice
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from python_calamine import (
-    CalamineError,
-    CalamineSheet,
-    CalamineWorkbook,
-    PasswordError,
-    SheetVisibleEnum,
-    load_workbook,
-)
+import python_calamine as calamine
 
 ROWS: Final = 20_000
 """Rows that are handed over together."""
@@ -114,12 +107,12 @@ def _confine(memory: int, seconds: int) -> None:
 def _answer_all(contents: bytes) -> None:
     asked = json.loads(sys.stdin.readline())
     try:
-        book = load_workbook(io.BytesIO(contents))
-    except PasswordError:
+        book = calamine.load_workbook(io.BytesIO(contents))
+    except calamine.PasswordError:
         raise _Refused(Fault.PROTECTED) from None
-    except (CalamineError, OSError, ValueError):
+    except (calamine.CalamineError, OSError, ValueError):
         raise _Refused(Fault.DAMAGED) from None
-    names = [sheet.name for sheet in book.sheets_metadata if sheet.visible == SheetVisibleEnum.Visible]
+    names = [sheet.name for sheet in book.sheets_metadata if sheet.visible == calamine.SheetVisibleEnum.Visible]
     if asked["sheet"] is not None:
         if asked["sheet"] not in book.sheet_names:
             raise _Refused(Fault.NO_SHEET, ", ".join(f"“{name}”" for name in names))
@@ -140,10 +133,10 @@ def _answer_all(contents: bytes) -> None:
     _hand_over(sheet, errors[chosen["sheet"]].result(), chosen["skip"], chosen["width"], chosen["trimmed"], number)
 
 
-def _sheet(book: CalamineWorkbook, name: str) -> CalamineSheet:
+def _sheet(book: calamine.CalamineWorkbook, name: str) -> calamine.CalamineSheet:
     try:
         return book.get_sheet_by_name(name)
-    except CalamineError:
+    except calamine.CalamineError:
         raise _Refused(Fault.SHEET_DAMAGED, name) from None
 
 
@@ -162,13 +155,13 @@ def _say(answer: Mapping[str, Any], *payload: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-def _rows(sheet: CalamineSheet) -> Iterator[list[Any]]:
+def _rows(sheet: calamine.CalamineSheet) -> Iterator[list[Any]]:
     """Return all rows from the first line on; empty columns to the left are left out."""
     return iter(()) if sheet.start is None else sheet.iter_rows()
 
 
 def _hand_over(
-    sheet: CalamineSheet, errors: Errors, skip: int, width: int, trimmed: str, number: CellKind
+    sheet: calamine.CalamineSheet, errors: Errors, skip: int, width: int, trimmed: str, number: CellKind
 ) -> None:
     """Write the rows after the first ``skip``, some at a time, and a line at their end."""
     kinds = defaultdict(lambda: int(CellKind.OTHER), _KINDS | dict.fromkeys((float, int), int(number)))

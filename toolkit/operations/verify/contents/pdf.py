@@ -50,13 +50,9 @@ _PASSED_OVER: Final = frozenset(
 
 _ACTIONS: Final = {
     "/JavaScript": ActivePart.JAVASCRIPT,
-    "/Launch": ActivePart.ACTION,
-    "/SubmitForm": ActivePart.ACTION,
-    "/ImportData": ActivePart.ACTION,
-    "/Rendition": ActivePart.ACTION,
-    "/GoToR": ActivePart.LINK,
+    **dict.fromkeys(("/Launch", "/SubmitForm", "/ImportData", "/Rendition"), ActivePart.ACTION),
+    **dict.fromkeys(("/GoToR", "/URI"), ActivePart.LINK),
     "/GoToE": ActivePart.ATTACHMENT,
-    "/URI": ActivePart.LINK,
 }
 """By the type of an action. The others, such as a jump to a page, do nothing beyond the document."""
 
