@@ -27,7 +27,7 @@ from toolkit.storage.database import Database, raw
 from toolkit.storage.locks import Lock, take
 from toolkit.storage.service_map.keys import next_ids
 from toolkit.storage.service_map.writing import require_writable
-from toolkit.storage.tables import evidence_requests
+from toolkit.storage.tables import evidence_requests, evidences
 
 _STEP: Final = 500
 """Forms between two signs of progress."""
@@ -205,12 +205,7 @@ class _Batch:
         )
 
 
-_COPY_RECORDS: Final = """
-    COPY audit_service.evidences (
-        id, sale_id, file_name, file_format, type, evidence_type, object_key,
-        requested_by, requested_at, expires_at
-    ) FROM STDIN
-"""
+_COPY_RECORDS: Final = f"COPY {evidences} ({', '.join(evidences.columns.keys())}) FROM STDIN"
 
 _ASKED_BY_OPERATOR: Final = sa.text(
     f"INSERT INTO {evidence_requests} (evidence_id, account) SELECT id, :account FROM unnest(:ids) AS asked (id)"  # noqa: S608
