@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import soundfile
 
-from toolkit.domain.contents import SHORTEST_SECONDS, ContentProblem
+from toolkit.domain.contents import SHORTEST_SECONDS, ActivePart, ContentProblem
 from toolkit.operations.verify.contents import containers
 from toolkit.operations.verify.contents.containers import Broken
 
@@ -43,26 +43,31 @@ _SECONDS_OF: Final = {
 }
 
 
-def inspect_audio(path: Path, media_type: str) -> tuple[ContentProblem | None, float | None]:
-    """Return the recording's fault, if any, and its length in seconds where that can be told."""
+def inspect_audio(
+    path: Path, media_type: str
+) -> tuple[ContentProblem | None, float | None, tuple[ActivePart, ...]]:
+    """Return the recording's fault, if any, its length in seconds where that can be told, and what stays unclear.
+
+    Raises:
+        NotAudio: it holds pictures.
+    """
     seconds: float | None
     silent = False
     try:
-        containers.check_complete(path, media_type)
-        if is_decoded(path, media_type):
-            seconds, silent = _decoded(path)
-        else:
-            seconds = _SECONDS_OF[media_type](path) if media_type in _SECONDS_OF else None
+        with containers.mapped(path) as data:
+            containers.check_complete(data, media_type)
+            decoded = media_type in _DECODED and not containers.has_telephone_codec(data, media_type)
+            if decoded:
+                seconds, silent = _decoded(path)
+            else:
+                seconds = _SECONDS_OF[media_type](data) if media_type in _SECONDS_OF else None
     except (Broken, RecursionError):
-        return ContentProblem.DAMAGED, None
+        return ContentProblem.DAMAGED, None, ()
     if seconds is not None and seconds < SHORTEST_SECONDS:
-        return ContentProblem.TOO_SHORT, seconds
-    return (ContentProblem.SILENT if silent else None), seconds
-
-
-def is_decoded(path: Path, media_type: str) -> bool:
-    """Tell whether a recording that is whole is decoded, so that its silence is known."""
-    return media_type in _DECODED and not containers.has_telephone_codec(path, media_type)
+        return ContentProblem.TOO_SHORT, seconds, ()
+    if silent:
+        return ContentProblem.SILENT, seconds, ()
+    return None, seconds, () if decoded else (ActivePart.UNCLEAR,)
 
 
 def _decoded(path: Path) -> tuple[float, bool]:

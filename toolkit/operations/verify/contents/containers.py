@@ -52,40 +52,41 @@ class NotAudio(Exception):
     """The container holds pictures; kept within this package."""
 
 
-def check_complete(path: Path, media_type: str) -> None:
+@contextmanager
+def mapped(path: Path) -> Iterator[mmap.mmap]:
+    """Open a recording for the following."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        yield data
+
+
+def check_complete(data: mmap.mmap, media_type: str) -> None:
     """Compare the size that the container declares with the one that is there.
 
     Raises:
         Broken: the end is missing.
     """
     if media_type in _SIZES:
-        with _mapped(path) as data:
-            declared, there = _SIZES[media_type](data)
+        declared, there = _SIZES[media_type](data)
         if there < declared * (1 - _LOST_BYTES):
             raise Broken
 
 
-def has_telephone_codec(path: Path, media_type: str) -> bool:
+def has_telephone_codec(data: mmap.mmap, media_type: str) -> bool:
     """Tell whether a WAV file holds a codec of telephone recorders that libsndfile does not decode."""
-    if media_type != "audio/wav":
-        return False
-    with _mapped(path) as data:
-        return _wave(data).codec in _TELEPHONE_CODECS
+    return media_type == "audio/wav" and _wave(data).codec in _TELEPHONE_CODECS
 
 
-def wav_seconds(path: Path) -> float:
+def wav_seconds(data: mmap.mmap) -> float:
     """Return the length of a WAV file by its size and the rate that it declares."""
-    with _mapped(path) as data:
-        wave = _wave(data)
+    wave = _wave(data)
     return wave.there / max(wave.bytes_per_second, _LEAST_BYTES["audio/wav"])
 
 
-def wave_samples(path: Path) -> bytes:
+def wave_samples(data: mmap.mmap) -> bytes:
     """Return the samples of a WAV file as they lie there; ``Broken`` where there are none."""
-    with _mapped(path) as data:
-        wave = _wave(data)
-        start = len(data) - wave.there
-        return data[start : start + (wave.declared or wave.there)]
+    wave = _wave(data)
+    start = len(data) - wave.there
+    return data[start : start + (wave.declared or wave.there)]
 
 
 def after_tag(data: mmap.mmap) -> int:
@@ -95,7 +96,7 @@ def after_tag(data: mmap.mmap) -> int:
     return 10 + (data[6] << 21 | data[7] << 14 | data[8] << 7 | data[9])
 
 
-def mp4_seconds(path: Path) -> float | None:
+def mp4_seconds(data: mmap.mmap) -> float | None:
     """Return the length that the movie header declares; ``None`` where it is left open.
 
     Raises:
@@ -104,14 +105,13 @@ def mp4_seconds(path: Path) -> float | None:
     """
     seconds: float | None = None
     handlers, sound = set(), 0
-    with _mapped(path) as data:
-        for name, start, end in _mp4_boxes(data, 0, len(data)):
-            if name == b"hdlr":
-                handlers.add(data[start + 8 : start + 12])
-            elif name == b"mvhd":
-                seconds = _mvhd_seconds(data[start:end])
-            elif name == b"mdat":
-                sound += end - start
+    for name, start, end in _mp4_boxes(data, 0, len(data)):
+        if name == b"hdlr":
+            handlers.add(data[start + 8 : start + 12])
+        elif name == b"mvhd":
+            seconds = _mvhd_seconds(data[start:end])
+        elif name == b"mdat":
+            sound += end - start
     if b"vide" in handlers:
         raise NotAudio
     if b"soun" not in handlers or not sound:
@@ -119,37 +119,29 @@ def mp4_seconds(path: Path) -> float | None:
     return seconds and min(seconds, sound / _LEAST_BYTES["audio/mp4"])
 
 
-def adts_seconds(path: Path) -> float:
+def adts_seconds(data: mmap.mmap) -> float:
     """Return the length of a bare AAC stream, by its frames."""
     rates = (96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350)
-    with _mapped(path) as data:
-        position = frames = 0
-        while (length := adts_frame_length(data[position : position + 7])) is not None:
-            position += length
-            frames += 1
-        if position > len(data):
-            raise Broken
-        return frames * 1024 / rates[data[2] >> 2 & 15]
+    position = frames = 0
+    while (length := adts_frame_length(data[position : position + 7])) is not None:
+        position += length
+        frames += 1
+    if position > len(data):
+        raise Broken
+    return frames * 1024 / rates[data[2] >> 2 & 15]
 
 
-def amr_seconds(path: Path) -> float:
+def amr_seconds(data: mmap.mmap) -> float:
     """Return the length of an AMR recording, by its frames with speech: what else there is holds no sound."""
-    with _mapped(path) as data:
-        magic = next(magic for magic in _AMR_FRAME_BYTES if data[: len(magic)] == magic)
-        position, frames = len(magic), 0
-        while position < len(data):
-            kind = data[position] >> 3 & 15
-            position += _AMR_FRAME_BYTES[magic][kind]
-            frames += kind < _AMR_SPEECH[magic]
-        if position > len(data):
-            raise Broken
-        return frames * 0.02
-
-
-@contextmanager
-def _mapped(path: Path) -> Iterator[mmap.mmap]:
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        yield data
+    magic = next(magic for magic in _AMR_FRAME_BYTES if data[: len(magic)] == magic)
+    position, frames = len(magic), 0
+    while position < len(data):
+        kind = data[position] >> 3 & 15
+        position += _AMR_FRAME_BYTES[magic][kind]
+        frames += kind < _AMR_SPEECH[magic]
+    if position > len(data):
+        raise Broken
+    return frames * 0.02
 
 
 @dataclass(frozen=True, slots=True)

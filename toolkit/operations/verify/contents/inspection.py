@@ -18,7 +18,7 @@ from typing import Final
 from toolkit.domain.contents import ActivePart, ContentProblem
 from toolkit.domain.evidence import FileKind, kind_of_media_type
 from toolkit.domain.signatures import SIGNATURE_BYTES, UNKNOWN, media_type_of_bytes
-from toolkit.operations.verify.contents.audio import inspect_audio, is_decoded
+from toolkit.operations.verify.contents.audio import inspect_audio
 from toolkit.operations.verify.contents.containers import NotAudio
 from toolkit.operations.verify.contents.normal_form import normal_form
 from toolkit.operations.verify.contents.pdf import inspect_pdf
@@ -50,19 +50,18 @@ def inspect_file(path: Path) -> Inspected:
     with path.open("rb") as file:
         media_type = media_type_of_bytes(file.read(SIGNATURE_BYTES))
     kind = kind_of_media_type(media_type)
+    pages, seconds = None, None
     if kind is FileKind.PDF:
         problem, pages, active = inspect_pdf(path)
-        form = normal_form(path, media_type) if problem is None else None
-        return Inspected(media_type, problem, pages=pages, normal_form=form, active_parts=active)
-    if kind is FileKind.AUDIO:
+    elif kind is FileKind.AUDIO:
         try:
-            problem, seconds = inspect_audio(path, media_type)
+            problem, seconds, active = inspect_audio(path, media_type)
         except NotAudio:
             return Inspected(UNKNOWN)
-        unclear = () if problem or is_decoded(path, media_type) else (ActivePart.UNCLEAR,)
-        form = normal_form(path, media_type) if problem is None else None
-        return Inspected(media_type, problem, seconds=seconds, normal_form=form, active_parts=unclear)
-    return Inspected(media_type)
+    else:
+        return Inspected(media_type)
+    form = normal_form(path, media_type) if problem is None else None
+    return Inspected(media_type, problem, pages, seconds, form, active)
 
 
 def _confine() -> None:

@@ -14,7 +14,7 @@ from pypdf import PdfReader
 from pypdf.generic import StreamObject
 
 from toolkit.domain.signatures import mpeg_frame_length
-from toolkit.operations.verify.contents.containers import after_tag, wave_samples
+from toolkit.operations.verify.contents.containers import after_tag, mapped, wave_samples
 
 _SEARCHED: Final = 1024 * 1024
 """Bytes after a tag within which the first frame of audio is looked for."""
@@ -30,9 +30,11 @@ def normal_form(path: Path, media_type: str) -> str | None:
     """Return the SHA-256 of what is heard or seen; ``None`` where there is no such form, or nothing in it."""
     try:
         if media_type == "audio/mpeg":
-            return _of_mpeg(path)
+            with mapped(path) as data:
+                return _of_mpeg(data)
         if media_type == "audio/wav":
-            samples = wave_samples(path).rstrip(b"\0")
+            with mapped(path) as data:
+                samples = wave_samples(data).rstrip(b"\0")
             return hashlib.sha256(samples).hexdigest() if samples else None
         if media_type == "application/pdf":
             return _of_pdf(path)
@@ -41,19 +43,17 @@ def normal_form(path: Path, media_type: str) -> str | None:
     return None
 
 
-def _of_mpeg(path: Path) -> str | None:
-    digest, frames = hashlib.sha256(), 0
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        position = _first_frame(data)
-        while (length := mpeg_frame_length(data[position : position + 4])) is not None:
-            frame = data[position : position + length]
-            position += length
-            if len(frame) < length:
-                break
-            if frames == 0 and (b"Xing" in frame[:64] or b"Info" in frame[:64]):
-                continue
-            digest.update(frame)
-            frames += 1
+def _of_mpeg(data: mmap.mmap) -> str | None:
+    digest, frames, position = hashlib.sha256(), 0, _first_frame(data)
+    while (length := mpeg_frame_length(data[position : position + 4])) is not None:
+        frame = data[position : position + length]
+        position += length
+        if len(frame) < length:
+            break
+        if frames == 0 and (b"Xing" in frame[:64] or b"Info" in frame[:64]):
+            continue
+        digest.update(frame)
+        frames += 1
     return digest.hexdigest() if frames else None
 
 
