@@ -112,6 +112,14 @@ def test_every_figure_is_what_the_rows_give_that_it_leads_to(result: AuditResult
     assert wrong_figures(written(result, tmp_path, *DEFAULT_FORMATS, "pdf")) == []
 
 
+def test_the_sale_of_each_row_of_a_list_leads_to_it(result: AuditResult, tmp_path: Path) -> None:
+    page = (written(result, tmp_path) / "missing-evidence.html").read_text(encoding="utf-8")
+    lists = page.partition('<table class="list sortable">')[2]
+    named = re.findall(r'<th scope="row" data-label="Sale">(.*?)</th>', lists)
+    assert set(result.warned["saleId"]) <= {re.sub("<.*?>", "", each) for each in named}
+    assert all(each.startswith('<a class="rows" href="#sale=') for each in named)
+
+
 def test_the_same_result_gives_the_same_bytes(result: AuditResult, tmp_path: Path) -> None:
     one, other = written(result, tmp_path / "one"), written(result, tmp_path / "other")
     for path in one.iterdir():

@@ -121,6 +121,10 @@ def _context(report: Report) -> dict[str, Any]:
     }
 
 
+_OF_SALES: Final = ("changes", "overdue", "unusable", "warned", "unverified", "withdrawals", "completed")
+"""The lists in which each row is about one sale."""
+
+
 def _section(section: Section, report: Report) -> dict[str, Any]:
     """Return a list below the sales; sale ids and the figures of partners lead to the sales."""
     return {
@@ -155,8 +159,8 @@ def _links(name: str, row: Sequence[Cell], report: Report) -> dict[int, dict[str
             4: own | {"status": str(Status.CONFLICT)},
             6: own | {"only": "overdue"},
         }
-    place = {"changes": 1, "overdue": 0, "unusable": 0}.get(name)
-    return {} if place is None else {place: {"sale": row[place]}}
+    place = 1 if name == "changes" else 0
+    return {place: {"sale": row[place]}} if name in _OF_SALES else {}
 
 
 def _with_deadlines(report: Report) -> pd.DataFrame:
