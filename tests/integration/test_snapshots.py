@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import duckdb
 import ibis
@@ -31,9 +32,10 @@ from toolkit.operations.judge.audit.from_snapshot import audit_snapshot
 from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
 from toolkit.operations.judge.findings.waivers import add_waiver
 from toolkit.operations.snapshot.contents import CLOSINGS, CONTENTS
-from toolkit.operations.snapshot.export import export_snapshot
+from toolkit.operations.snapshot.export import export_snapshot, is_of
 from toolkit.operations.snapshot.manifest import FORMAT, name_of
 from toolkit.operations.snapshot.reading import Fault, open_snapshot, prune_snapshot, snapshots, verify_snapshot
+from toolkit.operations.snapshot.secret import secret_of
 from toolkit.reports import write_report
 from toolkit.reports.notices import notices
 from toolkit.storage import tables
@@ -242,6 +244,16 @@ def test_an_export_continues_only_one_of_the_same_database_and_with_the_same_key
     newest.write_text(json.dumps(json.loads(newest.read_text()) | {"seal": "that of another custody log"}))
     with pytest.raises(InvalidInput, match="is of another database"):
         export(story, store, tmp_path / "other home", day(11))
+
+
+def test_an_export_without_a_seal_is_not_taken_for_one_of_another_embedded_database(
+    story: Story, store: FileStore, tmp_path: Path
+) -> None:
+    first_week(story)
+    exported = replace(export(story, store, tmp_path, day(8)).manifest, database="embedded PostgreSQL", seal=None)
+    database = Mock(embedded=True, address="embedded PostgreSQL")
+    secrets = secret_of(tmp_path), secret_of(tmp_path / "other home")
+    assert [is_of(Mock(), database, exported, secret) for secret in secrets] == [True, False]
 
 
 def test_an_export_that_broke_off_goes_on_with_its_own_moment(story: Story, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from toolkit.operations.snapshot.export import is_of
 from toolkit.operations.snapshot.manifest import Manifest
 from toolkit.operations.snapshot.moved import snapshot_of
 from toolkit.operations.snapshot.reading import checked_file, open_snapshot
+from toolkit.operations.snapshot.secret import known_secret
 from toolkit.storage.database import Database
 from toolkit.storage.partitions import Moved, moved
 
@@ -127,7 +128,8 @@ def _database_of(application: ApplicationContext, exported: Manifest) -> Databas
     if exported.embedded is not (application.settings.database_url is None):
         return None
     with suppress(ToolkitError), application.database.transaction() as connection:
-        return application.database if is_of(connection, application.database, exported) else None
+        secret = known_secret(application.settings.home) or b""
+        return application.database if is_of(connection, application.database, exported, secret) else None
     return None
 
 

@@ -179,10 +179,14 @@ class _Export:
             draft.finish()
 
 
-def is_of(connection: Connection, database: Database, exported: Manifest) -> bool:
-    """Tell whether an export was made of this database: by its seal, and before the first one by its address."""
+def is_of(connection: Connection, database: Database, exported: Manifest, secret: bytes) -> bool:
+    """Tell whether an export was made of this database: by its seal, and before the first one by its address.
+
+    All embedded ones have the same address, and each has a key beside it.
+    """
     if exported.seal is None:
-        return database.address == exported.database
+        beside = not database.embedded or exported.key in {None, sign_of(secret)}
+        return database.address == exported.database and beside
     seals = tables.custody_seals.c
     return bool(connection.scalar(sa.select(sa.exists().where(seals.hash == exported.seal))))
 
@@ -190,7 +194,7 @@ def is_of(connection: Connection, database: Database, exported: Manifest) -> boo
 def _check_continues(database: Database, store: FileStore, before: Manifest, secret: bytes) -> None:
     """Make sure that the rows of an export fit those of the one before."""
     with database.transaction() as connection:
-        same = is_of(connection, database, before)
+        same = is_of(connection, database, before, secret)
     if not same:
         raise InvalidInput(
             f"The newest export in {store.address} is of another database, or this one was restored since. Export "
