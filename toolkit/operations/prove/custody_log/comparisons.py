@@ -41,7 +41,10 @@ def differences(connection: Connection, sources: Sources) -> Iterator[Difference
     """Yield every difference of the tables, together with what was moved, from the log."""
     began = connection.execute(sa.text(_BEGAN)).one()._asdict()
     kinds = [*{*_HOW, CustodyEvent.RESTORED, CustodyEvent.RECORD_CHANGED} - sources.left_out]
-    seen = f"WITH sales AS ({sources.rows(sale_observations)}), records AS ({sources.rows(evidence_observations)})"
+    seen = f"""
+        WITH sales AS NOT MATERIALIZED ({sources.rows(sale_observations)}),
+             records AS NOT MATERIALIZED ({sources.rows(evidence_observations)})
+    """
     for statement, kind in _STATEMENTS:
         if kind not in sources.left_out:
             found = connection.execute(sa.text(f"{seen} {statement} ORDER BY id"), {"kinds": kinds, **began})
@@ -87,11 +90,13 @@ _PAIRED: Final = f"""
         FROM records AS record
         UNION ALL
         SELECT '{CustodyEvent.RECORD_GONE}', id::text, evidence_id::text, gone_at, '' FROM records
+        WHERE gone_at IS NOT NULL
         UNION ALL
         SELECT '{CustodyEvent.UPLOADED}', id::text, id::text, seen_at, concat_ws('|', {_hash("key")}, etag, size)
         FROM audit.object_observations
         UNION ALL
         SELECT '{CustodyEvent.GONE}', id::text, id::text, gone_at, {_hash("key")} FROM audit.object_observations
+        WHERE gone_at IS NOT NULL
         UNION ALL
         SELECT '{CustodyEvent.VERIFIED}', observation_id::text, observation_id::text, checked_at,
                concat_ws('|', sha256, kind, problem)
