@@ -229,6 +229,8 @@ def test_a_changed_and_a_missing_file_are_named(story: Story, store: FileStore, 
     assert [*verify_snapshot(store)] == [Fault(name_of(day(8)), "missing")]
     with pytest.raises(InvalidInput, match="There is no snapshot in nowhere"):
         [*verify_snapshot(FolderStore(tmp_path / "nowhere", "nowhere"))]
+    with pytest.raises(InvalidInput, match="There is no snapshot in nowhere"):
+        prune_snapshot(FolderStore(tmp_path / "nowhere", "nowhere"), 1)
 
 
 def test_an_export_continues_only_one_of_the_same_database_and_with_the_same_key(

@@ -138,8 +138,11 @@ def prune_snapshot(store: FileStore, keep: int) -> list[str]:
     """Remove the exports before the newest ``keep`` full ones; return the names of the removed files.
 
     An export that continues another one stays with it, and so does each that one which stays continues.
+
+    Raises:
+        InvalidInput: there is no export.
     """
-    found = snapshots(store)
+    found = _some(store)
     starts = [number for number, manifest in enumerate(found) if manifest.previous is None]
     if keep < 1 or len(starts) <= keep:
         return []
