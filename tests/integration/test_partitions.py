@@ -21,7 +21,7 @@ from tests.integration.test_custody_proof import unguarded
 from tests.integration.test_schema import execute
 from tests.integration.uploaded_sales import add_record, add_sale, rows
 from tests.waiting import PATIENCE
-from toolkit.errors import DatabaseError, DatabaseUnavailable, UnreadableFile
+from toolkit.errors import DatabaseError, DatabaseUnavailable, InvalidInput, UnreadableFile
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.judge.audit.sale_evidence import evidence_at, evidence_in_snapshot
 from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
@@ -177,6 +177,8 @@ def test_months_leave_once_the_snapshot_holds_them(
     (told,) = evidence_in_snapshot(files, partitioned, MARCH, ["S-1"])
     assert told.timeline == evidence.timeline, "also of a file whose key the snapshot has not"
     assert move(partitioned, store, clock, tmp_path) == []
+    with pytest.raises(InvalidInput, match="Export without --full, or into another place"):
+        export_snapshot(partitioned, store, tmp_path, clock, full=True)
     export_snapshot(partitioned, store, tmp_path, clock)
 
 

@@ -86,6 +86,12 @@ def export_snapshot(
             _check_continues(database, store, before, secret)
         after = None if before is None else before.moment
         lacking = _lacking(database, after)
+        if lacking is not None and lacking.target == store.place:
+            raise InvalidInput(
+                f"The months before {lacking.over_at.astimezone(UTC):%Y-%m} are read from the exports in "
+                f"{lacking.target}, which a newer full one would let be pruned. Export without --full, or into "
+                "another place."
+            )
         export = _Export.resumed_or_new(work, database, clock, after, lacking)
         resumed = len(export.done)
         if lacking is not None and _MOVED not in export.done:
