@@ -321,7 +321,7 @@ _ALL: Final[tuple[Code, ...]] = (
     _reason(
         Reason.NEVER_REQUESTED,
         "never requested",
-        "Nobody has asked for upload credentials.",
+        "Nobody has asked for upload credentials, or what was asked for was withdrawn.",
         "Request credentials and upload the file. For all sales of a report at once: "
         "toolkit credentials request --from-report FOLDER",
     ),
