@@ -36,9 +36,9 @@ def partner_scores(
         else:
             result = audit_of_snapshot(opened, snapshot, judge, as_of=moment, with_file_findings=True)
         board = result.partners
+        remarks = [Remark("Note", text) for text in notices(result, spoken(), zone)]
     overdue = int(board["overdue"].sum())
     counts = {"job": "partner_scores", "partners": len(board), "overdue": overdue, "needsAttention": overdue > 0}
-    remarks = [Remark("Note", text) for text in notices(result, spoken(), zone)]
     return Shown(board, [*_parts(board, readable(result.as_of, zone)), *remarks], counts)
 
 
