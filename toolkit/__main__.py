@@ -1,6 +1,5 @@
 """The console script, also as ``python -m toolkit``."""
 
-import ctypes
 import gc
 import os
 import sys
@@ -8,9 +7,6 @@ from typing import Final
 
 _OBJECTS_BEFORE_A_LOOK: Final = 250_000
 _INTERRUPTED: Final = 130
-_TRIM_THRESHOLD: Final = -1
-_MMAP_THRESHOLD: Final = -3
-"""Numbers of options in glibc's ``malloc.h``."""
 
 
 class _NoPandas:
@@ -22,21 +18,13 @@ class _NoPandas:
 
 
 def _arrow_without_pandas() -> None:
-    """Have pyarrow go without pandas, which it imports at its first array: a third of the start of a load.
-
-    Memory that a chunk of rows gave back stays with the process for the next chunk: for the system to clear each
-    page anew takes a tenth of a load.
-    """
+    """Have pyarrow go without pandas, which it imports at its first array: a third of the start of a load."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads spin while they wait for nothing
     import pyarrow as pa
 
     sys.meta_path.insert(0, _NoPandas())
     pa.array([])
     del sys.meta_path[0]
-    if sys.platform == "linux" and (keep := getattr(ctypes.CDLL(None), "mallopt", None)):
-        pa.set_memory_pool(pa.system_memory_pool())
-        keep(_MMAP_THRESHOLD, 32 << 20)
-        keep(_TRIM_THRESHOLD, 1 << 30)
 
 
 def run() -> None:
