@@ -85,7 +85,9 @@ def measure(keys: int, memory: str) -> float:
         print(f"memory of this process at most {peak:,.0f} MB, {memory} of it for DuckDB", flush=True)
         with database.raw() as connection:
             connection.execute("SET LOCAL session_replication_role = replica")  # else nothing may be deleted
-            connection.execute("TRUNCATE audit.object_observations CASCADE")  # which makes room for the floors
+            connection.execute(
+                "TRUNCATE audit.object_observations, audit.custody_events CASCADE"
+            )  # for the floors
         line = partial(_line, keys=keys, home=home)
         _bare(database, first, partial(line, "floor: COPY of the same rows"), "SELECT 1")
         floor = _bare(database, first, partial(line, "floor: the same, each told to the log"), _TELL)
