@@ -134,7 +134,7 @@ def test_snapshot_export(
     sync_bucket(database, bucket, clock=clock)
     arguments = ("snapshot", "export", str(tmp_path / "snapshots"))
     kept = set(names(home / "snapshots"))
-    with stalled(environ, ("toolkit.operations.snapshot.export", "_Parts", "_put"), *arguments):
+    with stalled(environ, ("toolkit.operations.snapshot.parts", "Parts", "_put"), *arguments):
         (draft, *_) = (home / "snapshots").glob("*/.toolkit-draft-*")
         assert draft.stat().st_mode & 0o077 == 0
     assert main(["-q", *arguments], environ) == 0
