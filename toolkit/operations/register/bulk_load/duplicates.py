@@ -26,6 +26,8 @@ class SeenKeys:
     """
 
     _FILLED: Final = 0.7
+    _AT_ONCE: Final = 1 << 16
+    """Hashes that are put into a larger table at a time; all at once would take four times their own memory."""
 
     def __init__(self, capacity: int = 1 << 18) -> None:
         self._slots = np.zeros(capacity, dtype=np.uint64)
@@ -61,9 +63,10 @@ class SeenKeys:
         return there
 
     def _grow(self) -> None:
-        remembered = self._slots[self._slots != 0]
+        remembered = self.hashes
         self._slots = np.zeros(2 * len(self._slots), dtype=np.uint64)
-        self._insert(remembered)
+        for start in range(0, len(remembered), self._AT_ONCE):
+            self._insert(remembered[start : start + self._AT_ONCE])
 
 
 _SEPARATOR: Final = "\x1f"  # never part of a valid text
