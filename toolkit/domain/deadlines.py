@@ -35,6 +35,10 @@ class Deadlines:
         """Return the last second of the day on which the deadline ends, in the time zone."""
         return end_of_day(due_on(self.day_of(opened_at), self.days(code, group)), self.timezone)
 
+    def prepare(self, moment: datetime) -> None:
+        """Look up the holidays of the moment's year: the first time, those of all countries are imported."""
+        _holidays(self.day_of(moment).year)
+
     def day_of(self, moment: datetime) -> date:
         """Return the calendar day of a moment in the time zone."""
         return moment.astimezone(self.timezone).date()
