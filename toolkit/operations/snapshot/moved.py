@@ -1,5 +1,4 @@
 """Read months of ended observations from the snapshot that they were moved to."""
-# names of our own tables
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager

@@ -3,7 +3,6 @@
 Every month is proven by its digest. A snapshot has no keys of objects: each is found by its pseudonym among those
 that other observations in the database tell.
 """
-# names of our own tables
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC
