@@ -67,7 +67,7 @@ def service_health(settings: Settings) -> Sequence[ServiceHealth]:
 
 
 _FACTS: Final = ("name", "version", "address", "pid", "data", "data_bytes", "log")
-"""What the status of an embedded service tells under the same names."""
+"""The facts that the status of an embedded service tells under the same names."""
 
 
 def _embedded(service: str, status: ServiceStatus, home: Path) -> ServiceHealth:

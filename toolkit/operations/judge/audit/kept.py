@@ -212,7 +212,7 @@ _SETTINGS: Final = (
     "enable_indexscan = off",  # where a bitmap names the rows, their pages are read ahead
     "default_statistics_target = 10",  # the inputs are small
 )
-"""How the touched sales are read."""
+"""The settings under which the touched sales are read."""
 
 _OF_TOUCHED: Final = f"sale_id = ANY(ARRAY(SELECT sale_id FROM {TOUCHED}))"  # noqa: S608
 """As an array, all are looked up on one way through the index."""

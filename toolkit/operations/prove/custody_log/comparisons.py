@@ -21,7 +21,7 @@ OF_RECORDS: Final = frozenset({CustodyEvent.RECORDED, CustodyEvent.RECORD_CHANGE
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where the observations are that are not in their tables, and which events cannot be followed to theirs.
+    """The observations that are not in their tables, and the events that cannot be followed to theirs.
 
     ``moved`` holds a query for the rows of a table that were moved; ``differences`` tell why events are left out.
     """
