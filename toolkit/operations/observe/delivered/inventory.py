@@ -87,7 +87,7 @@ class Inventory:
         work.execute(
             f"CREATE VIEW shown AS SELECT {key} AS key, "  # noqa: S608
             "CAST(nullif(CAST(size AS VARCHAR), '') AS BIGINT) AS size, "
-            f"trim(e_tag, '\"') AS etag, CAST(last_modified_date AS TIMESTAMPTZ) AS last_modified, "
+            f"replace(e_tag, '\"', '') AS etag, CAST(last_modified_date AS TIMESTAMPTZ) AS last_modified, "
             f"{version} AS version_id FROM {versions} WHERE {' AND '.join(conditions) or 'true'}"
         )
         if self.moment is not None:

@@ -75,7 +75,7 @@ _EVENTS: Final = """
            CAST(record_timestamp AS TIMESTAMPTZ) AS happened_at,
            nullif(CAST(version_id AS VARCHAR), '') AS version_id,
            coalesce(is_delete_marker, false) AS is_delete_marker,
-           size, trim(e_tag, '"') AS etag, CAST(last_modified_date AS TIMESTAMPTZ) AS last_modified,
+           size, replace(e_tag, '"', '') AS etag, CAST(last_modified_date AS TIMESTAMPTZ) AS last_modified,
            requester, source_ip_address
     FROM delivered
 """
