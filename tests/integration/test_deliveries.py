@@ -29,6 +29,14 @@ KEYS = (KEY, ODD, "notes/other.txt")
 
 
 @pytest.fixture
+def tmp_path(tmp_path: Path) -> Path:
+    """A folder whose name is a pattern to DuckDB, and the values of a column."""
+    place = tmp_path / "key=of another's [1]"
+    place.mkdir()
+    return place
+
+
+@pytest.fixture
 def put(bucket: Bucket, s3: Any) -> Any:
     return lambda key, body=PDF: s3.put_object(Bucket=bucket.name, Key=key, Body=body)
 

@@ -19,6 +19,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import sqlalchemy as sa
+from pyarrow import parquet
 
 from tests.conftest import Run, SettableClock
 from tests.integration.audited import Story, day
@@ -52,6 +53,14 @@ def story(database: Database) -> Story:
 @pytest.fixture
 def store(tmp_path: Path) -> FileStore:
     return FolderStore(tmp_path / "snapshot", "snapshot")
+
+
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Path:
+    """A folder whose name is the values of a column to whatever reads partitions by their folders."""
+    place = tmp_path / "partner=Norte"
+    place.mkdir()
+    return place
 
 
 @pytest.fixture(params=["duckdb", "spark"])
@@ -396,6 +405,19 @@ def test_an_engine_that_is_not_installed_is_named(run: Run, monkeypatch: pytest.
     monkeypatch.setattr("toolkit.extras.find_spec", lambda name: None)
     said = run("audit", "--snapshot", "s", "--engine", "spark", ends=1).err
     assert "pip install 'evidence-toolkit[spark]'" in said
+
+
+def test_files_below_a_folder_that_is_a_pattern_are_read_alone_or_refused(tmp_path: Path, spark_url: str) -> None:
+    for number, folder in enumerate(("old1", "old[1]", "{old1}", "old*")):
+        (tmp_path / folder).mkdir()
+        rows = pa.table({"id": [number], "partner": ["Sul"]})
+        path = str(tmp_path / folder / "rows.parquet")
+        parquet.write_table(rows, path)
+        with duckdb_engine() as engine:
+            assert engine.read(engine.parquet([path], rows.schema)) == rows
+        if number:
+            with spark_engine(spark_url) as cluster, pytest.raises(InvalidInput, match="for a pattern"):
+                cluster.parquet([path], rows.schema)
 
 
 def test_a_query_without_enough_memory_is_asked_once_more_within_half_of_it(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from psycopg import sql
 
 from toolkit.errors import EngineUnavailable
 
@@ -37,3 +40,13 @@ def duckdb_session(scratch: Path | None = None, memory: str = DEFAULT_MEMORY) ->
         ) from None
     finally:
         connection.close()
+
+
+def files_alone(paths: Iterable[Path | str]) -> str:
+    """Return the arguments with which a reader of DuckDB reads these files alone, and their own columns alone.
+
+    Otherwise it takes the name of a folder for a pattern, which other files match too, and a folder called
+    ``partner=Norte`` for the values of a column, in place of those in the files.
+    """
+    listed = (sql.Literal(re.sub(r"[\[*?]", r"[\g<0>]", str(path))).as_string() for path in paths)
+    return f"[{', '.join(listed)}], hive_partitioning = false"

@@ -7,12 +7,12 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from psycopg import sql
 from pyarrow import compute as pc
 
 from toolkit.operations.snapshot.contents import CLOSINGS, Content
 from toolkit.operations.snapshot.manifest import File
 from toolkit.operations.snapshot.reading import Snapshot
+from toolkit.storage.duckdb_session import files_alone
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -46,8 +46,7 @@ def _files(
     paths = [path_of(file) for file in exported.files(content.name, part)]
     if not paths:
         return table_of_rows(session, f"no_{content.name}_{part}", schema.empty_table())
-    listed = ", ".join(sql.Literal(path).as_string() for path in paths)
-    return f"read_parquet([{listed}])"
+    return f"read_parquet({files_alone(paths)})"
 
 
 def table_of_rows(session: DuckDBPyConnection, name: str, rows: pa.Table) -> str:

@@ -5,6 +5,7 @@ An engine reads Parquet files and runs Ibis expressions; the audit's own express
 
 from __future__ import annotations
 
+import re
 import socket
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -19,8 +20,11 @@ import pyarrow as pa
 from ibis import Table
 from ibis.expr import operations as ops
 
-from toolkit.errors import EngineUnavailable
-from toolkit.storage.duckdb_session import DEFAULT_MEMORY, duckdb_session
+from toolkit.errors import EngineUnavailable, InvalidInput
+from toolkit.storage.duckdb_session import DEFAULT_MEMORY, duckdb_session, files_alone
+
+_PATTERN: Final = re.compile(r"[*?\[\]{}\\]")
+"""The signs that make a path a pattern, by Hadoop's rules."""
 
 _SPARK_PORT: Final = 15002
 _PATIENCE: Final = 10.0
@@ -112,16 +116,19 @@ class DuckdbEngine:
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
-        self._kept = 0
+        self._tables = 0
 
     def parquet(self, paths: Sequence[str], schema: pa.Schema) -> Table:
         """Return the rows of these files."""
-        return self._connection.read_parquet(list(paths)) if paths else ibis.memtable(schema.empty_table())
+        if not paths:
+            return ibis.memtable(schema.empty_table())
+        name = self._named()
+        self._connection.con.execute(f"CREATE VIEW {name} AS FROM read_parquet({files_alone(paths)})")
+        return self._connection.table(name)
 
     def taken(self, rows: pa.RecordBatchReader) -> Table:
         """Stream these rows into a table of the engine."""
-        self._kept += 1
-        name = f"kept_{self._kept}"
+        name = self._named()
         self._connection.con.register("reader", rows)
         self._connection.con.execute(f"CREATE TABLE {name} AS SELECT * FROM reader")  # noqa: S608
         self._connection.con.unregister("reader")
@@ -129,16 +136,17 @@ class DuckdbEngine:
 
     def kept(self, query: Table) -> Table:
         """Return the rows of ``query``, computed once."""
-
-        def keep() -> Table:
-            self._kept += 1  # an attempt that failed may have left its table
-            return self._connection.create_table(f"kept_{self._kept}", query)
-
-        return self._spilling(keep)
+        # An attempt that failed may have left its table.
+        return self._spilling(lambda: self._connection.create_table(self._named(), query))
 
     def read(self, query: Table) -> pa.Table:
         """Return the rows of ``query``."""
         return self._spilling(lambda: self._connection.to_pyarrow(query))
+
+    def _named(self) -> str:
+        """Return the name of one more table."""
+        self._tables += 1
+        return f"table_{self._tables}"
 
     def _spilling(self, work: Callable[[], Any]) -> Any:
         """Do the work; where the memory does not suffice, once more within half of it.
@@ -165,6 +173,12 @@ class _SparkEngine:
     def parquet(self, paths: Sequence[str], schema: pa.Schema) -> Table:
         from pyspark.sql.pandas.types import from_arrow_schema
 
+        for path in paths:
+            if found := _PATTERN.search(path):
+                raise InvalidInput(
+                    f"Spark takes {found[0]} in a path for a pattern and would read other files, too: {path}. "
+                    "Export to a place without it, or judge on DuckDB."
+                )
         columns = from_arrow_schema(schema, prefer_timestamp_ntz=False)
         reader = self._session.read.schema(columns)
         return self._view(reader.parquet(*paths) if paths else self._session.createDataFrame([], columns))

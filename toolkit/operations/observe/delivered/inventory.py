@@ -20,6 +20,7 @@ import pyarrow as pa
 from pyarrow import orc
 
 from toolkit.errors import InvalidInput, UnreadableFile
+from toolkit.storage.duckdb_session import files_alone
 from toolkit.storage.file_store import FileStore
 
 if TYPE_CHECKING:
@@ -99,21 +100,20 @@ class Inventory:
 
     def _read(self, work: DuckDBPyConnection) -> set[str]:
         """Make the table ``delivered`` of all rows; the names of its columns."""
-        paths = [str(path) for path in self.files]
         if self.format == "CSV":
             columns = ", ".join(f"'{name}': 'VARCHAR'" for name in self.columns)
             work.execute(
-                f"CREATE VIEW delivered AS SELECT * FROM read_csv({paths!r}, header=false, delim=',', quote='\"', "  # noqa: S608
-                f"escape='\"', auto_detect=false, columns={{{columns}}})"
+                f"CREATE VIEW delivered AS SELECT * FROM read_csv({files_alone(self.files)}, "  # noqa: S608
+                f"header=false, delim=',', quote='\"', escape='\"', auto_detect=false, columns={{{columns}}})"
             )
         elif self.format == "ORC":
-            first = orc.ORCFile(paths[0]).schema
-            reader = pa.RecordBatchReader.from_batches(first, _stripes(paths, first))
+            first = orc.ORCFile(self.files[0]).schema
+            reader = pa.RecordBatchReader.from_batches(first, _stripes(self.files, first))
             work.register("stripes", reader)
             work.execute("CREATE TABLE delivered AS SELECT * FROM stripes")
             work.unregister("stripes")
         else:
-            work.execute(f"CREATE VIEW delivered AS SELECT * FROM read_parquet({paths!r})")  # noqa: S608
+            work.execute(f"CREATE VIEW delivered AS SELECT * FROM read_parquet({files_alone(self.files)})")  # noqa: S608
         return {row[0] for row in work.execute("DESCRIBE delivered").fetchall()}
 
 
@@ -124,7 +124,8 @@ def find_inventory(store: FileStore, manifest: str | None, scratch: Path) -> Inv
         UnreadableFile: there is none, or a file of it is missing or is not the one that the manifest names.
     """
     names = store.names()
-    manifests = sorted(name for name in names if PurePosixPath(name).name == _MANIFEST)
+    found_at = sorted(place for place in map(PurePosixPath, names) if place.name == _MANIFEST)
+    manifests = [str(place) for place in sorted(found_at, key=lambda place: place.parent.name)]  # their moment
     if manifest is None and not manifests:
         return _table(store, names, scratch)
     name = manifest if manifest is not None else manifests[-1]
@@ -195,7 +196,7 @@ def _snake(name: str) -> str:
     return "e_tag" if found == "etag" else found
 
 
-def _stripes(paths: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _stripes(paths: Sequence[Path], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for path in paths:
         file = orc.ORCFile(path)
         for number in range(file.nstripes):

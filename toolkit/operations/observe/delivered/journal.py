@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from toolkit.errors import UnreadableFile
+from toolkit.storage.duckdb_session import files_alone
 from toolkit.storage.file_store import FileStore
 
 if TYPE_CHECKING:
@@ -39,8 +40,7 @@ class Journal:
         Raises:
             UnreadableFile: a column is missing, or there is no event.
         """
-        paths = [str(path) for path in self.files]
-        work.execute(f"CREATE VIEW delivered AS SELECT * FROM read_parquet({paths!r})")  # noqa: S608
+        work.execute(f"CREATE VIEW delivered AS SELECT * FROM read_parquet({files_alone(self.files)})")  # noqa: S608
         missing = _NEEDED - {row[0] for row in work.execute("DESCRIBE delivered").fetchall()}
         if missing:
             raise UnreadableFile(
