@@ -5,6 +5,7 @@ The process that pytest was started in owns both servers; workers of xdist use t
 
 from __future__ import annotations
 
+import atexit
 import functools
 import gc
 import json
@@ -99,6 +100,7 @@ def pytest_collection_finish() -> None:
     """Spare the garbage collector all that was imported; it took a tenth of the run."""
     gc.freeze()
     gc.enable()
+    atexit.register(gc.unfreeze)  # DuckDB's binding complains of what it finds frozen on the way out
 
 
 @pytest.hookimpl(optionalhook=True)
