@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from tests.gateway import Gateway
 from tests.integration.homes import processes_of
 from tests.integration.loads import Loads
 from toolkit.operations.register.bulk_load import LoadOptions, LoadResult, load_clients
+from toolkit.operations.verify.contents.inspector import Inspector
 from toolkit.storage import embedded
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
@@ -30,6 +33,30 @@ def object_gateway(pytestconfig: pytest.Config) -> Gateway:
     if reason is not None:
         pytest.skip(reason)
     return gateway.find(os.getppid() if hasattr(pytestconfig, "workerinput") else os.getpid())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _inspections_share_processes() -> Iterator[None]:
+    """Leave the process of an inspection to the next one, since starting one takes half a second."""
+    idle: list[Inspector] = []
+    start, end = Inspector._start, Inspector.__exit__
+
+    def take_or_start(self: Inspector) -> subprocess.Popen[str]:
+        with suppress(IndexError):
+            self.__dict__ |= idle.pop().__dict__ | {"_seconds": self._seconds}
+        return self._process or start(self)
+
+    def leave(self: Inspector, *_: object) -> None:
+        if self._process:
+            idle.append(copy(self))
+            self._process = None
+
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(Inspector, "_start", take_or_start)
+        changed.setattr(Inspector, "__exit__", leave)
+        yield
+    for each in idle:
+        end(each)
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ import io
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -28,8 +27,6 @@ from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.judge.withdrawal import withdraw
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.request.single import UploadLimits, request_upload
-from toolkit.operations.verify.contents import verification
-from toolkit.operations.verify.contents.inspection import Inspected, inspect_file
 from toolkit.operations.verify.contents.verification import verify_contents
 from toolkit.operations.verify.integrity import integrity_findings_at
 from toolkit.reports.notices import notices
@@ -53,25 +50,6 @@ def integrity_findings(database: Database, clock: Any) -> list[IntegrityFinding]
     moment = final_moment(database, clock)
     with database.snapshot() as connection:
         return integrity_findings_at(connection, moment)
-
-
-class InThisProcess:
-    """Looks at files without a process of its own: ours are harmless, and starting one takes half a second."""
-
-    @staticmethod
-    def inspect(file: IO[bytes]) -> Inspected:
-        return inspect_file(Path(f"/dev/fd/{file.fileno()}"))
-
-    def __enter__(self) -> InThisProcess:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verification, "Inspector", InThisProcess)
 
 
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
