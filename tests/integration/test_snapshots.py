@@ -5,7 +5,9 @@ from __future__ import annotations
 import hmac
 import json
 import re
+import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -287,6 +289,36 @@ def test_an_export_that_broke_off_goes_on_with_its_own_moment(story: Story, tmp_
     resumed = export(story, full, tmp_path, day(10))
     assert resumed.manifest.moment == day(8)
     assert set(verify_snapshot(full)) == {None}
+
+
+@pytest.mark.parametrize("what", ["another key", "files removed", "another custody log", "finished"])
+def test_an_export_that_broke_off_goes_on_only_with_files_that_fit(
+    what: str, story: Story, store: FileStore, tmp_path: Path
+) -> None:
+    first_week(story)
+    put, kept = FolderStore.put, ("manifest" if what != "finished" else "nothing")
+
+    def breaks_off(self: FolderStore, name: str, draft: Path) -> None:
+        put(self, name, draft)
+        if name.startswith(kept):
+            (tmp_path / "snapshot" / name).unlink()
+            raise OSError("No space left on device")
+
+    with pytest.MonkeyPatch.context() as changed, suppress(OSError):
+        changed.setattr(FolderStore, "put", breaks_off)
+        changed.setattr("toolkit.operations.snapshot.export._Export.forget", lambda self: None)
+        export(story, store, tmp_path, day(8))
+    if what == "another key":
+        (tmp_path / "snapshot.key").unlink()
+    elif what == "files removed":
+        shutil.rmtree(tmp_path / "snapshot" / "sale_observations")
+    elif what == "another custody log":
+        (note,) = tmp_path.rglob("under-way.json")
+        note.write_text(json.dumps(json.loads(note.read_text()) | {"seal": "of a restored database"}))
+    exported = export(story, store, tmp_path, day(9), full=True)
+    resumed = len(CONTENTS) - 1 if what == "files removed" else 0
+    assert (exported.manifest.moment, exported.resumed) == (day(8 if resumed else 9), resumed)
+    assert set(verify_snapshot(store)) == {None}
 
 
 def test_what_a_snapshot_cannot_tell_is_refused(story: Story, store: FileStore, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import sqlalchemy as sa
 from filelock import FileLock
@@ -23,7 +23,7 @@ from toolkit.operations import Clock
 from toolkit.operations.atomic_file import atomic_file
 from toolkit.operations.progress import Progress, Quiet
 from toolkit.operations.snapshot.contents import CLOSINGS, CONTENTS, Content, month_of
-from toolkit.operations.snapshot.manifest import File, Manifest
+from toolkit.operations.snapshot.manifest import FORMAT, File, Manifest, name_of
 from toolkit.operations.snapshot.moved import Elsewhere, months_moved, snapshot_of
 from toolkit.operations.snapshot.parts import Parts
 from toolkit.operations.snapshot.reading import newest
@@ -86,13 +86,13 @@ def export_snapshot(
             _check_continues(database, store, before, secret)
         after = None if before is None else before.moment
         lacking = _lacking(database, after)
-        if lacking is not None and lacking.target == store.place:
+        if lacking is not None and name_of(lacking.exported_at) in store.names():
             raise InvalidInput(
                 f"The months before {lacking.over_at.astimezone(UTC):%Y-%m} are read from the exports in "
                 f"{lacking.target}, which a newer full one would let be pruned. Export without --full, or into "
                 "another place."
             )
-        export = _Export.resumed_or_new(work, database, clock, after, lacking)
+        export = _Export.resumed_or_new(work, database, store, clock, after, lacking, secret)
         resumed = len(export.done)
         if lacking is not None and _MOVED not in export.done:
             export.note(_MOVED, _taken_over(database, store, export, lacking, elsewhere, secret))
@@ -119,29 +119,46 @@ class _Export:
     """An export under way; ``done`` holds the files of the tables that are written."""
 
     work: Path
-    database: str
     moment: datetime
     after: datetime | None
     moved_before: datetime | None
     """The end of the months that are taken over from the snapshot that has them."""
+    seal: str | None
+    """The newest seal of the custody log at that moment."""
+    told: dict[str, Any]
+    """What has to be the same when the export goes on: its files would not fit otherwise."""
     done: dict[str, list[File]]
 
     @classmethod
     def resumed_or_new(
-        cls, work: Path, database: Database, clock: Clock, after: datetime | None, lacking: Moved | None
+        cls,
+        work: Path,
+        database: Database,
+        store: FileStore,
+        clock: Clock,
+        after: datetime | None,
+        lacking: Moved | None,
+        secret: bytes,
     ) -> Self:
-        note, moved_before = work / "under-way.json", None if lacking is None else lacking.over_at
+        moved_before = None if lacking is None else lacking.over_at
+        told = {"format": FORMAT, "schema": schema.newest_revision(), "key": sign_of(secret)}
+        told |= {"database": database.address, "after": _iso(after), "movedBefore": _iso(moved_before)}
+        note = work / "under-way.json"
         if note.exists():
-            told = json.loads(note.read_text(encoding="utf-8"))
-            expected = (_iso(after), _iso(moved_before), database.address)
-            if (told["after"], told.get("movedBefore"), told.get("database")) == expected:
-                done = {name: [File(**file) for file in files] for name, files in told["done"].items()}
-                moment = datetime.fromisoformat(told["moment"])
-                return cls(work, database.address, moment, after, moved_before, done)
+            kept, there = json.loads(note.read_text(encoding="utf-8")), set(store.names())
+            moment, seals = datetime.fromisoformat(kept["moment"]), tables.custody_seals.c.hash
+            with database.transaction() as connection:
+                known = kept.get("seal") is None or connection.scalar(
+                    sa.select(sa.exists().where(seals == kept["seal"]))
+                )
+            if known and kept.items() >= told.items() and name_of(moment) not in there:
+                done = {name: [File(**file) for file in files] for name, files in kept["done"].items()}
+                done = {name: files for name, files in done.items() if {file.name for file in files} <= there}
+                return cls(work, moment, after, moved_before, kept["seal"], told, done)
         with database.transaction() as connection:
             take(connection, Lock.FINDING_HISTORY)  # an audit under way notes findings of an earlier moment
             moment = final_moment(database, clock)
-        export = cls(work, database.address, moment, after, moved_before, {})
+        export = cls(work, moment, after, moved_before, _seal_at(database, moment), told, {})
         export._keep()
         return export
 
@@ -173,15 +190,10 @@ class _Export:
         (self.work / "under-way.json").unlink()
 
     def _keep(self) -> None:
-        told = {
-            "database": self.database,
-            "moment": self.moment.isoformat(),
-            "after": _iso(self.after),
-            "movedBefore": _iso(self.moved_before),
-            "done": {name: [asdict(file) for file in files] for name, files in self.done.items()},
-        }
+        done = {name: [asdict(file) for file in files] for name, files in self.done.items()}
+        kept = self.told | {"moment": self.moment.isoformat(), "seal": self.seal, "done": done}
         with atomic_file(self.work / "under-way.json") as draft:
-            draft.file.write(json.dumps(told))
+            draft.file.write(json.dumps(kept))
             draft.finish()
 
 
@@ -254,11 +266,15 @@ def _iso(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()
 
 
+def _seal_at(database: Database, moment: datetime) -> str | None:
+    seals = tables.custody_seals.c
+    query = sa.select(seals.hash).where(seals.sealed_at <= moment).order_by(seals.number.desc()).limit(1)
+    with database.transaction() as connection:
+        found: str | None = connection.scalar(query)
+    return found
+
+
 def _manifest(database: Database, export: _Export, secret: bytes) -> Manifest:
-    seals = tables.custody_seals
-    seal = (
-        sa.select(seals.c.hash).where(seals.c.sealed_at <= export.moment).order_by(seals.c.number.desc()).limit(1)
-    )
     with database.transaction() as connection:
         hidden, copied = hidden_and_copied(connection, database.mapped)
         return Manifest(
@@ -268,7 +284,7 @@ def _manifest(database: Database, export: _Export, secret: bytes) -> Manifest:
             toolkit=version("evidence-toolkit"),
             database=database.address,
             embedded=database.embedded,
-            seal=connection.scalar(seal),
+            seal=export.seal,
             records_assumed_at=records_assumed_at(connection),
             files=tuple(file for files in export.done.values() for file in files),
             key=sign_of(secret),
