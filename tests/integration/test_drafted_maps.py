@@ -433,6 +433,33 @@ def test_a_check_counts_rows_that_a_filter_leaves_out_by_mistake(empty_database:
     assert proof.picture["evidences.evidence_type"] == "POV 1"
 
 
+@pytest.mark.parametrize(
+    ("key", "known", "form"),
+    [
+        ("/a/1.mp3", "a/1.mp3", 'without the slash in front only: strip = "/+"'),
+        ("evidence/a/1.mp3", "a/1.mp3", "without the first folder only"),
+        ("a%20b.mp3", "a b.mp3", "with %20 and the like decoded only: url = true"),
+        ("a+b.mp3", "a b.mp3", "with a blank for each + only"),
+    ],
+)
+def test_a_check_names_keys_that_the_bucket_knows_in_another_form(
+    empty_database: Database, tmp_path: Path, key: str, known: str, form: str
+) -> None:
+    with empty_database.transaction() as connection:
+        raw(connection).execute(TENANTS.encode())
+        for each in (key, "2.mp3", "never-uploaded.mp3"):
+            connection.exec_driver_sql(
+                "INSERT INTO north.files VALUES (gen_random_uuid(), 'S-1', 'POV', %s, '2026-10-03 02:30Z')",
+                (each,),
+            )
+    mapping = mapping_of(MAP, tmp_path)
+    with mapped(empty_database) as database:
+        with database.transaction() as connection:
+            make_views(connection, mapping)
+        (found,) = prove(database, mapping, {known, "2.mp3"}.__contains__).deviations
+    assert f"1 rows: of the 3 newest, the bucket knows these {form}" in found.text
+
+
 ELSEWHERE = """
     CREATE SCHEMA north; CREATE EXTENSION file_fdw; CREATE SERVER head_office FOREIGN DATA WRAPPER file_fdw;
     CREATE FOREIGN TABLE north.sales (id text, grp text, payer boolean, at timestamptz) SERVER head_office

@@ -165,6 +165,7 @@ _FAMILIES: Final = {
     **dict.fromkeys(("text", "varchar", "bpchar", "citext", "name"), "text"),
     **dict.fromkeys(("int2", "int4", "int8"), "integer"),
     **dict.fromkeys(("json", "jsonb"), "json"),
+    **dict.fromkeys(("tstzrange", "tsrange", "daterange"), "period"),
     **{kind: kind for kind in ("bit", "uuid", "date", "time", "timestamp", "timestamptz")},
     "numeric": "number",
     "bool": "boolean",

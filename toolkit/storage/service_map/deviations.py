@@ -6,6 +6,7 @@ Rows are counted and up to three are named by their ids; no other value of a row
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import unquote
 
 import psycopg
 import sqlalchemy as sa
@@ -173,6 +174,24 @@ def _keys(connection: Connection, holds: Callable[[str], bool]) -> Iterator[Devi
     lacking = [row for row in rows if not holds(row.object_key)]
     if rows and len(lacking) == len(rows):
         problem = f"none of the {len(rows)} newest lies in the bucket"
-        if any(row.object_key.startswith("/") and holds(row.object_key.lstrip("/")) for row in rows):
-            problem += '; without the slash in front they do: add strip = "/+"'
         yield Deviation("evidences", "object_key", problem, len(rows), tuple(row.id for row in rows[:3]))
+    is_own = sa.text(f"SELECT EXISTS (SELECT FROM {SERVICE}.evidences WHERE object_key = :key)")  # noqa: S608
+    for form, advice, written in _FORMS:
+        others = {row.id: written(row.object_key) for row in lacking if written(row.object_key) != row.object_key}
+        ids = [
+            each
+            for each, key in others.items()
+            if key and holds(key) and not connection.scalar(is_own, {"key": key})
+        ]
+        if ids:
+            problem = f"of the {len(rows)} newest, the bucket knows these {form} only: {advice}"
+            yield Deviation("evidences", "object_key", problem, len(ids), tuple(ids[:3]))
+
+
+_FORMS: Final[tuple[tuple[str, str, Callable[[str], str]], ...]] = (
+    ("without the slash in front", 'strip = "/+"', lambda key: key.lstrip("/")),
+    ("without the first folder", 'strip = "/*[^/]+/"', lambda key: key.lstrip("/").partition("/")[2]),
+    ("with %20 and the like decoded", "url = true", lambda key: unquote(key.partition("?")[0])),
+    ("with a blank for each +", "sql = \"replace(..., '+', ' ')\"", lambda key: key.replace("+", " ")),
+)
+"""Other forms in which a bucket may know a key, and how the mapping gives them."""

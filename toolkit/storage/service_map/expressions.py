@@ -206,7 +206,8 @@ def _decoded(value: str, codes: dict[str, str | bool], kind: str) -> str:
 
 def _media_type(name: str) -> str:
     cases = " ".join(f"WHEN {literal(ending)} THEN {literal(kind)}" for ending, kind in MEDIA_TYPES.items())
-    return f"CASE lower(substring({name} FROM '[^.]*$')) {cases} ELSE 'application/octet-stream' END"
+    ending = f"substring({name} FROM '[.]([A-Za-z0-9]+)(?:[?].*)?$')"  # an address may end in a query
+    return f"CASE lower({ending}) {cases} ELSE 'application/octet-stream' END"
 
 
 def _lookups(relation: Relation) -> list[Source]:

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from toolkit.storage.service_map.catalog import QUERY, CatalogTable, Column
+from toolkit.storage.service_map.catalog import CatalogTable, Column
 from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.choices import Choice
-from toolkit.storage.service_map.draft.history import histories_of
+from toolkit.storage.service_map.draft.history import end_of, histories_of, holds, later_version, tells_versions
 from toolkit.storage.service_map.draft.references import KEY_WORDS, meanings_of, names_of_rows, references_of
 from toolkit.storage.service_map.draft.samples import Field, Samples, fields_of
 from toolkit.storage.service_map.draft.times import no_moment
@@ -33,7 +33,7 @@ _TELL: Final = {"approved", "test", "draft", "active"}
 """Tokens of columns that tell rows which count from others, although nobody knows which of their values."""
 _JUDGE: Final = {"deleted", "cancelled", "approved", "faulty"}
 """Tokens of tables whose rows say that rows of other tables do not count."""
-_NOTHING: Final = "^([0[:punct:][:space:]]*|n|nao|não|no|f|false)$"
+_NOTHING: Final = "^([0[:punct:][:space:]]*|n|nao|não|no|f|false|n/?a|null|none|nulo|nenhuma?)$"
 """The pattern of a text that says no, or that no day or reason is given."""
 
 
@@ -64,11 +64,12 @@ def _not_ended(name: str, found: Field, samples: Samples) -> str | None:
     to_itself = found.table.reference(found.column.name)
     if said & _ENDED[name] and to_itself is not None and to_itself.table == found.table.name:
         return f"{column} IS NULL"
-    begun = _begun_by(found)
-    if begun is not None:
-        now = f"coalesce({column}, 'infinity') > now()"
+    if said & {"version"} and (later := later_version(found)):
+        return f"NOT EXISTS ({later})"
+    if (end := end_of(found)) is not None:
+        now = holds(end[0])
         repeated = [each for each in names_of_rows(found.table) if samples.repeats(Field(found.table, each))]
-        if begun in found.table.whole_key or any(
+        if end[1] in found.table.whole_key or any(
             not samples.repeats(Field(found.table, each), now) for each in repeated
         ):
             return now
@@ -96,18 +97,6 @@ def _not_ended(name: str, found: Field, samples: Samples) -> str | None:
     return None
 
 
-def _begun_by(found: Field) -> str | None:
-    """Return the column with the beginning of a time whose end this column holds, as valid_from and valid_to."""
-    if found.family in {"timestamptz", "timestamp", "date"}:
-        for end, begin in (("to", "from"), ("end", "start"), ("until", "from"), ("fim", "inicio"), ("ate", "de")):
-            ended = words(found.name)
-            beginning = tuple(begin if word == end else word for word in ended)
-            for column in found.table.columns if end in ended else ():
-                if words(column) == beginning:
-                    return column
-    return None
-
-
 def _spelled(values: Iterable[str], meaning: bool) -> str:
     """Return how a flag spells one of its meanings, as a list in SQL; empty where the values are no flag's."""
     return ", ".join(literal(value) for value, said in codes.flags(values).items() if said is meaning)
@@ -131,13 +120,13 @@ def settled(
     for field in fields_of(table, samples):
         column, said = field.column, set(tokens(field.says))
         used = column.name not in unused and not field.path
-        if used and "status" not in said:
+        if used and not said & {"status", "version"}:
             continue
         moment = field.family in {"timestamptz", "timestamp"} and not column.required
         values = samples.values(field) if field.family in _CODED | {"boolean"} else []
         tells = bool(said & (_MAY_TELL | {"version"})) or (len(values) > 1 and bool(codes.flags(values)))
-        over = f"({field.expression}::timestamptz <= now())::text"
-        former = _begun_by(field) is not None and "true" in samples.texts(table, over)
+        end = end_of(field)
+        former = end is not None and "true" in samples.texts(table, f"({end[0]}::timestamptz <= now())::text")
         coded = field.family in {"boolean", "enum"}
         if said & {"updated", "requested", "by"} or not (coded or moment or tells or former):
             continue
@@ -148,11 +137,12 @@ def settled(
         unsure = any(_UNSURE & set(tokens(state)) for state in states)
         opaque = bool(states) and all(map(_OPAQUE.fullmatch, states))
         published = moment and "draft" in said and samples.values(field) != [] and samples.lacks(field)
-        version = table.kind == QUERY and "version" in said and samples.several(field)
+        version = "version" in said and not later_version(field) and tells_versions(field, samples)
         asks = former or unsure or opaque or published or version or (len(values) > 1 and bool(said & _TELL))
         if asks or not used:
             shown = len(values) <= _CODES and all(len(value) <= _CODE_LENGTH for value in values)
-            told.append(f"{field.name} ({', '.join(values)})" if values and shown else field.name)
+            means = holds(end[0]) if former and end else ", ".join(values) if shown else ""
+            told.append(f"{field.name} ({means})" if means else field.name)
         asked |= asks
     for past in histories_of(table, samples, others):
         if not past.states(_ENDED[name]):

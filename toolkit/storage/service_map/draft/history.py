@@ -1,6 +1,7 @@
 """Find the rows that keep the states of a sale or of a file, where its own table does not hold the last one.
 
 A replication fills tables with a row for each time that it read a row of the service: of these the last holds.
+So do rows whose time is not over, and the highest version of a file.
 """
 
 from collections.abc import Collection, Iterator
@@ -101,3 +102,50 @@ def _last_rows(table: CatalogTable, samples: Samples) -> CatalogTable | None:
     found = replace(table, name=query, kind=QUERY, made=made, parts=(table.name,), whole_key=(key.name,))
     columns = {name: replace(each, required=False) for name, each in table.columns.items()}
     return replace(found, columns=columns | {key.name: replace(columns[key.name], key=True)})
+
+
+def holds(end: str) -> str:
+    """Return the condition that the time in which a row holds is not over."""
+    return f"coalesce({end}, 'infinity') > now()"
+
+
+def later_version(found: Field) -> str:
+    """Return SQL for the later versions of a row, where the key is what it is a version of and this number."""
+    of, column = [each for each in found.table.whole_key if each != found.column.name], quoted(found.column.name)
+    if not of or found.family != "integer" or len(of) == len(found.table.whole_key):
+        return ""
+    same = " AND ".join(f"later.{quoted(each)} = {THIS}.{quoted(each)}" for each in of)
+    return f"SELECT FROM {found.table.name} AS later WHERE {same} AND later.{column} > {THIS}.{column}"
+
+
+def end_of(found: Field) -> tuple[str, str] | None:
+    """Return SQL for the end of the time in which a row holds, and the column with its beginning.
+
+    Both stand in one column, a range, or in two, as ``valid_from`` and ``valid_to``.
+    """
+    own = f"{THIS}.{quoted(found.column.name)}"
+    if found.family == "period":
+        return f"upper({own})", found.column.name
+    if found.family in {"timestamptz", "timestamp", "date"}:
+        for end, begin in (("to", "from"), ("end", "start"), ("until", "from"), ("fim", "inicio"), ("ate", "de")):
+            ended = words(found.name)
+            beginning = tuple(begin if word == end else word for word in ended)
+            for column in found.table.columns if end in ended else ():
+                if words(column) == beginning:
+                    return own, column
+    return None
+
+
+def tells_versions(found: Field, samples: Samples) -> bool:
+    """Tell whether rows that differ in this column alone are versions of one thing, and no changes of a row."""
+    table, several = found.table, samples.several(found)
+    if table.kind == QUERY:
+        return several
+    kinds = [each for each in table.columns.values() if "type" in tokens(each.says)]
+    things = [[column] for column in names_of_rows(table)]
+    things += [[table.columns[each.column], *kinds] for each in references_of(table, samples)] if kinds else []
+    return several and any(
+        samples.repeats_together([Field(table, column) for column in thing])
+        and not samples.repeats_together([Field(table, column) for column in thing] + [found])
+        for thing in things
+    )

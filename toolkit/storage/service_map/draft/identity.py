@@ -156,8 +156,8 @@ class Identities:
         return next((each for each in fields if not self._samples.repeats(each)), None)
 
 
-_PARTITIONED_BY: Final = {"date", "timestamp", "timestamptz"}
-"""Families of columns that are part of a key only because the table is partitioned by them."""
+_PARTITIONED_BY: Final = {"date", "timestamp", "timestamptz", "period"}
+"""Families of columns that are part of a key only because a table is partitioned by them or keeps earlier rows."""
 
 
 def _parts(columns: Iterable[str], row: str = THIS) -> str:

@@ -109,6 +109,10 @@ def payer_of(
             why = f"is the row of {named.table} that {column.name} names the client?"
             return Choice({"sql": TODO}, why)
         by_cpf = named is None and said & {"cpf", "document"} and column.family in {"text", "integer", "number"}
+        theirs = [each.name for each in sales.columns.values() if set(tokens(each.says)) - {"client"} == {"cpf"}]
+        if by_cpf and len(theirs) == 1:
+            sql = f"coalesce({payer}::text, '') = '' OR {_digits(THIS, column.name)} = {_digits(THIS, theirs[0])}"
+            return Choice({"sql": sql}, "the payer's CPF is the client's, or none is named", review=True)
         if by_cpf and cpf is not None and clients is not None and to_client is not None:
             client = (
                 f"(SELECT {_digits('client', cpf)} FROM {clients.name} AS client "  # noqa: S608

@@ -6,7 +6,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from toolkit.domain.evidence import MEDIA_TYPES
-from toolkit.storage.service_map.draft.choices import ABSENT, Choice
+from toolkit.storage.service_map.draft.choices import ABSENT, Choice, toml
 from toolkit.storage.service_map.draft.matching import Match
 from toolkit.storage.service_map.draft.references import KEY_WORDS
 from toolkit.storage.service_map.draft.samples import ENDING, MEDIA, Field, Samples, fields_of, share
@@ -15,7 +15,10 @@ from toolkit.storage.service_map.expressions import THIS, literal, quoted
 from toolkit.storage.service_map.model import TODO
 
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]+/")
-_STORAGE: Final = re.compile(r"https?://(?:s3[.-]|[^/]*\bminio|storage\.googleapis\.)[^/]*/|https?://[^/]+:9000/")
+_STORAGE: Final = re.compile(
+    r"https?://(?:s3[.-]|(?:[^/]*[^/a-z0-9])?minio|storage\.googleapis\.)[^/]*/|https?://[^/]+:9000/"
+)
+"""The pattern of an address in which the bucket is the first folder; PostgreSQL reads it, too."""
 _ENCODED: Final = re.compile(r"%[0-9A-Fa-f]{2}")
 _BUCKET: Final = "[^/]+/"
 _BUCKETS: Final = {"bucket", "container"}
@@ -58,7 +61,13 @@ def file_parts(match: Match, samples: Samples, holds: Callable[[str], bool] | No
         )
         inside = None if whole else _within_rows(key, match, samples, holds)
         found["object_key"] = inside or _as_stored(source, examples, holds, "", in_bucket=in_bucket)
-        last = Choice({"sql": f"substring({key.expression} FROM '[^/]*$')"}, "the last part of the key")
+        is_address = "url" in found["object_key"].source
+        last = Choice(
+            {**key.members, "url": True, "strip": ".*/"}
+            if is_address
+            else {"sql": f"substring({key.expression} FROM '[^/]*$')"},
+            "the last part of the key",
+        )
         found["file_name"] = last if name is None or name == key else Choice(name.source)
     for column in ("file_format", "type"):
         other = match.fields.get("type" if column == "file_format" else "file_format")
@@ -94,10 +103,14 @@ def _as_stored(
     if several := _buckets(examples, holds):
         named = f"the files lie in several buckets ({', '.join(several)})"
         return Choice({"sql": TODO}, f"{named}, and the toolkit reads one: what are their keys there?")
-    if any(map(_ADDRESS.match, examples)):
-        first = {value.split("/")[3] for value in examples if value.count("/") > _SLASHES}
-        in_bucket = all(map(_STORAGE.match, examples)) and len(first) == 1
-        front, said, review = _ADDRESS.pattern + _BUCKET * in_bucket, "the key without the address", True
+    if addresses := list(filter(_ADDRESS.match, examples)):
+        inside = list(filter(_STORAGE.match, addresses))
+        first = {value.split("/")[3] for value in inside if value.count("/") > _SLASHES}
+        in_bucket, front = len(first) == 1, _ADDRESS.pattern
+        if in_bucket:
+            mixed = f"(?:{_STORAGE.pattern}){_BUCKET}|{front}"
+            front = mixed if len(inside) < len(addresses) else front + _BUCKET
+        said, review = "the key without the address", True
         said += " and the bucket in front" if in_bucket else " in front"
         if any(value.startswith("http") for value in examples):
             source["url"] = True
@@ -113,11 +126,17 @@ def _as_stored(
         elif not any(map(holds, examples[:_TRIED])) and any(holds(_path(each)) for each in examples[:_TRIED]):
             source["url"] = True
     if holds is not None and examples:
-        tried = [_path(value) if "url" in source else value for value in examples[:_TRIED]]
+        some = examples[:: -(-len(examples) // _TRIED)]
+        tried = [_path(value) if "url" in source else value for value in some]
         ways = (front, "", "/+", "/*" + _BUCKET, _ADDRESS.pattern, _ADDRESS.pattern + _BUCKET)
-        known = next((way for way in ways if any(holds(re.sub(f"^{way}", "", each)) for each in tried)), None)
-        if known is None:
+        held = {way: {each for each in tried if holds(re.sub(f"^(?:{way})", "", each))} for way in ways}
+        known = max(ways, key=lambda way: len(held[way]))
+        if not held[known]:
             said, review = "; ".join(filter(None, (said, f"none of {len(tried)} tried lies in the bucket"))), True
+        elif set().union(*held.values()) > held[known]:
+            shown = {way: f"{len(held[way])} with strip = {toml(way)}" for way in ways if held[way]}
+            why = f"keys are written in several ways: of {len(tried)} tried the bucket knows "
+            return Choice({"sql": TODO}, f"{why}{', '.join(shown.values())}; which key has each row?")
         else:
             review = review and known == front != ""
             said = why if known == "" else said if known == front else "as the bucket knows it"

@@ -57,11 +57,16 @@ def named_by_values(table: CatalogTable, other: CatalogTable, samples: Samples) 
                 continue
             own = Field(table, column)
             values = samples.values(own)
-            same = f"FROM {other.name} AS other WHERE other.{quoted(key.name)}::text = {own.expression}"
             long = bool(values) and all(len(value) >= _LONG for value in values)
-            if long and samples.texts(table, f"EXISTS (SELECT {same})::text") == ["true"]:
+            if long and _all_stand_in(own, other, key, samples):
                 return Reference(column.name, other.name, key.name)
     return None
+
+
+def _all_stand_in(field: Field, other: CatalogTable, key: Column, samples: Samples) -> bool:
+    """Tell whether each of the first rows has a value, which is one of this column of the other table."""
+    same = f"FROM {other.name} AS other WHERE other.{quoted(key.name)}::text = {field.expression}"
+    return other.readable and samples.texts(field.table, f"EXISTS (SELECT {same})::text") == ["true"]
 
 
 _LONG: Final = 12
@@ -100,10 +105,14 @@ def meanings_of(found: Field, samples: Samples) -> dict[str, str]:
 def key_like(field: Field, other: CatalogTable, samples: Samples) -> Column | None:
     """Return the column of the other table whose values these are; never one that repeats a value."""
     column, values = field.column, samples.values(field)
+    has_key = any(each.key or each.unique for each in other.columns.values())
+    named = (
+        [] if has_key else [each for each in names_of_rows(other) if _all_stand_in(field, other, each, samples)]
+    )
     candidates = [
         each
         for each in other.columns.values()
-        if (each.name == column.name or each.key or each.unique or tokens(each.says) == ("id",))
+        if (each.name == column.name or each.key or each.unique or tokens(each.says) == ("id",) or each in named)
         and (
             each.family == column.family
             or {each.family, column.family} <= _NUMBERS

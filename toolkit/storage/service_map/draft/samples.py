@@ -227,9 +227,17 @@ class Samples:
 
     def repeats(self, field: Field, condition: str = "true") -> bool:
         """Tell whether a value stands in more than one of the first rows, or none in one of them."""
-        rows = self._first(field.table, field.expression, condition)
+        return self._repeats(field.table, field.expression, condition)
+
+    def repeats_together(self, fields: Sequence[Field]) -> bool:
+        """Tell whether more than one of the first rows has the same values in all of these fields."""
+        values = ", ".join(field.expression for field in fields)
+        return self._repeats(fields[0].table, f"ROW({values})::text")
+
+    def _repeats(self, table: CatalogTable, sql: str, condition: str = "true") -> bool:
+        rows = self._first(table, sql, condition)
         query = f"SELECT count(*) > count(DISTINCT value) FROM ({rows}) AS seen"  # noqa: S608
-        return field.table.readable and bool(self.rows(query)[0][0])
+        return table.readable and bool(self.rows(query)[0][0])
 
 
 def _with_words(table: CatalogTable) -> CatalogTable:
