@@ -133,7 +133,9 @@ def test_a_link_opens_a_file_for_a_while_and_is_kept_with_who_and_why(
     assert who.keys() <= detail.keys()
     assert all(detail[name] == sha256(text.encode()).hexdigest() for name, text in who.items())
     assert re.search(
-        r"OPENED .* DOC_CONTRATANTE: ana, complaint$", run("sale", "show", "sale-1").out, re.MULTILINE
+        r"OPENED .* DOC_CONTRATANTE: link to the file made, ana, complaint$",
+        run("sale", "show", "sale-1").out,
+        re.MULTILINE,
     )
     [told_there] = run("sale", "show", "sale-1", "--json").told["openings"]
     assert (told_there["openedBy"], told_there["reason"]) == ("ana", "complaint")

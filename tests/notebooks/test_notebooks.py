@@ -4,6 +4,7 @@ import ast
 import csv
 import json
 import re
+from datetime import UTC, datetime
 from html import unescape
 from inspect import signature
 from pathlib import Path
@@ -151,6 +152,21 @@ def test_each_notebook_runs_on_a_service_with_one_sale(office, shell):
     assert ran("09_load_sales")[0]["rows"] == 0
     quality, _ = ran("10_client_quality")
     assert (quality["clients"], quality["alike"]) == (0, {})
+
+
+def test_the_script_of_the_readme_prints_its_answer_alone(office, database, monkeypatch, capsys):
+    monkeypatch.setattr(InteractiveShell, "initialized", lambda: False)
+    created = datetime(2026, 10, 2, tzinfo=UTC)
+    story = Story(database)
+    for sale_id, partner in (("S-2", "Luz do Vale"), ("S-3", "another")):
+        story.sale(sale_id, partner=partner, created_at=created)
+        story.record(sale_id, "POV")
+    guide = (NOTEBOOKS / "README.md").read_text("utf-8")
+    [script] = re.findall(r"```python\n(.+?)```", guide, flags=re.DOTALL)
+    exec(compile(script, "README.md", "exec"), known := {})  # type: ignore[var-annotated]
+    printed = capsys.readouterr()
+    assert printed.out == "S-2 POV EXPIRED None\n"
+    assert repr(known["report"]).startswith("3 of 3 sales lack evidence: sales 3")
 
 
 @pytest.mark.parametrize("given", [{}, {"engine": "duckdb"}])

@@ -67,6 +67,7 @@ def test_a_translation_has_the_values_and_codes_of_its_message() -> None:
         ({"LANG": "pt_BR.UTF-8"}, "pt-BR"),
         ({"LC_ALL": "C", "LANG": "pt_BR.UTF-8"}, "en"),
         ({"LANG": "de_DE.UTF-8"}, "en"),
+        ({"TOOLKIT_LANGUAGE": "pt"}, "pt-BR"),
         ({}, "en"),
     ],
 )

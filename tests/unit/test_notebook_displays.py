@@ -39,6 +39,10 @@ def test_displays_speak_the_language_of_the_environment_and_leave_data_alone():
     assert "As primeiras 1 linhas de 1.000." in grid["text/html"]
 
 
+def test_a_table_without_rows_says_so_in_its_line():
+    assert Grid("Waivers", ["reason", "owner"], []).bundle()["text/plain"] == "Waivers: none"
+
+
 def test_a_table_can_be_sorted_and_filtered_and_holds_nothing_but_text():
     markup = Grid("<i>", ["<b>"], [("<script>alert(1)</script>",)] * 6).bundle()["text/html"]
     assert markup.count("<script>") == 1

@@ -1,7 +1,7 @@
 """An evidence record in short sentences, for commands and notebooks."""
 
 from toolkit.domain.codes import CODES
-from toolkit.entrypoints.spoken import _, counted
+from toolkit.entrypoints.spoken import _, counted, spoken
 from toolkit.operations.judge.audit.records import EvidenceRecord
 
 
@@ -9,7 +9,7 @@ def file_facts(record: EvidenceRecord) -> list[str]:
     """Return what is known of a record's file and its withdrawal: size, length, hash, fault, people."""
     file, taken, facts = record.file, record.withdrawal, []
     if file:
-        length = [f"{file.seconds:.1f} s"] if file.seconds else []
+        length = [f"{spoken().number(round(file.seconds, 1))} s"] if file.seconds else []
         length += [counted(file.pages, "page")] if file.pages else []
         facts += [", ".join([counted(file.size, "byte"), *length]), f"{_('looked at')}: {file.coverage}"]
         facts += [f"SHA-256 {file.sha256}"] if file.sha256 else []

@@ -122,14 +122,14 @@ class Language:
 
 @cache
 def language(code: str) -> Language:
-    """Return the language of a code, in any case and with ``-`` or ``_``.
+    """Return the language of a code, in any case, with ``-`` or ``_`` or without the country.
 
     Raises:
         InvalidInput: the toolkit has no such language.
     """
     wanted = code.strip().replace("_", "-").lower()
     for known in LANGUAGES:
-        if wanted == known.lower():
+        if wanted in (known.lower(), known.partition("-")[0]):
             return Language(known)
     raise InvalidInput(f"Unknown language {code[:20]!r}; there are {', '.join(LANGUAGES)}")
 

@@ -66,7 +66,7 @@ COVERAGE_NAMES: Final = {
     Coverage.UNREADABLE: "could not be read",
 }
 
-EVENT_NAMES: Final = {
+EVENT_NAMES: Final[Mapping[str, str]] = {
     CustodyEvent.ASKED: "credentials asked for",
     CustodyEvent.ISSUED: "credentials issued",
     CustodyEvent.REISSUED: "credentials issued again",

@@ -18,6 +18,7 @@ from toolkit.operations.judge.sale_case import SaleCase, sale_case
 from toolkit.reports.document_life import finding_records, waiver_as_json
 from toolkit.reports.report import tuples
 from toolkit.reports.times import iso_exact
+from toolkit.reports.wording import EVENT_NAMES
 
 
 @click.group()
@@ -97,10 +98,11 @@ def _show(case: SaleCase, ctx: Context) -> None:
         )
     show("Time line")
     types = {record.id: record.evidence_type for record in case.records}
-    opened = {str(each.id): f": {each.opened_by}, {each.reason}" for each in case.openings}
+    opened = {str(each.id): f", {each.opened_by}, {each.reason}" for each in case.openings}
     for event, evidence_id in case.timeline:
         why = opened.get(str(event.detail.get("opening")), "")
-        show(f"  {readable(event.happened_at, zone)}  {event.kind:<12}  {evidence_id}  {types[evidence_id]}{why}")
+        told = f"{types[evidence_id]}: {_(EVENT_NAMES[event.kind])}{why}"
+        show(f"  {readable(event.happened_at, zone)}  {event.kind:<12}  {evidence_id}  {told}")
     if case.object_events:
         show("Written and deleted in the bucket, by the journal that was taken over")
     for each in case.object_events:

@@ -3,7 +3,7 @@
 from toolkit.domain.documents import named
 from toolkit.entrypoints.notebooks.display import Bars, Colour, Fact, Facts, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
-from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
+from toolkit.entrypoints.notebooks.progress_line import cell_progress
 from toolkit.entrypoints.spoken import _
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.operations.verify.contents.queue import Budget
@@ -14,7 +14,7 @@ from toolkit.operations.verify.contents.verification import Verified, verify_con
 def content_verification(*, minutes: int = 10) -> Shown[Verified]:
     """Read the files that were not verified yet for at most so many minutes, and tell what is wrong with them."""
     with application() as opened:
-        progress = NotebookProgress()
+        progress = cell_progress()
         sync_bucket(opened.database, opened.bucket, clock=opened.clock, progress=progress)
         verified = verify_contents(
             opened.database,

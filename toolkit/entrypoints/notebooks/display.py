@@ -6,6 +6,7 @@ style sheets and SVG from a notebook that somebody else has run.
 
 import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, Protocol, Self, TypeVar
 from urllib.parse import quote
 
+from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
 from toolkit.entrypoints.notebook_results import RESULT_TYPE
@@ -172,6 +174,8 @@ class Grid:
             f'<th style="text-align:left;padding:4px 12px 4px 0">{escape(_(name))}</th>' for name in self.columns
         )
         rows = self.rows[: self.SHOWN]
+        if not rows:
+            return Remark(self.heading, _("none")).bundle()
         place = f"grid-{sha256(repr((self.heading, self.columns, rows)).encode()).hexdigest()[:12]}"
         body = "".join(f"<tr>{''.join(_cell(value) for value in row)}</tr>" for row in rows)
         total = max(self.total, len(self.rows))
@@ -241,14 +245,17 @@ class Remark:
 
 
 def show(part: Part) -> None:
-    """Show one part now."""
-    display(part.bundle(), raw=True)
+    """Show one part now; in a script, which has no cells, as text on stderr."""
+    if InteractiveShell.initialized():
+        display(part.bundle(), raw=True)
+    else:
+        print(part.bundle()["text/plain"], file=sys.stderr)
 
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Shown(Generic[T]):
     """The value that an operation returned, shown as ``parts``; programs read its ``counts``.
 
@@ -263,5 +270,5 @@ class Shown(Generic[T]):
         for number, part in enumerate(self.parts):
             display(part.bundle() | ({RESULT_TYPE: dict(self.counts)} if number == 0 else {}), raw=True)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return "\n".join(str(part.bundle()["text/plain"]) for part in self.parts)

@@ -14,7 +14,7 @@ from toolkit.entrypoints.notebooks.notebook_errors import (
     in_parameters,
     told_plainly,
 )
-from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
+from toolkit.entrypoints.notebooks.progress_line import cell_progress
 from toolkit.entrypoints.spoken import _, readable, sentence, spoken
 from toolkit.errors import SettingsError
 from toolkit.operations.register import bulk_load
@@ -71,7 +71,7 @@ def load_clients(
             dry_run=dry_run or not paths,
             options=options,
             clock=opened.clock,
-            progress=NotebookProgress(),
+            progress=cell_progress(),
             announce=lambda understood: show(_remark(understood)),
         )
     counts = {

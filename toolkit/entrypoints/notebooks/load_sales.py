@@ -3,7 +3,7 @@
 from toolkit.domain.documents import named
 from toolkit.entrypoints.notebooks.display import Colour, Fact, Facts, Files, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, given_path, told_plainly
-from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
+from toolkit.entrypoints.notebooks.progress_line import cell_progress
 from toolkit.entrypoints.spoken import _, sentence, spoken
 from toolkit.operations.register import sales_load
 from toolkit.operations.register.sales_load import SalesLoaded
@@ -23,7 +23,7 @@ def load_sales(*, file: str = "", out: str = "", overwrite: bool = False) -> Sho
             clock=opened.clock,
             write=overwrite or opened.database.embedded,
             out=given_path(out) if out.strip() else None,
-            progress=NotebookProgress(),
+            progress=cell_progress(),
             language=spoken(),
         )
     counts = {

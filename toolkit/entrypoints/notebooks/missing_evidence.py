@@ -16,7 +16,7 @@ from toolkit.domain.report_cells import items
 from toolkit.entrypoints.auditing import audit, witnessed
 from toolkit.entrypoints.notebooks.display import Bars, Colour, Fact, Facts, Files, Grid, Part, Remark, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, given_path, told_plainly
-from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
+from toolkit.entrypoints.notebooks.progress_line import cell_progress
 from toolkit.entrypoints.snapshot_auditing import audit_of_snapshot, engine_of
 from toolkit.entrypoints.spoken import _, sentence
 from toolkit.entrypoints.timestamps import parse_timestamp
@@ -57,7 +57,7 @@ def missing_evidence_report(
     with application() as opened:
         now, timezone = opened.clock(), opened.settings.timezone
         moment = parse_timestamp(as_of, timezone=timezone, now=now) if as_of.strip() else None
-        progress = NotebookProgress()
+        progress = cell_progress()
         judge = engine_of(engine, snapshot)
         if judge is None:
             result = audit(

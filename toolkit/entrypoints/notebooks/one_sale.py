@@ -10,6 +10,7 @@ from toolkit.entrypoints.record_facts import file_facts
 from toolkit.entrypoints.spoken import _, readable, spoken
 from toolkit.operations.judge.sale_case import SaleCase, sale_case
 from toolkit.reports.report import tuples
+from toolkit.reports.wording import EVENT_NAMES
 
 
 @told_plainly
@@ -58,7 +59,10 @@ def _parts(case: SaleCase, zone: ZoneInfo) -> list[Part]:
     requests = [each.request for each in case.waivers]
     waivers = [(each.reason, each.owner, each.approved_by, spoken().day(each.end)) for each in requests]
     types = {each.id: each.evidence_type for each in case.records}
-    events = [(readable(event.happened_at, zone), event.kind, types[record]) for event, record in case.timeline]
+    events = [
+        (readable(event.happened_at, zone), _(EVENT_NAMES[event.kind]), types[record])
+        for event, record in case.timeline
+    ]
     links = [
         (readable(each.opened_at, zone), each.opened_by, each.reason, readable(each.expires_at, zone))
         for each in case.openings
@@ -69,7 +73,7 @@ def _parts(case: SaleCase, zone: ZoneInfo) -> list[Part]:
         Grid("What to do", ["code", "meaning", "remedy"], steps),
         Grid("Rule", ["evidence", "accepted"], rule),
         Grid("Evidence records", ["type", "state", "file", "requested", "by"], records),
-        Grid("Findings", ["code", "status", "weight", "first seen", "due"], findings),
+        Grid("Findings", ["code", "status", "severity", "first seen", "due"], findings),
         Grid("Waivers", ["reason", "owner", "approved by", "ends on"], waivers),
         Grid("Time line", ["when", "event", "evidence"], events),
         Grid("Links to files", ["when", "by", "reason", "until"], links),

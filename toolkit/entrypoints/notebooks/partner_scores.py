@@ -15,7 +15,7 @@ from toolkit.entrypoints.notebooks.display import (
     Shown,
 )
 from toolkit.entrypoints.notebooks.notebook_errors import application, told_plainly
-from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
+from toolkit.entrypoints.notebooks.progress_line import cell_progress
 from toolkit.entrypoints.snapshot_auditing import audit_of_snapshot, engine_of
 from toolkit.entrypoints.spoken import _, readable, spoken
 from toolkit.entrypoints.timestamps import parse_timestamp
@@ -32,7 +32,7 @@ def partner_scores(
         moment = parse_timestamp(as_of, timezone=zone, now=opened.clock()) if as_of.strip() else None
         judge = engine_of(engine, snapshot)
         if judge is None:
-            result = audit(opened, as_of=moment, sync=sync, with_file_findings=True, progress=NotebookProgress())
+            result = audit(opened, as_of=moment, sync=sync, with_file_findings=True, progress=cell_progress())
         else:
             result = audit_of_snapshot(opened, snapshot, judge, as_of=moment, with_file_findings=True)
         board = result.partners

@@ -1,15 +1,24 @@
 """Show progress in a notebook: one line that is renewed, and ends with the count and the time."""
 
+import sys
 import time
 from html import escape
 from typing import Final
 
+from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import DisplayHandle
 
+from toolkit.entrypoints.progress_bar import ProgressBar
 from toolkit.entrypoints.spoken import _, sentence, spoken
+from toolkit.operations.progress import Progress
 
 _EVERY: Final = 0.25
 """Seconds between two changes of the line."""
+
+
+def cell_progress() -> Progress:
+    """Return the progress of a cell; in a script, which has no cells, a bar on stderr."""
+    return NotebookProgress() if InteractiveShell.initialized() else ProgressBar(sys.stderr)
 
 
 class NotebookProgress:

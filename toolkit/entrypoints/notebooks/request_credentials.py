@@ -8,7 +8,7 @@ from toolkit.entrypoints.account import signed_in_account
 from toolkit.entrypoints.application_context import ApplicationContext
 from toolkit.entrypoints.notebooks.display import Bars, Colour, Fact, Facts, Grid, Part, Shown
 from toolkit.entrypoints.notebooks.notebook_errors import application, given_path, told_plainly
-from toolkit.entrypoints.notebooks.progress_line import NotebookProgress
+from toolkit.entrypoints.notebooks.progress_line import cell_progress
 from toolkit.entrypoints.spoken import _, counted, sentence
 from toolkit.errors import SettingsError
 from toolkit.operations.request.bulk import ManifestResult, Order, request_manifest
@@ -39,7 +39,7 @@ def request_credentials(
     if not manifest and not report:
         return Shown(None, _nothing_named(), {"job": "request_credentials", "rows": 0, "needsAttention": False})
     source = given_path(manifest or report)
-    progress = NotebookProgress()
+    progress = cell_progress()
     with application() as opened:
         out = given_path(credentials_file) if credentials_file else _private_file(opened, source)
         order = Order(
