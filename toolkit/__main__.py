@@ -32,7 +32,7 @@ def run() -> None:
     # Loading the libraries makes very many objects that stay: collecting garbage among them takes a fifth of
     # a short command's time.
     gc.set_threshold(_OBJECTS_BEFORE_A_LOOK)
-    if "clients" in sys.argv[1:] and "load" in sys.argv[1:]:  # whose tables never become those of pandas
+    if "load" in sys.argv[1:]:  # of clients or sales, whose tables never become those of pandas
         _arrow_without_pandas()
     try:
         from toolkit.entrypoints.cli import main

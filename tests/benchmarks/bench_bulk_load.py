@@ -15,27 +15,24 @@ from __future__ import annotations
 
 import os
 import statistics
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import numpy as np
-import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
-import sqlalchemy as sa
 from python_calamine import load_workbook
 
 from tests.benchmarks import bulk_load_peers as peers
 from tests.benchmarks.client_files import write_clients
-from tests.benchmarks.commands import server_cpu, toolkit
+from tests.benchmarks.commands import toolkit
+from tests.benchmarks.floors import PROCESSES, ROUNDS, OwnServer, copy
 from tests.benchmarks.timing import line, timed
 from tests.client_rows import FIELDS
 from tests.own_services import own_home
@@ -43,13 +40,10 @@ from toolkit.operations.register.bulk_load import LoadOptions, load_clients
 from toolkit.operations.register.bulk_load.verdicts import decide
 from toolkit.operations.spreadsheets import TableSource, open_table
 from toolkit.operations.spreadsheets.text_bytes import Bytes, values
-from toolkit.storage import embedded, schema
 from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_ids
 from toolkit.storage.tables import addresses, clients
 
-_ROUNDS = 3
-_PROCESSES = 4
 _SIDE_BY_SIDE_ROWS = 1_000_000
 _PEER_ROWS = 20_000
 _WORKBOOK_ROWS = 100_000
@@ -66,37 +60,20 @@ def main(scale: float) -> None:
         bench.workbook(max(1, round(_WORKBOOK_ROWS * scale)))
 
 
-@dataclass(frozen=True)
-class _Spent:
-    """Seconds by the clock, and those of the processors: of the clients and of the server."""
-
-    seconds: float
-    client: float
-    server: float
-
-    def beside(self, floor: _Spent) -> str:
-        """Return the seconds and their ratios to a floor as they are shown."""
-        ratio, cpu = self.seconds / floor.seconds, self.client + self.server
-        of_cpu = cpu / (floor.client + floor.server)
-        apart = f"{self.client:.2f} s of the clients, {self.server:.2f} s of the server"
-        return f"{ratio:.2f} floors; CPU {of_cpu:.2f} floors: {apart}"
-
-
 class _Bench:
     def __init__(self, home: Path, rows: int) -> None:
         self._home, self._rows = home, rows
-        self._url = sa.make_url(embedded.database_url(home))
         self._source = write_clients(home / "clients.csv", rows)
-        self._server = sa.create_engine(self._url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+        self._server = OwnServer(home)
 
     def against_floor(self) -> None:
         """The whole command, with and without writing."""
         ordered, random = self._split(self._source)
-        floor, floor_in_order, load, dry_run = self._in_turn(
-            lambda url: _copy(url, *random),
-            lambda url: _copy(url, *ordered),
-            lambda url: self._toolkit(url, self._source),
-            lambda url: self._toolkit(url, self._source, "--dry-run"),
+        floor, floor_in_order, load, dry_run = self._server.in_turn(
+            lambda url: copy(url, random),
+            lambda url: copy(url, ordered),
+            lambda url: self._server.load(url, "clients", self._source),
+            lambda url: self._server.load(url, "clients", self._source, "--dry-run"),
         )
         self._load_rate = self._rows / load.seconds
         print(f"{'':46}{'seconds':>8}{'rows/s':>12}  ratio")
@@ -113,40 +90,27 @@ class _Bench:
 
     def side_by_side(self, rows: int) -> None:
         """Four processes that load four files, beside four connections that copy what they accept."""
-        sources = [
-            write_clients(self._home / f"part{part}.csv", rows, seed=2 + part) for part in range(_PROCESSES)
-        ]
+        sources = [write_clients(self._home / f"part{part}.csv", rows, seed=2 + part) for part in range(PROCESSES)]
         ordered, random = zip(*map(self._split, sources), strict=True)
-        with ThreadPoolExecutor(_PROCESSES) as threads:
-            floor, floor_in_order, load = self._in_turn(
-                lambda url: list(threads.map(lambda paths: _copy(url, *paths), random)),
-                lambda url: list(threads.map(lambda paths: _copy(url, *paths), ordered)),
-                lambda url: list(threads.map(lambda source: self._toolkit(url, source), sources)),
+        with ThreadPoolExecutor(PROCESSES) as threads:
+            floor, floor_in_order, load = self._server.in_turn(
+                lambda url: list(threads.map(partial(copy, url), random)),
+                lambda url: list(threads.map(partial(copy, url), ordered)),
+                lambda url: list(threads.map(partial(self._server.load, url, "clients"), sources)),
             )
         for name, spent in (
-            (f"floor: {_PROCESSES} connections, two COPYs each", floor),
+            (f"floor: {PROCESSES} connections, two COPYs each", floor),
             ("the same with ids in the order of time", floor_in_order),
-            (f"{_PROCESSES} processes load {_PROCESSES} files of {rows:,} rows", load),
+            (f"{PROCESSES} processes load {PROCESSES} files of {rows:,} rows", load),
         ):
-            line(name, spent.seconds, _PROCESSES * rows, spent.beside(floor) + " (goal 1.2)" * (spent is load))
-        line("", load.seconds, _PROCESSES * rows, f"{load.beside(floor_in_order)}, with ids in order (goal 1.2)")
-
-    def _in_turn(self, *works: Callable[[str], object]) -> list[_Spent]:
-        """Return the median of some rounds of each, every time in a fresh database."""
-        rounds: list[list[tuple[float, float, float]]] = [[] for _ in works]
-        for _ in range(_ROUNDS):
-            for work, times in zip(works, rounds, strict=True):
-                with self._database() as url:
-                    before = server_cpu(self._home)
-                    taken = timed(partial(work, url))
-                    times.append((taken.seconds, taken.cpu, server_cpu(self._home) - before))
-        return [_Spent(*(statistics.median(each) for each in zip(*times, strict=True))) for times in rounds]
+            line(name, spent.seconds, PROCESSES * rows, spent.beside(floor) + " (goal 1.2)" * (spent is load))
+        line("", load.seconds, PROCESSES * rows, f"{load.beside(floor_in_order)}, with ids in order (goal 1.2)")
 
     def against_peers(self, rows: int) -> None:
         """The same work by usual means, on fewer rows."""
         source = write_clients(self._home / "fewer.csv", rows)
         for name, peer in peers.PEERS.items():
-            with self._database() as url:
+            with self._server.database() as url:
                 try:
                     seconds = peer(source, url)
                 except ImportError as error:
@@ -159,8 +123,8 @@ class _Bench:
         peaks = []
         for factor in (1, 5):
             source = write_clients(self._home / f"times{factor}.csv", factor * self._rows)
-            with self._database() as url:
-                run = toolkit(["clients", "load", source, "--out", self._home / "out"], self._environ(url))
+            with self._server.database() as url:
+                run = toolkit(["clients", "load", source, "--out", self._home / "out"], self._server.environ(url))
             peaks.append(run.peak_mb)
             source.unlink()
             print(f"{f'memory, {factor * self._rows:,} rows':46}{run.peak_mb:>6.0f} MB{run.seconds:>12.1f} s")
@@ -171,9 +135,9 @@ class _Bench:
         path = self._home / "clients.xlsx"
         peers.write_workbook(write_clients(self._home / "workbook.csv", rows), path)
         alone, judged = [], []
-        with self._database() as url:
+        with self._server.database() as url:
             database = Database(url)
-            for _ in range(_ROUNDS):
+            for _ in range(ROUNDS):
                 alone.append(timed(lambda: load_workbook(path).get_sheet_by_index(0).to_python()).seconds)
                 load = partial(load_clients, database, [path], out=self._home / "out", dry_run=True, clock=_now)
                 judged.append(timed(load).seconds)
@@ -182,40 +146,16 @@ class _Bench:
         line("workbook: calamine alone", reader, rows, "1.00 readers")
         line("workbook: read and judged", ours, rows, f"{ours / reader:.2f} readers (goal 1.3)")
 
-    @contextmanager
-    def _database(self) -> Iterator[str]:
-        """A fresh database with all tables and keys, and no rows."""
-        name = f"bench_{uuid4().hex}"
-        url = self._url.set(database=name).render_as_string(hide_password=False)
-        with self._server.connect() as connection:
-            connection.exec_driver_sql(f"CREATE DATABASE {name}")
-        database = Database(url)
-        schema.upgrade(database, service_tables=True)
-        database.dispose()
-        with self._server.connect() as connection:
-            connection.exec_driver_sql("CHECKPOINT")
-        yield url
-        with self._server.connect() as connection:
-            connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
-
-    def _environ(self, url: str) -> dict[str, str]:
-        return {**os.environ, "TOOLKIT_HOME": str(self._home), "DATABASE_URL": url}
-
-    def _toolkit(self, url: str, source: Path, *options: str) -> float:
-        run = toolkit(["clients", "load", source, "--out", self._home / "out", *options], self._environ(url))
-        assert run.status in (0, 3), run.output
-        return run.seconds
-
     def _split(self, source: Path) -> tuple[_Split, _Split]:
         """The accepted rows as the two tables have them, as usual CSV: with ids in order, and with random ids."""
         columns = {name: position for position, name in enumerate(FIELDS)}
         now = _now()
+        found = []
         with ExitStack() as files:
-            found = []
             for kind in ("ordered", "random"):
                 paths = [self._home / f"{source.stem}-{kind}-{table.name}.csv" for table in (clients, addresses)]
-                found.append((paths[0], paths[1]))
-            streams = [[files.enter_context(path.open("wb")) for path in paths] for paths in found]
+                found.append(dict(zip(_PLACES, paths, strict=True)))
+            streams = [[files.enter_context(path.open("wb")) for path in each.values()] for each in found]
             for chunk in open_table(TableSource(source)).chunks():
                 verdict = decide(chunk, columns, LoadOptions(), now.date())
                 mask = pa.array(verdict.accepted)
@@ -230,7 +170,8 @@ class _Bench:
         return found[0], found[1]
 
 
-_Split = tuple[Path, Path]
+_Split = dict[str, Path]
+_PLACES = [f"{table.name} ({', '.join(table.columns.keys())})" for table in (clients, addresses)]
 
 
 def _random_ids(count: int) -> Bytes:
@@ -250,19 +191,6 @@ def _write(stream: BinaryIO, columns: Sequence[pa.StringArray]) -> None:
     absent = pc.JoinOptions(null_handling="replace", null_replacement="")
     lines = pc.binary_join_element_wise(*columns, ",", options=absent)
     values(pc.binary_join_element_wise(lines, "\n", "")).tofile(stream)
-
-
-def _copy(url: str, people: Path, places: Path) -> float:
-    plain = sa.make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-    with psycopg.connect(plain) as connection:
-        started = time.perf_counter()
-        for path, table in ((people, clients), (places, addresses)):
-            statement = f"COPY {table.name} ({', '.join(table.columns.keys())}) FROM STDIN (FORMAT csv)"
-            with connection.cursor() as cursor, cursor.copy(statement) as copy, path.open("rb") as stream:
-                while block := stream.read(1 << 20):
-                    copy.write(block)
-        connection.commit()
-        return time.perf_counter() - started
 
 
 def _now() -> datetime:

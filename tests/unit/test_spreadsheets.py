@@ -35,7 +35,7 @@ def file(folder: Path, contents: bytes, name: str = "a.csv") -> Path:
 def test_the_encoding_is_found_out(tmp_path: Path, encoding: str, called: str):
     table = read_table(file(tmp_path, TEXT.encode(encoding)))
     assert table.layout.encoding == called
-    assert table.rows.to_dict("list") == {"saleId": ["001", "002"], "cidade": ["São Paulo", ""]}
+    assert table.rows.to_pydict() == {"saleId": ["001", "002"], "cidade": ["São Paulo", ""]}
     assert table.lines.tolist() == [2, 4]
 
 
@@ -43,20 +43,20 @@ def test_a_long_text_with_the_line_ends_of_an_old_mac_is_utf8(tmp_path: Path, mo
     monkeypatch.setattr(encodings, "BLOCK", 50)
     table = read_table(file(tmp_path, ("cidade\r" + "São Paulo\r" * 40).encode()))
     assert table.layout.encoding == "UTF-8"
-    assert table.rows["cidade"].tolist() == ["São Paulo"] * 40
+    assert table.rows["cidade"].to_pylist() == ["São Paulo"] * 40
 
 
 @pytest.mark.parametrize("delimiter", [";", ",", "\t", "|"])
 def test_the_delimiter_is_found_out(tmp_path: Path, delimiter: str):
     table = read_table(file(tmp_path, TEXT.replace(";", delimiter).encode()))
     assert table.layout.delimiter == delimiter
-    assert list(table.rows) == ["saleId", "cidade"]
+    assert table.rows.column_names == ["saleId", "cidade"]
 
 
 def test_a_person_may_know_better(tmp_path: Path):
     path = file(tmp_path, "a;b,c\n1;2,3é\n".encode("cp1252"))
     table = read_table(path, Reading(encoding="cp1252", delimiter=","))
-    assert table.rows.to_dict("list") == {"a;b": ["1;2"], "c": ["3é"]}
+    assert table.rows.to_pydict() == {"a;b": ["1;2"], "c": ["3é"]}
     assert str(table.layout) == "text, cp1252, separated by “,”, headings on line 1"
 
 
@@ -89,7 +89,7 @@ def test_workbooks_are_read_by_the_type_of_their_cells(tmp_path: Path):
     sheet["B6"], sheet["C6"] = 8, 1.25
     book.save(tmp_path / "a.xlsx")
     table = read_table(tmp_path / "a.xlsx")
-    assert table.rows.to_dict("list") == {"saleId": ["007", "8"], "n": ["12", "1.25"]}
+    assert table.rows.to_pydict() == {"saleId": ["007", "8"], "n": ["12", "1.25"]}
     assert table.lines.tolist() == [5, 6]
     assert str(table.layout) == "workbook, sheet “Sheet”, headings on line 3"
 
@@ -101,7 +101,7 @@ def test_a_workbook_may_be_packed_and_have_rows_of_white_space(tmp_path: Path):
     book.save(tmp_path / "a.xlsx")
     packed = file(tmp_path, gzip.compress((tmp_path / "a.xlsx").read_bytes()), "a.xlsx.gz")
     table = read_table(packed)
-    assert table.rows.to_dict("list") == {"saleId": ["1", "0"], "cidade": ["São Paulo", ""]}
+    assert table.rows.to_pydict() == {"saleId": ["1", "0"], "cidade": ["São Paulo", ""]}
     assert table.lines.tolist() == [2, 5]
 
 

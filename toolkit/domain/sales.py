@@ -18,7 +18,7 @@ from toolkit.domain.requests import RequestModel
 YES: Final = frozenset({"true", "1", "yes", "sim", "s", "verdadeiro"})
 NO: Final = frozenset({"false", "0", "no", "não", "nao", "n", "falso"})
 
-_DAY_FIRST = re.compile(r"^([0-9]{2})/([0-9]{2})/([0-9]{4})")
+DAY_FIRST: Final = re.compile(r"^([0-9]{2})/([0-9]{2})/([0-9]{4})")
 """Dates with slashes are day first, always."""
 
 
@@ -56,7 +56,7 @@ def _check_flag(value: Any) -> bool:
 def _check_moment(value: Any) -> datetime:
     text = required_text(value)
     try:
-        return datetime.fromisoformat(_DAY_FIRST.sub(r"\3-\2-\1", text))
+        return datetime.fromisoformat(DAY_FIRST.sub(r"\3-\2-\1", text))
     except ValueError:
         raise invalid("moment", "Must be a time such as 2026-11-20T18:00:00-03:00") from None
 

@@ -9,7 +9,6 @@ from toolkit.domain.documents import named
 from toolkit.entrypoints.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, Place, pass_context
 from toolkit.entrypoints.cli.printing import SHOWN, first_of, json_option, note, print_json, rejected_row, show
 from toolkit.entrypoints.spoken import _, counted, readable, sentence, spoken
-from toolkit.operations.judge.completion import complete_sale
 from toolkit.operations.register.sales_load import load_sales
 
 
@@ -119,6 +118,8 @@ def complete(ctx: Context, sale_id: str, as_json: bool) -> int:
     Exit status 1: the evidence does not allow it (what is missing or in conflict is named), a
     file cannot be read, or somebody else keeps the sale locked.
     """
+    from toolkit.operations.judge.completion import complete_sale  # pandas and Ibis take a second to load
+
     done = complete_sale(ctx.application.database, ctx.application.bucket, sale_id, ctx.application.clock)
     completed = done.completed_at is not None
     if as_json:

@@ -46,14 +46,10 @@ def hand_back(
     language: Language,
 ) -> tuple[Path, ...]:
     """Write the rejected rows for people to correct, as those of clients."""
-    headings = [str(heading) for heading in table.rows.columns if str(heading) not in OWN]
-    place = {line: row for row, line in enumerate(table.lines.tolist())}
-    rows = table.rows.iloc[[place[each.line] for each in rejected]]
-    chunk = Chunk(
-        [pa.array(rows[heading].tolist(), pa.string()) for heading in headings],
-        np.array([each.line for each in rejected]),
-        0,
-    )
+    headings = [heading for heading in table.rows.column_names if heading not in OWN]
+    lines = np.array([each.line for each in rejected])
+    rows = table.rows.select(headings).take(pa.array(np.searchsorted(table.lines, lines)))
+    chunk = Chunk([column.combine_chunks() for column in rows.columns], lines, 0)
     reasons = ["; ".join(f"{item.field}: {item.message}" for item in each.invalid) for each in rejected]
     wrong = {
         headings.index(columns[field]): np.array(

@@ -1,27 +1,31 @@
 """Load the sales that another system exports as a file."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+import pyarrow as pa
 import sqlalchemy as sa
+from psycopg import sql
 from pydantic.alias_generators import to_camel
 from sqlalchemy import Connection
 
 from toolkit.domain.evidence import UtilityGroup
-from toolkit.domain.requests import parse
 from toolkit.domain.sales import SaleRecord
-from toolkit.errors import InvalidField, InvalidFields
+from toolkit.errors import InvalidField
 from toolkit.language import ENGLISH, Language
 from toolkit.operations import Clock
 from toolkit.operations.observe.service_history import OBSERVED, observe_sales
 from toolkit.operations.progress import Progress, Quiet
 from toolkit.operations.register.sales_file import COLUMNS, hand_back
-from toolkit.operations.spreadsheets import read_table
+from toolkit.operations.register.sales_verdicts import judge_sales
+from toolkit.operations.spreadsheets import Table, read_table
 from toolkit.operations.spreadsheets.named_columns import RejectedRow
+from toolkit.storage.binary_copy import binary_rows, copy_binary
 from toolkit.storage.database import Database, raw
 from toolkit.storage.locks import Lock, take
 from toolkit.storage.service_map.writing import require_writable
@@ -82,27 +86,8 @@ def load_sales(
     columns = COLUMNS.headings(table, path)
     with database.transaction() as connection:
         connection.execute(sa.text(_STAGE))
-        rejected, accepted = [], 0
-        first_line: dict[str, int] = {}
-        known_groups, unknown_groups = set(UtilityGroup), Counter[str]()
         progress.begin("sales", len(table.rows), "rows")
-        with raw(connection).cursor().copy(f"COPY staged_sales ({', '.join(_STAGED)}) FROM STDIN") as copy:
-            for line, body in COLUMNS.bodies(table, columns):
-                progress.advance(1)
-                try:
-                    sale = parse(SaleRecord, body)
-                except InvalidFields as error:
-                    rejected.append(RejectedRow(line, error.invalid))
-                    continue
-                if sale.sale_id in first_line:
-                    twice = InvalidField("saleId", f"Stands in line {first_line[sale.sale_id]} already")
-                    rejected.append(RejectedRow(line, (twice,)))
-                    continue
-                first_line[sale.sale_id] = line
-                if sale.utility_group not in known_groups:
-                    unknown_groups[sale.utility_group] += 1
-                copy.write_row((line, *_values(sale, timezone)))
-                accepted += 1
+        rejected, unknown_groups = _stage(connection, table, columns, timezone, progress)
         progress.end()
         take(connection, Lock.SALES_LOAD)
         rejected += _reject_unknown_clients(connection)
@@ -110,7 +95,7 @@ def load_sales(
         differing: tuple[DifferingSale, ...] = ()
         if write:
             inserted, updated = _merge(connection)
-            observe_sales(connection, clock)
+            observe_sales(connection, clock, "{} IN (SELECT id FROM staged_sales)")
         else:
             differing = _differing(connection)
     rejected.sort(key=lambda row: row.line)
@@ -118,6 +103,31 @@ def load_sales(
     rows = len(table.rows)
     unchanged = rows - len(rejected) - inserted - updated - len(differing)
     return SalesLoaded(rows, inserted, updated, unchanged, tuple(rejected), unknown_groups, differing, files)
+
+
+def _stage(
+    connection: Connection, table: Table, columns: Mapping[str, str], timezone: tzinfo, progress: Progress
+) -> tuple[list[RejectedRow], Counter[str]]:
+    """Copy the valid rows, return the others, and count the rows of each group that the contract does not know."""
+    rejected, unknown_groups, first_line = [], Counter[str](), dict[str, int]()
+    for begin in range(0, len(table.rows), _PIECE):
+        piece = table.rows.slice(begin, _PIECE)
+        lines = table.lines[begin : begin + _PIECE]
+        cells = {name: piece[heading].combine_chunks() for name, heading in columns.items()}
+        values, accepted, invalid = judge_sales(cells, timezone)
+        ids = values["sale_id"].to_pylist()
+        for row, line in zip(np.flatnonzero(accepted).tolist(), lines[accepted].tolist(), strict=True):
+            if (first := first_line.setdefault(ids[row], line)) != line:
+                invalid[row] = (InvalidField("saleId", f"Stands in line {first} already"),)
+                accepted[row] = False
+        rejected += [RejectedRow(int(lines[row]), reasons) for row, reasons in invalid.items()]
+        staged = pa.table({"line": pa.array(lines), **values}).filter(pa.array(accepted)).combine_chunks()
+        for group in staged["utility_group"].value_counts().to_pylist():
+            if group["values"] not in set(UtilityGroup):
+                unknown_groups[group["values"]] += group["counts"]
+        copy_binary(raw(connection), _STAGED, binary_rows([column.chunk(0) for column in staged.columns]))
+        progress.advance(len(piece))
+    return rejected, unknown_groups
 
 
 def created_at(database: Database, sale_id: str) -> datetime | None:
@@ -128,14 +138,13 @@ def created_at(database: Database, sale_id: str) -> datetime | None:
 
 
 _STAGE: Final = "CREATE TEMP TABLE staged_sales (line bigint, LIKE audit_service.sales) ON COMMIT DROP"
-_STAGED: Final = ("line", "id", *OBSERVED)
-
-
-def _values(sale: SaleRecord, timezone: tzinfo) -> Iterator[Any]:
-    """Yield the values of ``_STAGED`` but for the line; a time without an offset is in ``timezone``."""
-    for value in (getattr(sale, name) for name in ("sale_id", *OBSERVED)):
-        local = isinstance(value, datetime) and value.tzinfo is None
-        yield value.replace(tzinfo=timezone) if local else value
+_STAGED: Final = sql.SQL("staged_sales ({})").format(
+    sql.SQL(", ").join(
+        sql.Identifier("id" if name == "sale_id" else name) for name in ("line", *SaleRecord.model_fields)
+    )
+)
+_PIECE: Final = 100_000
+"""Rows that are judged at once."""
 
 
 _staged_sales: Final = sa.table(
@@ -182,14 +191,7 @@ def _merged_values() -> dict[str, sa.ColumnElement[Any]]:
 
 
 def _merge(connection: Connection) -> tuple[int, int]:
-    """Insert the new sales and update the changed ones."""
-    known = sa.select(sales.c.id).where(sales.c.id == _staged_sales.c.id).exists()
-    names = [column.name for column in sales.columns]
-    inserted = connection.execute(
-        sa.insert(sales)
-        .from_select(names, sa.select(*(_staged_sales.c[name] for name in names)).where(~known))
-        .execution_options(preserve_rowcount=True)
-    )
+    """Update the changed sales, and insert the new ones: so none of these is compared with itself."""
     values = _merged_values()
     updated = connection.execute(
         sa.update(sales)
@@ -198,5 +200,12 @@ def _merge(connection: Connection) -> tuple[int, int]:
             sales.c.id == _staged_sales.c.id,
             sa.or_(*(sales.c[name].is_distinct_from(value) for name, value in values.items())),
         )
+    )
+    known = sa.select(sales.c.id).where(sales.c.id == _staged_sales.c.id).exists()
+    names = [column.name for column in sales.columns]
+    inserted = connection.execute(
+        sa.insert(sales)
+        .from_select(names, sa.select(*(_staged_sales.c[name] for name in names)).where(~known))
+        .execution_options(preserve_rowcount=True)
     )
     return inserted.rowcount, updated.rowcount

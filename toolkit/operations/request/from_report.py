@@ -93,13 +93,14 @@ def request_missing(
 
 def _reported_sales(path: Path) -> list[_ReportedSale]:
     table = read_table(path)
-    lacking = [name for name in _COLUMNS if name not in table.rows.columns]
+    lacking = [name for name in _COLUMNS if name not in table.rows.column_names]
     if lacking:
         raise UnreadableFile(
             f"{path}: the columns {', '.join(lacking)} are missing; is this the {REPORT_NAME} of a report?"
         )
-    rows = table.rows.assign(problems=table.rows.get("problems", ""))
-    cells = zip(table.lines.tolist(), *(rows[name].tolist() for name in (*_COLUMNS, "problems")), strict=True)
+    told = {name: table.rows[name].to_pylist() for name in table.rows.column_names}
+    told.setdefault("problems", [""] * len(table.rows))
+    cells = zip(table.lines.tolist(), *(told[name] for name in (*_COLUMNS, "problems")), strict=True)
     return [
         _ReportedSale(line, as_written(sale_id), status, _listed(missing), _listed(problems))
         for line, sale_id, status, missing, problems in cells

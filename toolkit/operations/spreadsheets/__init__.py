@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from toolkit.errors import UnreadableFile
 from toolkit.operations.spreadsheets.chunks import Chunk, Layout, Lines, Reading
@@ -18,9 +20,6 @@ from toolkit.operations.spreadsheets.delimited import DelimitedText
 from toolkit.operations.spreadsheets.sources import TableSource, find_sources
 from toolkit.operations.spreadsheets.workbook import Workbook
 from toolkit.operations.spreadsheets.workbook_process import CellKind
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = [
     "CellKind",
@@ -44,7 +43,7 @@ WHOLE_BYTES: Final = 256 * 1024**2
 class Table:
     """A whole table: ``rows`` are strings under the headings of the file; ``lines`` are their lines in it."""
 
-    rows: pd.DataFrame
+    rows: pa.Table
     lines: Lines
     layout: Layout
 
@@ -68,8 +67,6 @@ def read_table(path: Path, reading: Reading | None = None) -> Table:
     Raises:
         UnreadableFile: it cannot be read, is too large, or has a row that does not fit, or a heading twice.
     """
-    import pandas as pd
-
     sources = find_sources([path])
     if len(sources) > 1:
         raise UnreadableFile(f"{path}: holds {len(sources)} tables; name one file.")
@@ -89,17 +86,14 @@ def read_table(path: Path, reading: Reading | None = None) -> Table:
     if len(named) < sum(1 for heading in headings if heading):
         raise UnreadableFile(f"{path}: a heading stands there twice; the headings are {', '.join(headings)}.")
     cells = {
-        heading: [cell for chunk in chunks for cell in _texts(chunk, position)]
+        heading: pa.chunked_array([_texts(chunk, position) for chunk in chunks], pa.string())
         for heading, position in named.items()
     }
     lines = np.concatenate([np.empty(0, np.int64), *(chunk.lines for chunk in chunks)])
-    return Table(pd.DataFrame(cells, columns=list(named), dtype="str"), lines, table.layout)
+    return Table(pa.table(cells), lines, table.layout)
 
 
-def _texts(chunk: Chunk, position: int) -> list[str]:
+def _texts(chunk: Chunk, position: int) -> pa.StringArray:
     """Return the cells of a column; an error of a formula is no text."""
-    kinds = chunk.kinds.get(position)
-    cells: list[str] = chunk.columns[position].to_pylist()
-    if kinds is None:
-        return cells
-    return ["" if kind == CellKind.ERROR else cell for cell, kind in zip(cells, kinds, strict=True)]
+    kinds, cells = chunk.kinds.get(position), chunk.columns[position]
+    return cells if kinds is None else pc.if_else(pa.array(kinds == CellKind.ERROR), "", cells)

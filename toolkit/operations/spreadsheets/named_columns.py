@@ -38,7 +38,7 @@ class NamedColumns:
         Raises:
             UnreadableFile: a required column is missing.
         """
-        written = {plain(str(heading)): str(heading) for heading in reversed(table.rows.columns)}
+        written = {plain(heading): heading for heading in reversed(table.rows.column_names)}
         found = {}
         for name in self.required + self.optional:
             understood = [key for key in map(plain, (name, *self.portuguese.get(name, ()))) if key in written]
@@ -47,7 +47,7 @@ class NamedColumns:
         lacking = [name for name in self.required if name not in found]
         if lacking:
             # A line without any heading may be a row of data.
-            listed = f"Found: {', '.join(table.rows.columns)}" if found else "The file has no headings"
+            listed = f"Found: {', '.join(table.rows.column_names)}" if found else "The file has no headings"
             raise UnreadableFile(
                 f"{path}: the columns {', '.join(lacking)} are missing. {listed}. {self._described()}"
             )
@@ -58,7 +58,7 @@ class NamedColumns:
 
         An empty cell is an absent value, so that a required one gives the contract's reason.
         """
-        texts = [table.rows[heading].tolist() for heading in headings.values()]
+        texts = [table.rows[heading].to_pylist() for heading in headings.values()]
         for line, *cells in zip(table.lines.tolist(), *texts, strict=True):
             yield line, {name: cell or None for name, cell in zip(headings, cells, strict=True)}
 

@@ -24,8 +24,8 @@ from toolkit.domain.fields import (
 )
 from toolkit.operations.register.bulk_load.fields import Field
 from toolkit.operations.register.bulk_load.options import Repair
-from toolkit.operations.register.bulk_load.shapes import Shape, cells_of, column_of, digits_column, read
-from toolkit.operations.spreadsheets.text_bytes import Bytes, Mask, may_have_outer_space, offsets, values
+from toolkit.operations.register.bulk_load.shapes import Shape, column_of, digits_column, read, storable
+from toolkit.operations.spreadsheets.text_bytes import Bytes, Mask, may_have_outer_space, offsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def _cut(column: pa.StringArray, trimmed: pa.StringArray) -> Mask | None:
 
 def _text(cells: _Cells) -> Judged:
     if (np.diff(offsets(cells.column)) <= TEXT_MAX).all():  # bytes: no fewer than characters
-        return Judged(cells.column, _storable(cells.column), {})
+        return Judged(cells.column, storable(cells.column), {})
     return _of_length(cells, _lengths(cells.column) <= TEXT_MAX)
 
 
@@ -101,26 +101,8 @@ def _installation(cells: _Cells) -> Judged:
 
 
 def _of_length(cells: _Cells, fits: Mask) -> Judged:
-    storable = _storable(cells.column)
-    return Judged(cells.column, storable & fits, {}, alike=storable & ~fits)
-
-
-def _storable(column: pa.StringArray) -> Mask:
-    """Mark the cells that surely hold no control character (U+0000 to U+001F, U+007F to U+009F).
-
-    Nor have they a character of the rows of U+0600, U+2000 and U+2040, where those for the direction of text are.
-    """
-    data = values(column)
-    sure = np.ones(len(column), dtype=bool)
-    if (data - np.uint8(0x20) < 0x5F).all():  # printable ASCII
-        return sure
-    control = (data < 0x20) | (data == 0x7F)
-    before, after = data[:-1], data[1:]
-    control[:-1] |= ((before == 0xC2) & (after < 0xA0)) | (before == 0xD8) | ((before == 0xE2) & (after < 0x82))
-    positions = np.flatnonzero(control)
-    if positions.size:
-        sure[cells_of(column, positions)] = False
-    return sure
+    text = storable(cells.column)
+    return Judged(cells.column, text & fits, {}, alike=text & ~fits)
 
 
 def _lengths(column: pa.StringArray) -> npt.NDArray[np.int32]:

@@ -1,4 +1,4 @@
-"""Find the cells of an Arrow text column that are written in a certain shape, all at once, by their bytes."""
+"""Find the cells of an Arrow text column that are storable, or written in a shape, all at once, by their bytes."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,6 +15,24 @@ def cells_of(column: pa.StringArray, positions: npt.NDArray[np.int64]) -> npt.ND
     """Return the cells that the bytes at ``positions`` belong to; bytes before the first cell are left out."""
     cells = np.searchsorted(offsets(column), positions, side="right") - 1
     return np.asarray(cells[cells >= 0])
+
+
+def storable(column: pa.StringArray) -> Mask:
+    """Mark the cells that surely hold no control character (U+0000 to U+001F, U+007F to U+009F).
+
+    Nor have they a character of the rows of U+0600, U+2000 and U+2040, where those for the direction of text are.
+    """
+    data = values(column)
+    sure = np.ones(len(column), dtype=bool)
+    if (data - np.uint8(0x20) < 0x5F).all():  # printable ASCII
+        return sure
+    control = (data < 0x20) | (data == 0x7F)
+    before, after = data[:-1], data[1:]
+    control[:-1] |= ((before == 0xC2) & (after < 0xA0)) | (before == 0xD8) | ((before == 0xE2) & (after < 0x82))
+    positions = np.flatnonzero(control)
+    if positions.size:
+        sure[cells_of(column, positions)] = False
+    return sure
 
 
 class Shape:
