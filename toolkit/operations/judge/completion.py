@@ -103,7 +103,7 @@ def complete_sale(
             if _read(connection, sale_id) == known and _still_there(bucket, known, files):
                 completed_at = clock()
                 connection.execute(sa.update(sales).where(sales.c.id == sale_id).values(completed_at=completed_at))
-                observe_sales(connection, clock, "{} = :only", sale_id)
+                observe_sales(connection, clock, sale_id)
                 record_completion(connection, sale_id, completed_at, _versions(known, files, completed_at))
                 return Completion(sale_id, completed_at, False, verdict)
     raise BucketError(

@@ -82,12 +82,11 @@ def observe_service(
         return found
 
 
-def observe_sales(connection: Connection, clock: Clock, which: str = "true", only: object = None) -> Observed:
-    """Return the same for the sales alone, inside the transaction that wrote them.
-
-    ``which`` is the condition in SQL that their ids fulfil: ``{}`` stands for an id, ``:only`` for ``only``.
-    """
-    return _observe(connection, _SALES, stamp(connection, clock), which, only)
+def observe_sales(connection: Connection, clock: Clock, sale_id: str | None = None) -> Observed:
+    """Return the same for the sales alone, or for one of them, inside the transaction that wrote them."""
+    now = stamp(connection, clock)
+    which = "true" if sale_id is None else "{} = :only"
+    return _observe(connection, _SALES, now, which, sale_id)
 
 
 def _observe_mapped(connection: Connection, history: _History, now: datetime) -> Observed:
@@ -137,7 +136,7 @@ def _observe(
 def _different(history: _History, which: str = "true") -> str:
     """Return the statement that puts the rows that differ from their observations into a table.
 
-    ``which`` is the condition that their ids fulfil, as for ``observe_sales``.
+    ``which`` is the condition that their ids fulfil.
     """
     columns, key = ", ".join(history.columns), history.id_of_row
     told = columns.replace("partner", "nullif(btrim(partner), '') AS partner")  # a blank partner is none

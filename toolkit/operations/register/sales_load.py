@@ -95,7 +95,7 @@ def load_sales(
         differing: tuple[DifferingSale, ...] = ()
         if write:
             inserted, updated = _merge(connection)
-            observe_sales(connection, clock, "{} IN (SELECT id FROM staged_sales)")
+            observe_sales(connection, clock)
         else:
             differing = _differing(connection)
     rejected.sort(key=lambda row: row.line)
