@@ -13,13 +13,20 @@ from pyarrow import parquet
 
 from tests.conftest import Run, SettableClock
 from tests.deliveries import row_of, write_inventory, write_journal
-from tests.integration.uploaded_sales import PDF, add_sale, rows
-from toolkit.errors import BucketUnavailable, InvalidInput, MassDisappearance, UnreadableFile, WrongBucket
+from tests.integration.uploaded_sales import PDF, add_record, add_sale, rows
+from toolkit.errors import (
+    BucketUnavailable,
+    InvalidInput,
+    MassDisappearance,
+    ObjectDenied,
+    UnreadableFile,
+    WrongBucket,
+)
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.observe.bucket_sync import picture_since, sync_bucket
 from toolkit.operations.observe.delivered import TakenOver, find_inventory, find_journal, take_over, taking_over
 from toolkit.reports.notices import notices
-from toolkit.storage.bucket import Area, Bucket
+from toolkit.storage.bucket import Area, Bucket, ObjectSeen
 from toolkit.storage.database import Database
 from toolkit.storage.file_store import FolderStore
 
@@ -214,6 +221,55 @@ def test_an_inventory_tells_of_the_area_only_that_a_listing_shows(
     assert take().synced.appeared == 1
     assert [row[0] for row in seen(database)] == ["d'ouro/a.txt"]
     assert sync().listed == 1
+
+
+@pytest.mark.parametrize("what", ["inventory", "journal"])
+def test_files_of_records_that_no_listing_shows_are_asked_for(
+    what: str, put: Any, sync: Any, take: Any, database: Database, bucket: Bucket, clock: Any, tmp_path: Path
+) -> None:
+    add_sale(database)
+    elsewhere = "sales/'1'.pdf"
+    add_record(database, key=elsewhere)
+    bucket.area = Area(("evidences/",))
+    sync()
+    put(elsewhere)
+    values = row_of(ObjectSeen(KEY, 1, "etag", clock.now))
+    clock.now += timedelta(minutes=1)
+    if what == "inventory":
+        write_inventory(tmp_path / what, bucket.name, [values], clock.now)
+    else:
+        write_journal(tmp_path / what, bucket.name, [event(number=1, kind="CREATE", at=clock.now, **values)])
+    clock.now += timedelta(minutes=1)
+    assert take(what).asked == 1
+    assert {row[0] for row in seen(database)} == {KEY, elsewhere}
+
+
+def test_what_is_known_of_a_file_stays_where_the_bucket_refuses_to_answer(
+    put: Any, sync: Any, take: Any, deliver: Any, database: Database, bucket: Bucket, clock: Any, monkeypatch: Any
+) -> None:
+    put(KEY)
+    put(ODD)
+    sync()
+    clock.now += timedelta(minutes=1)
+    deliver(clock.now, leave_out=(KEY,))
+    monkeypatch.setattr(bucket, "head", Mock(side_effect=ObjectDenied))
+    taken = take()
+    assert (taken.synced.vanished, taken.synced.unreadable) == (0, (KEY,))
+    assert [row[0] for row in seen(database) if row[5] is None] == [KEY, ODD]
+
+
+def test_a_deletion_that_names_no_version_may_be_that_of_the_oldest_one(
+    put: Any, s3: Any, sync: Any, take: Any, database: Database, bucket: Bucket, clock: Any, tmp_path: Path
+) -> None:
+    put(KEY)
+    s3.put_bucket_versioning(Bucket=bucket.name, VersioningConfiguration={"Status": "Enabled"})
+    put(KEY, b"another")
+    sync()
+    clock.now += timedelta(minutes=1)
+    write_journal(tmp_path / "journal", bucket.name, [event(KEY, 1, "DELETE", clock.now)])
+    clock.now += timedelta(minutes=1)
+    taken = take("journal")
+    assert (taken.asked, taken.synced.vanished) == (1, 0)
 
 
 def test_a_report_says_how_old_an_inventory_was(

@@ -19,6 +19,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from toolkit.errors import ObjectDenied
 from toolkit.operations.observe.bucket_sync.listing import ASKED_AT_ONCE, ask_each
 from toolkit.operations.observe.bucket_sync.scope import in_area
 from toolkit.operations.observe.delivered.copying import copy_rows, stream, take_rows
@@ -35,35 +36,50 @@ _OBJECT: Final = {"key": pa.string(), "size": pa.int64(), "etag": pa.string(), "
 _OPEN: Final = pa.schema({"id": pa.int64(), **_OBJECT})
 _KNOWN: Final = pa.schema([*_OPEN, ("seen_at", _MOMENT), ("gone_at", _MOMENT)])
 
+_ASKED: Final = pa.schema(
+    {
+        "key": pa.string(),
+        "id": pa.int64(),
+        "old_size": pa.int64(),
+        "old_etag": pa.string(),
+        "old_modified": _MOMENT,
+    }
+    | {"asked": pa.bool_()}
+)
 _ANSWERS: Final = pa.schema({**_OBJECT, "version_id": pa.string(), "how": pa.string()})
 
 
 def differ_from_inventory(
-    connection: Connection, work: DuckDBPyConnection, area: Area, moment: datetime, looked: datetime | None
+    connection: Connection, work: DuckDBPyConnection, bucket: Bucket, moment: datetime, looked: datetime | None
 ) -> int:
     """Make the view ``differences`` of the view ``shown``, which shows every object that there was at ``moment``.
 
     ``looked`` is when the bucket was last looked at: an object that is news may have been seen to be gone since.
     Returns how many objects are known.
     """
-    bound = {"shows": _shows(area), "news": looked is not None and looked > moment}
+    bound = {"shows": _shows(bucket.area), "news": looked is not None and looked > moment}
     query = f"SELECT {', '.join(_OPEN.names)} FROM audit.object_observations WHERE gone_at IS NULL"  # noqa: S608
     take_rows(work, _CREATE_OPEN.format(**bound), _OPEN, stream_arrow(connection, query, _OPEN))
     known = count(work, "open")
     work.execute((_APART if known else _ALL_APART).format(**bound))
     _take_known(connection, work, "id", _UNLIKE if known else "SELECT id FROM open", moment)
+    _take_unlisted(connection, work, bucket.area)
     work.execute(_CONTRADICTIONS, [moment, moment])
     work.execute(_OF_INVENTORY.format(**bound))
     return known
 
 
 def differ_from_journal(
-    connection: Connection, work: DuckDBPyConnection, area: Area, began: datetime, looked: datetime | None
+    connection: Connection, work: DuckDBPyConnection, bucket: Bucket, began: datetime, looked: datetime | None
 ) -> int:
-    """Make the table ``differences`` of the table ``states``, which tells of some keys since ``began``."""
+    """Make the table ``differences`` of the table ``states``, which tells of some keys since ``began``.
+
+    A deletion that names no version may be that of the oldest one, in a bucket that keeps versions by now.
+    """
     _take_known(connection, work, "key", f"SELECT key FROM states WHERE {_HOLDABLE}", began)  # noqa: S608
-    work.execute(_OF_JOURNAL.format(shows=_shows(area)), [looked])
-    shows = in_area("key", area)
+    _take_unlisted(connection, work, bucket.area)
+    work.execute(_OF_JOURNAL.format(shows=_shows(bucket.area), versions=bucket.keeps_versions()), [looked])
+    shows = in_area("key", bucket.area)
     query = f"SELECT count(*) FROM audit.object_observations WHERE gone_at IS NULL AND {shows.text}"  # noqa: S608
     return connection.scalar(sa.text(query), shows.bound) or 0
 
@@ -73,10 +89,13 @@ def gone(work: DuckDBPyConnection, found: str) -> int:
     return count(work, f"{found} WHERE id IS NOT NULL AND NOT there")
 
 
-def ask(work: DuckDBPyConnection, bucket: Bucket, progress: Progress) -> int:
-    """Make the view ``settled``, with the bucket's answers for the keys that need one; how many were asked for."""
+def ask(work: DuckDBPyConnection, bucket: Bucket, denied: list[str], progress: Progress) -> int:
+    """Make the view ``settled``, with the bucket's answers for the keys that need one; how many were asked for.
+
+    Keys about which it refuses to answer go into ``denied``, and what was known of them stays.
+    """
     asked = count(work, "differences WHERE asked")
-    answers = _answers(work, bucket, asked, progress) if asked else iter(())
+    answers = _answers(work, bucket, asked, denied, progress) if asked else iter(())
     take_rows(work, "CREATE TABLE answers AS FROM rows", _ANSWERS, answers)
     work.execute(_SETTLED)
     return asked
@@ -122,19 +141,31 @@ def _take_known(
     take_rows(work, "CREATE TABLE known AS FROM rows", _KNOWN, stream_arrow(connection, query, _KNOWN))
 
 
-def _answers(work: DuckDBPyConnection, bucket: Bucket, asked: int, progress: Progress) -> Iterator[pa.RecordBatch]:
+def _take_unlisted(connection: Connection, work: DuckDBPyConnection, area: Area) -> None:
+    """Make the table ``unlisted`` of the keys of records that no listing shows, which are asked for each time."""
+    query = _UNLISTED.format(shows=_shows(area))
+    take_rows(work, "CREATE TABLE unlisted AS FROM rows", _ASKED, stream_arrow(connection, query, _ASKED))
+
+
+def _answers(
+    work: DuckDBPyConnection, bucket: Bucket, asked: int, denied: list[str], progress: Progress
+) -> Iterator[pa.RecordBatch]:
     progress.begin("Asking for what differs", asked, "objects")
     keeps_versions = bucket.keeps_versions()
 
-    def answer(key: str) -> dict[str, object]:
-        found = bucket.head(key)
+    def answer(key: str) -> dict[str, object] | None:
+        try:
+            found = bucket.head(key)
+        except ObjectDenied:
+            denied.append(key)
+            return None
         if found is not None:
             return asdict(found)
         return {"key": key, "how": bucket.how_gone(key) if keeps_versions else None}
 
     batches = stream(work, "SELECT key FROM differences WHERE asked", ASKED_AT_ONCE)
     for answers in ask_each(answer, (batch.column(0).to_pylist() for batch in batches)):
-        yield pa.RecordBatch.from_pylist(answers, _ANSWERS)
+        yield pa.RecordBatch.from_pylist([each for each in answers if each is not None], _ANSWERS)
         progress.advance(len(answers))
     progress.end()
 
@@ -182,6 +213,13 @@ _WANTED: Final = """
     SELECT {columns} FROM audit.object_observations WHERE gone_at > '{since}'
 """
 
+_UNLISTED: Final = """
+    SELECT DISTINCT key, open.id, size AS old_size, etag AS old_etag, last_modified AS old_modified, true AS asked
+    FROM (SELECT object_key AS key FROM audit.evidence_observations WHERE gone_at IS NULL) AS record
+    LEFT JOIN (SELECT * FROM audit.object_observations WHERE gone_at IS NULL) AS open USING (key)
+    WHERE NOT {shows}
+"""
+
 _CONTRADICTIONS: Final = f"""
     CREATE TABLE contradictions AS
     SELECT open.key, open.id, open.size AS old_size, open.etag AS old_etag, open.last_modified AS old_modified,
@@ -202,18 +240,23 @@ _OF_INVENTORY: Final = """
     SELECT key, size, etag, last_modified, version_id, true AS there, {news} AS asked
     FROM apart
     WHERE key IS NOT NULL AND key NOT IN (SELECT key FROM known)
+    UNION ALL BY NAME
+    FROM unlisted
 """
 
 _OF_JOURNAL: Final = f"""
     CREATE TABLE differences AS
     SELECT shown.key, open.id, open.size AS old_size, open.etag AS old_etag, open.last_modified AS old_modified,
            shown.size, shown.etag, shown.last_modified, shown.version_id, shown.there,
-           shown.there IS NULL OR (open.id IS NULL AND coalesce(shown.at <= ?, false)) AS asked
+           shown.there IS NULL OR (NOT shown.there AND {{versions}})
+               OR (open.id IS NULL AND coalesce(shown.at <= ?, false)) AS asked
     FROM (SELECT * FROM states WHERE {{shows}}) AS shown
     LEFT JOIN (SELECT * FROM known WHERE gone_at IS NULL) AS open ON open.key = shown.key
     WHERE (shown.there IS NULL OR (shown.there AND {_OTHER}) OR (NOT shown.there AND open.id IS NOT NULL))
       AND (open.id IS NULL OR (open.seen_at <= shown.at AND open.last_modified <= shown.at))
       AND NOT EXISTS (SELECT 1 FROM known AS closed WHERE closed.key = shown.key AND closed.gone_at > shown.at)
+    UNION ALL BY NAME
+    FROM unlisted
 """  # noqa: S608
 
 _SETTLED: Final = """

@@ -81,6 +81,7 @@ def take_over(
         MassDisappearance: most objects are gone at once; nothing of them was taken over.
     """
     progress, tolerance = progress or Quiet(), tolerance or Tolerance()
+    denied: list[str] = []
     with duckdb_session(scratch, memory) as work:
         if isinstance(delivery, Inventory):
             began, moment = None, delivery.show(work)
@@ -106,10 +107,10 @@ def take_over(
             progress.begin("Comparing with what is known", None, "objects")
             looked = connection.scalar(sa.select(sa.func.max(bucket_syncs.c.finished_at)))
             differ = differences.differ_from_inventory if began is None else differences.differ_from_journal
-            known = differ(connection, work, bucket.area, began or moment, looked)
+            known = differ(connection, work, bucket, began or moment, looked)
             progress.end()
             tolerance.check(differences.gone(work, "differences"), known, "objects")
-            asked = differences.ask(work, bucket, progress)
+            asked = differences.ask(work, bucket, denied, progress)
             tolerance.check(differences.gone(work, "settled"), known, "objects")
             lacking = 0 if began is not None else differences.lacking(work, moment - _LISTED_WITHIN)
             changes = _write(connection, work, clock, progress)
@@ -117,6 +118,7 @@ def take_over(
         if changes.unrecorded:  # as after a listing
             observe_service(database, clock, tolerance)
         examined = examine(database, bucket, Scope(since=moment), clock, progress)
+        examined = replace(examined, unreadable=tuple(dict.fromkeys((*examined.unreadable, *denied))))
         with database.transaction() as connection:
             values = _picture(connection, moment if lacking else began, moment) | {
                 "asked": asked,
