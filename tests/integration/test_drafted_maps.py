@@ -183,6 +183,21 @@ def test_who_pays_is_asked_where_a_name_does_not_say_it(
     assert line in said
 
 
+def test_files_in_lists_of_lists_are_asked_about(empty_database: Database) -> None:
+    text = drafted(
+        empty_database,
+        """
+        CREATE TABLE sales (id text PRIMARY KEY, grp text, client_pays boolean, created_at timestamptz, doc jsonb);
+        INSERT INTO sales VALUES ('S-1', 'A', true, now(), '{"papers": [{"type": "KYC", "key": "a/1.pdf"}],
+          "calls": [{"at": "10:00", "files": [{"type": "POV", "key": "a/2.mp3"}]}]}');
+        """,
+    ).text
+    asked = (
+        "files lie in lists of lists, too, in calls[].files[].key: name a query of them all, in place of papers"
+    )
+    assert f'from = "TODO"  # {asked}' in text
+
+
 @pytest.mark.parametrize(
     ("day", "line"),
     [

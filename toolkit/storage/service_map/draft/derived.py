@@ -12,7 +12,16 @@ from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.matching import GOOD, Match, score
 from toolkit.storage.service_map.draft.pivots import pivots_of
 from toolkit.storage.service_map.draft.references import kinds_and_keys, references_of
-from toolkit.storage.service_map.draft.samples import KEY, PLACE, Field, Samples, json_path, share
+from toolkit.storage.service_map.draft.samples import (
+    ENDING,
+    KEY,
+    PLACE,
+    Field,
+    Samples,
+    fields_of,
+    json_path,
+    share,
+)
 from toolkit.storage.service_map.draft.vocabulary import TABLE_WORDS, tokens, words
 from toolkit.storage.service_map.expressions import literal, quoted
 
@@ -81,40 +90,68 @@ def _of_one_kind(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable
 
 
 def _elements(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable]:
-    """Yield the elements of lists and of objects by type that stand in JSON columns."""
+    """Yield the elements of lists and of objects by type that stand in JSON columns; lists of files as one."""
     key = key_of(table)
-    if key is None:
-        return
-    for column in table.columns.values():
-        for path, is_list in samples.collections(table, column) if column.family == "json" else ():
+    lists: dict[str, str] = {}
+    documents = [column for column in table.columns.values() if column.family == "json"]
+    for column in documents if key is not None else ():
+        for path, is_list in samples.collections(table, column):
             value = f"owner.{quoted(column.name)}::jsonb" + (f" #> {json_path(path)}" if path else "")
             expected = "array" if is_list else "object"
             inside = f"CASE jsonb_typeof({value}) WHEN '{expected}' THEN {value} END"
-            each = (
-                f"jsonb_array_elements({inside}) WITH ORDINALITY AS item(value, place)"
-                if is_list
-                else f"jsonb_each({inside}) AS item(place, value)"
-            )
-            source = f"{table.name} AS owner, {each}"
-            raw = CatalogTable(f"(SELECT item.* FROM {source})", column.name)  # noqa: S608
-            item = replace(Column("value"), family="json")
-            if not is_list:
-                keys = samples.values(Field(raw, Column("place")))
-                if not any(codes.evidence_type(each) for each in keys):
-                    continue
-            members = samples.members(raw, item)
-            owner, shown = _owner(table, key)
-            unnamed = not any(len(path) == 1 and tokens(path[0])[-1:] in (("id",), ("uuid",)) for path in members)
-            if unnamed or not is_list:
-                shown.append((f"owner.{quoted(key.name)}::text || '/' || item.place", Column("id", key=True)))
-            if not is_list:
-                shown.append(("item.place", Column("type")))
-                if not members:
-                    shown.append(("item.value #>> '{}'", Column("path")))
-            shown += [(f"item.value #>> {json_path(path)}", Column("_".join(path))) for path in members]
-            shown += _own_times(table, {column.name for _, column in shown})
-            made = f"a row for each element of {column.name}"
-            yield _query(column.name, shown, source, [owner], made)
+            if is_list:
+                each = f"jsonb_array_elements({inside}) WITH ORDINALITY AS item(value, place)"
+                lists[each] = "/".join(path if path and len(documents) == 1 else (column.name, *path))
+                continue
+            each = f"jsonb_each({inside}) AS item(place, value)"
+            keys = samples.values(Field(_items(table, each), Column("place")))
+            if any(codes.evidence_type(each) for each in keys):
+                yield _elements_of(table, each, column.name, samples, kind="place")
+    deeper = [
+        path
+        for column in documents
+        for path, texts in (samples.texts_deeper(table, column).items() if lists else ())
+        if share([text.rpartition(".")[2] for text in texts], ENDING) > _MOST
+    ]
+    lying = f"files lie in lists of lists, too, in {', '.join(deeper)}: name a query of them all, in place of"
+    files = [each for each in lists if _holds_files(_items(table, each), samples)]
+    kind = "list" if len(files) > 1 else ""
+    if kind:
+        parts = " UNION ALL ".join(f"SELECT {literal(lists[each])}, item.* FROM {each}" for each in files)  # noqa: S608
+        names = " and ".join(map(lists.pop, files))
+        lists = {f"LATERAL ({parts}) AS item(list, value, place)": names} | lists
+    for each, name in lists.items():
+        found = _elements_of(table, each, name, samples, kind=kind if each.startswith("LATERAL") else "")
+        yield replace(found, question=f"{lying} {name}" if deeper else "")
+
+
+def _items(table: CatalogTable, each: str) -> CatalogTable:
+    """Return the bare elements of JSON in the rows of a table."""
+    query = f"(SELECT item.* FROM {table.name} AS owner, {each})"  # noqa: S608
+    return CatalogTable(query, "item", columns={"value": replace(Column("value"), family="json")})
+
+
+def _holds_files(items: CatalogTable, samples: Samples) -> bool:
+    return any(score("evidences", "object_key", each, samples) >= GOOD for each in fields_of(items, samples))
+
+
+def _elements_of(table: CatalogTable, each: str, name: str, samples: Samples, *, kind: str = "") -> CatalogTable:
+    """Return a row for each element; ``kind`` is the column, if any, that tells the kind of an element."""
+    key, items = table.columns[table.whole_key[0]], _items(table, each)
+    members = samples.members(items, items.columns["value"])
+    owner, shown = _owner(table, key)
+    unnamed = not any(len(path) == 1 and tokens(path[0])[-1:] in (("id",), ("uuid",)) for path in members)
+    if unnamed or kind == "place":
+        place = "item.list || '/' || item.place" if kind == "list" else "item.place"
+        shown.append((f"owner.{quoted(key.name)}::text || '/' || {place}", Column("id", key=True)))
+    if kind:
+        shown.append((f"item.{kind}", Column("type" if kind == "place" else kind)))
+    if not members and kind == "place":
+        shown.append(("item.value #>> '{}'", Column("path")))
+    shown += [(f"item.value #>> {json_path(path)}", Column("_".join(path))) for path in members]
+    shown += _own_times(table, {column.name for _, column in shown})
+    source = f"{table.name} AS owner, {each}"
+    return _query(name, shown, source, [owner], f"a row for each element of {name}")
 
 
 def _arrays(table: CatalogTable, samples: Samples) -> Iterator[CatalogTable]:

@@ -16,6 +16,7 @@ from toolkit.storage.service_map.draft.references import (
     named_by_values,
     owner_of,
     reference_to,
+    references_of,
 )
 from toolkit.storage.service_map.draft.samples import Field, Samples, fields_of
 from toolkit.storage.service_map.draft.vocabulary import TABLE_WORDS, tokens
@@ -102,11 +103,21 @@ class Identities:
             if (part := named_in_key(self._matches[name], other, wanted, keys, self._samples)) is not None:
                 return part
         told = f" Their id is {_parts(other.whole_key)}" if wanted is None and other.whole_key else ""
-        for link in self._samples.catalog.values() if not optional else ():
-            if link is not other and (by := named_by_values(link, other, self._samples)) is not None:
-                told += f" {link.name} names them by {by.column}"
-        named = [each.name for each in table.columns.values() if set(tokens(each.says)) & TABLE_WORDS[target][0]]
-        told += f" Perhaps {' or '.join(named)}, whose values are written in another way" if named else ""
+        links = [] if optional else [each for each in self._samples.catalog.values() if each is not other]
+        of_both = [
+            each for each in links if any(to.table == table.name for to in references_of(each, self._samples))
+        ]
+        for link in of_both or links:
+            if (by := named_by_values(link, other, self._samples)) is not None:
+                told += f" {link.name} names them by {by.column}."
+        named = [each for each in table.columns.values() if set(tokens(each.says)) & TABLE_WORDS[target][0]]
+        if alike := next((each for each in named if each.name in other.columns), None):
+            told += (
+                f" Several rows of {other.name} have the same {alike.name}: which one is meant, or are they one?"
+            )
+        elif named:
+            names = " or ".join(each.name for each in named)
+            told += f" Perhaps {names}, whose values are written in another way"
         why = f"which of the {target} does it belong to?{told}"
         return Choice(ABSENT) if optional else Choice({"sql": TODO}, why)
 

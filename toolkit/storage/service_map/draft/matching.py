@@ -1,5 +1,6 @@
 """Find the table of each of the contract's relations, and the field for each of its columns."""
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -54,6 +55,10 @@ def match_tables(tables: Collection[CatalogTable], samples: Samples) -> dict[str
         alone = {other for other, name in taken.items() if name == match.table.name}
         if not alone or alone | {relation} in ({"clients", "addresses"}, {"sales", "addresses"}):
             found[relation] = match
+    clients, addresses = found.get("clients"), found.get("addresses")
+    if clients and addresses and clients.table is addresses.table:  # the number of the house is no client's
+        own = {column: field for column, field in clients.fields.items() if field not in addresses.fields.values()}
+        found["clients"] = replace(clients, fields=own)
     return found
 
 
@@ -68,6 +73,7 @@ def _ranked(tables: Collection[CatalogTable], samples: Samples) -> list[tuple[st
         ]
         for relation in TABLE_WORDS
     }
+    fitting["sales"] = [match for match in fitting["sales"] if not _is_named_by_sales(match, fitting["sales"])]
     naming = fitting["evidences"]
     for relation in ("sales", "clients"):
         named = {reference.table for match in naming for reference in match.table.references}
@@ -90,6 +96,14 @@ def _among(match: Match, others: list[Match], named: Collection[str], samples: S
     is_named = match.table.name in named
     alone = is_named and not any(rival.name in named for rival in rivals)
     return replace(match, rivals=tuple(rivals), is_named=alone, score=match.score + _NEAR * is_named)
+
+
+def _is_named_by_sales(match: Match, others: list[Match]) -> bool:
+    """Tell whether a table without the name of sales is one that a table of that name refers to."""
+    named = [other.table for other in others if _named_for("sales", other.table) == _BY_NAME]
+    return match.table not in named and any(
+        reference.table == match.table.name for table in named for reference in table.references
+    )
 
 
 _FITS: Final = 2
@@ -132,7 +146,7 @@ def _named_for(relation: str, table: CatalogTable) -> float:
     if not said:
         return 0
     if said[-1] in sure and not (relation == "clients" and "payer" in said):
-        return 2.5
+        return _BY_NAME
     if said[-1] in _DESCRIPTIONS or (relation == "clients" and "payer" in said):
         return -2.5
     if said[-1] in perhaps:
@@ -140,6 +154,7 @@ def _named_for(relation: str, table: CatalogTable) -> float:
     return 0.5 if set(said) & sure else -0.5
 
 
+_BY_NAME: Final = 2.5
 _DESCRIPTIONS: Final = {"group", "dealership", "tariff", "type", "status", "partner"}
 """Tokens that name tables of what a sale or a record refers to."""
 
@@ -218,6 +233,8 @@ def _looks(column: str, field: Field, samples: Samples) -> float | None:
         if share(values, PLACE) > _MOST and not _is_media(values):
             return 0.3 + 0.3 * any("/" in value for value in values)
         return 0.3 if "key" in tokens(field.says) and share(values, OPAQUE) > _MOST else -1
+    if column in _NUMBERED:
+        return 0.0 if share(values, _DIGITS) > _MOST else -1
     if column == "file_name":
         return 0.4 if share(values, FILE) > 0.8 else -0.5
     if field.family != "text" and {"id", "uuid"} & set(tokens(field.says)) and "0" not in values:
@@ -234,7 +251,10 @@ _EMPTY: Final = -0.2
 """The judgement of a column without values, which is taken where no other one has any."""
 _CODE: Final = 3
 _FEW: Final = 6
+_NUMBERED: Final = {"number_on_dealership", "enrollment", "installation_number"}
+_DIGITS: Final = re.compile(".*[0-9].*")
 _SEEN: Final = {
+    *_NUMBERED,
     *("cpf", "utility_group", "evidence_type", "file_format", "type", "object_key", "file_name"),
     "is_client_financial_responsible",
 }

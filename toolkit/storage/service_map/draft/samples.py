@@ -135,20 +135,39 @@ class Samples:
         return [tuple(path) for path in self._connection.execute(sa.text(query)).scalars()]
 
     def collections(self, table: CatalogTable, column: Column) -> list[tuple[tuple[str, ...], bool]]:
-        """Return the paths of lists and of objects in a JSON column, at its top or below it; true for a list."""
+        """Return the paths of lists and of objects in a JSON column, up to three levels deep; true for a list."""
         name = quoted(column.name)
         query = f"""
-            WITH seen AS (SELECT {name}::jsonb AS value FROM {table.name} AS {THIS} LIMIT 500),
-            found AS (
-                SELECT ARRAY[]::text[] AS path, value FROM seen
+            WITH RECURSIVE found AS (
+                (SELECT ARRAY[]::text[] AS path, {name}::jsonb AS value FROM {table.name} AS {THIS} LIMIT 500)
                 UNION ALL
-                SELECT ARRAY[member.key], member.value
-                FROM seen, jsonb_each(CASE jsonb_typeof(value) WHEN 'object' THEN value END) AS member
+                SELECT path || member.key, member.value
+                FROM found, jsonb_each(CASE jsonb_typeof(value) WHEN 'object' THEN value END) AS member
+                WHERE cardinality(path) < 3
             )
             SELECT DISTINCT path, jsonb_typeof(value) = 'array' AS is_list FROM found
             WHERE jsonb_typeof(value) IN ('array', 'object') ORDER BY 1, 2
         """  # noqa: S608  # names of the catalog, quoted
         return [(tuple(row.path), row.is_list) for row in self._connection.execute(sa.text(query))]
+
+    def texts_deeper(self, table: CatalogTable, column: Column) -> dict[str, list[str]]:
+        """Return some texts of a JSON column that stand in lists inside of lists, by their paths."""
+        inside = "CASE jsonb_typeof(found.value) WHEN '{}' THEN found.value END"
+        query = f"""
+            WITH RECURSIVE found AS (
+                (SELECT '' AS path, {quoted(column.name)}::jsonb AS value FROM {table.name} AS {THIS} LIMIT 500)
+                UNION ALL
+                SELECT found.path || inside.step, inside.value
+                FROM found CROSS JOIN LATERAL (
+                    SELECT '.' || key AS step, member.value FROM jsonb_each({inside.format("object")}) AS member
+                    UNION ALL
+                    SELECT '[]', item FROM jsonb_array_elements({inside.format("array")}) AS item
+                ) AS inside
+            )
+            SELECT ltrim(path, '.') AS path, array_agg(value #>> '{{}}') AS texts FROM found
+            WHERE jsonb_typeof(value) = 'string' AND path LIKE '%[]%[]%' GROUP BY 1 ORDER BY 1
+        """  # noqa: S608  # names of the catalog, quoted
+        return {row.path: row.texts for row in self._connection.execute(sa.text(query))}
 
     def kinds_by_owner(self, table: CatalogTable, kind: Column, owner: Column) -> list[set[str]]:
         """Return the sets of kinds that rows of one owner have, among the first rows."""
