@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -25,13 +26,14 @@ from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
 from toolkit.operations.judge.audit.expression import COVERAGES
-from toolkit.operations.judge.audit.life import NO_LIFE
+from toolkit.operations.judge.audit.life import KnownLife
+from toolkit.operations.judge.audit.lists import FEW, ROW_COLUMNS
 from toolkit.operations.judge.audit.present import present_file_findings, present_findings
 from toolkit.operations.judge.audit.records import EvidenceRecord, StoredFile
-from toolkit.operations.judge.audit.result import FEW, ROW_COLUMNS
 from toolkit.operations.judge.audit.sale_evidence import SaleEvidence
 from toolkit.operations.judge.audit.source import LastSync, Source
-from toolkit.operations.judge.findings.living import living, tally
+from toolkit.operations.judge.findings.changes import TREND
+from toolkit.operations.judge.findings.living import living
 from toolkit.operations.verify.contents.verification import Verified
 from toolkit.reports import DEFAULT_FORMATS, write_report
 
@@ -103,6 +105,20 @@ NASTY = (
 )
 
 
+@dataclass(frozen=True)
+class KnownLists:
+    """Lists that are given instead of read."""
+
+    sales: pd.DataFrame
+    evidence: Callable[[Sequence[str]], Iterator[SaleEvidence]]
+    completed: pd.DataFrame
+    faults: pd.DataFrame = field(default_factory=partial(pd.DataFrame, columns=FAULTS))
+    withdrawals: pd.DataFrame = field(default_factory=partial(pd.DataFrame, columns=WITHDRAWN))
+    completions: pd.DataFrame = field(
+        default_factory=partial(pd.DataFrame, columns=["partner", "completed", "median_days"])
+    )
+
+
 def source(*, embedded: Sequence[str] = (), synced: bool = True) -> Source:
     return Source(
         database="db.example.com:5432/sales",
@@ -161,6 +177,11 @@ def result_of(
         ]
     )
     found = living(present, pd.DataFrame(columns=["id"]), [], [], AS_OF, Deadlines(zone))
+    lists: Any = KnownLists(
+        told_rows,
+        lambda sale_ids: (known.get(each) or SaleEvidence((), ()) for each in sale_ids),
+        completed.reset_index(drop=True),
+    )
     return AuditResult(
         as_of=AS_OF,
         made_at=AS_OF,
@@ -174,16 +195,11 @@ def result_of(
                 "sales": 1,
             }
         ),
-        read_rows=lambda: told_rows,
+        lists=lists,
         cpf_shown=cpf_shown,
         file_findings=tuple(file_findings),
         verification=Verified(0, {}, 0),
-        life=replace(NO_LIFE, read_findings=lambda: found, read_tally=lambda: tally(found)),
-        read_faults=lambda: pd.DataFrame(columns=FAULTS),
-        read_withdrawals=lambda: pd.DataFrame(columns=WITHDRAWN),
-        read_evidence=lambda sale_ids: (known.get(each) or SaleEvidence((), ()) for each in sale_ids),
-        read_completions=lambda: pd.DataFrame(columns=["partner", "completed", "median_days"]),
-        read_completed=lambda: completed.reset_index(drop=True),
+        life=KnownLife(found, pd.DataFrame(columns=list(TREND))),
     )
 
 

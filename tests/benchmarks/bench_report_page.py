@@ -81,7 +81,8 @@ def large_result(sales: int) -> AuditResult:
         createdAt=created,
         ageDays=age // 86_400,
     )
-    return replace(few, read_rows=lambda: rows, read_evidence=partial(_evidence, random))
+    lists: Any = few.lists
+    return replace(few, lists=replace(lists, sales=rows, evidence=partial(_evidence, random)))
 
 
 def _evidence(random: np.random.Generator, sale_ids: Sequence[str]) -> Iterator[SaleEvidence]:

@@ -19,9 +19,10 @@ from tests.benchmarks.timing import timed
 from tests.reported import AS_OF
 from toolkit.domain.deadlines import Deadlines
 from toolkit.operations.judge.audit import AuditResult
+from toolkit.operations.judge.audit.life import KnownLife
 from toolkit.operations.judge.audit.present import present_findings
 from toolkit.operations.judge.findings.changes import Changes
-from toolkit.operations.judge.findings.living import living, tally
+from toolkit.operations.judge.findings.living import living
 from toolkit.reports import write_report
 
 
@@ -44,8 +45,8 @@ def _with_findings(result: AuditResult) -> AuditResult:
     start, still = AS_OF - timedelta(days=1), ids[half:]
     changes = Changes(start, AS_OF, ids[:half], none, none, none, len(still), lambda: still)
     findings = findings.assign(overdue=findings.index >= half)
-    life = replace(result.life, read_findings=lambda: findings, read_tally=lambda: tally(findings))
-    return replace(result, life=replace(life, read_changes=lambda: changes))
+    life = result.life
+    return replace(result, life=KnownLife(findings, life.trends, changes, life.waivers, life.ending))
 
 
 if __name__ == "__main__":

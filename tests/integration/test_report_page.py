@@ -471,7 +471,7 @@ def test_one_sale_among_many_is_found(browser: Any, tmp_path: Path) -> None:
     result = result_of([Told(f"BIG-{number:05}") for number in range(10)])
     rows = pd.concat([result.rows] * 2_000, ignore_index=True)
     rows["saleId"] = [f"BIG-{number:05}" for number in range(20_000)]
-    write_report(replace(result, read_rows=lambda: rows), tmp_path, ["html"])
+    write_report(replace(result, lists=replace(result.lists, sales=rows)), tmp_path, ["html"])
     opened = browser.new_page()
     opened.goto((tmp_path / "missing-evidence.html").as_uri())
     opened.get_by_label("Search").fill("big-17171")

@@ -169,7 +169,7 @@ def test_a_report_without_the_database_lacks_only_what_is_about_people_and_says_
     pd.testing.assert_frame_equal(alone.rows.drop(columns="cpf"), asked.rows.drop(columns="cpf"))
     rest = [each.withdrawals.drop(columns=about_people) for each in (alone, asked)]
     pd.testing.assert_frame_equal(*rest)
-    (without_log,), (with_log,) = (each.read_evidence(["S-2"]) for each in (alone, asked))
+    (without_log,), (with_log,) = (each.lists.evidence(["S-2"]) for each in (alone, asked))
     assert (without_log.records, without_log.timeline) == (with_log.records, None)
     assert with_log.timeline
     # Those about files are the noted ones: the object that came after the audit is not among them.

@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import Run
 from toolkit.domain.evidence import KIND_OF, EvidenceType
 from toolkit.domain.rules import GROUP_RULES, REPLACES_ALL
-from toolkit.operations.judge.audit.result import ROW_COLUMNS
+from toolkit.operations.judge.audit.lists import ROW_COLUMNS
 from toolkit.reports import FORMATS
 from toolkit.reports.wording import COLUMN_NAMES, TYPE_NAMES
 

@@ -150,7 +150,7 @@ def test_the_workbook_holds_the_same_sales_as_the_csv_in_words(result: AuditResu
 
 def test_a_workbook_fits_its_texts_and_its_pages(result: AuditResult, tmp_path: Path) -> None:
     long = "Comercializadora de Energia Elétrica do Norte e Nordeste Ltda. " * 3
-    result = replace(result, read_rows=lambda told=result.told: told.assign(partner=long))
+    result = replace(result, lists=replace(result.lists, sales=result.told.assign(partner=long)))
     book = openpyxl.load_workbook(written(result, tmp_path, "xlsx") / "missing-evidence.xlsx")
     for name in ("Sales", "Missing", "Findings about files"):
         sheet = book[name]
@@ -217,9 +217,8 @@ def test_hostile_text_in_any_field_is_text_everywhere(tmp_path: Path) -> None:
                 for text in nasty
             ],
         ),
-        read_faults=lambda: rows(FAULTS),
-        read_withdrawals=lambda: rows(WITHDRAWN),
     )
+    made = replace(made, lists=replace(made.lists, faults=rows(FAULTS), withdrawals=rows(WITHDRAWN)))
     day = AS_OF.date()
     asked = [WaiverRequest(text, text, None, text, text, text, day, day + timedelta(days=3)) for text in nasty]
     waivers = tuple(Waiver(UUID(int=1), each, AS_OF, None, nasty[0], nasty[7]) for each in asked)

@@ -57,7 +57,7 @@ def blocks(report: Report, tell: Callable[[float], None]) -> Iterator[str]:
     sale_ids = report.result.told["saleId"].head(SALES).tolist()
     written = lru_cache(AT_ONCE)(partial(iso, timezone=report.timezone))  # records and events share many moments
     cases = map(
-        partial(_case, written), report.result.read_evidence(sale_ids), _findings(written, sale_ids, report)
+        partial(_case, written), report.result.lists.evidence(sale_ids), _findings(written, sale_ids, report)
     )
     for start in range(0, len(sale_ids), AT_ONCE):
         tell(start / len(sale_ids))

@@ -20,9 +20,8 @@ from toolkit.domain.rules import Evidence, Requirement, Sale, evaluate, requirem
 from toolkit.domain.waivers import Waiver
 from toolkit.operations import Clock
 from toolkit.operations.judge.audit.records import EvidenceRecord
-from toolkit.operations.judge.audit.run import last_sync
 from toolkit.operations.judge.audit.sale_evidence import TimeLine, time_line
-from toolkit.operations.judge.audit.source import LastSync
+from toolkit.operations.judge.audit.source import LastSync, last_sync
 from toolkit.operations.judge.evidence_records import records_seen, sale_row
 from toolkit.operations.judge.findings.history import audits_until, lives_at
 from toolkit.operations.judge.findings.living import living

@@ -3,10 +3,9 @@
 The sales are judged by the chosen engine; the lists behind the numbers are read on this machine.
 """
 
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache, partial
 from typing import Final
 
 import ibis
@@ -17,17 +16,17 @@ from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
 from toolkit.errors import InvalidInput
 from toolkit.operations import Clock
-from toolkit.operations.judge.audit.census import by_age, by_partner, census, to_act_on
-from toolkit.operations.judge.audit.details import completed_at, faults_at, withdrawals_at
+from toolkit.operations.judge.audit.census import by_age
 from toolkit.operations.judge.audit.engines import Engine, bound
-from toolkit.operations.judge.audit.judgement import Judged, judging, sales_of, told_rows
-from toolkit.operations.judge.audit.life import read_life
-from toolkit.operations.judge.audit.present import present_file_findings, present_findings
+from toolkit.operations.judge.audit.judgement import Judged, judging, sales_of
+from toolkit.operations.judge.audit.life import ReadLife
+from toolkit.operations.judge.audit.lists import Lists
+from toolkit.operations.judge.audit.present import present_file_findings
 from toolkit.operations.judge.audit.result import AuditResult
-from toolkit.operations.judge.audit.run import DEFAULT_DEADLINES, last_sync
-from toolkit.operations.judge.audit.sale_evidence import evidence_in_snapshot
+from toolkit.operations.judge.audit.run import DEFAULT_DEADLINES
+from toolkit.operations.judge.audit.sale_evidence import SaleEvidence, evidence_in_snapshot
 from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables, cpfs_of, keys_of, table_of
-from toolkit.operations.judge.audit.source import Source
+from toolkit.operations.judge.audit.source import Source, last_sync
 from toolkit.operations.snapshot.contents import CONTENTS, PSEUDONYM
 from toolkit.operations.snapshot.rows import PathOf
 from toolkit.operations.verify.integrity import EXAMPLES, integrity_findings_at, records_of_unknown_partners
@@ -73,8 +72,8 @@ def audit_snapshot(
         synced, since = last_sync(reader, moment), reader.scalar(sa.text(_PICTURE_SINCE), {"moment": moment})
         files = _file_findings(people, reader, moment) if with_file_findings and people is not None else None
         unknown = records_of_unknown_partners(reader, moment) if with_file_findings else 0
-    told = _told(judged, moment, people, {sale_id for finding in files or () for sale_id in finding.sale_ids})
-    completions = judged.read(by_partner(judged.sales))
+    concerned = {sale_id for finding in files or () for sale_id in finding.sale_ids}
+    lists = SnapshotLists(judged, tables, moment, concerned).with_sales()
     of_files = None if files is None else present_file_findings(files, sales_of(judged, files))
     return AuditResult(
         as_of=moment,
@@ -92,18 +91,30 @@ def audit_snapshot(
             snapshot=f"{snapshot.address} of {newest.moment.isoformat(timespec='seconds')}",
             people_asked=people is not None,
         ),
-        counts=judged.read(census(judged.sales)),
+        counts=judged.census(),
         open_by_age=judged.read(by_age(judged.sales, moment)),
-        read_rows=lambda: told,
-        read_faults=cache(partial(faults_at, tables, moment)),
-        read_withdrawals=cache(partial(withdrawals_at, tables, moment)),
-        read_completions=lambda: completions,
-        read_completed=cache(partial(completed_at, tables, moment)),
-        read_evidence=partial(evidence_in_snapshot, tables, people, moment),
-        life=read_life(tables, cache(lambda: present_findings(told)), of_files, moment, deadlines),
+        lists=lists,
+        life=ReadLife(tables, lists, of_files, moment, deadlines),
         file_findings=tuple(files or ()),
         of_now=False,
     ).evaluated()
+
+
+@dataclass(frozen=True, eq=False)
+class SnapshotLists(Lists):
+    """The lists as a snapshot holds them, with the CPFs that its database tells."""
+
+    place: SnapshotTables
+
+    def evidence(self, sale_ids: Sequence[str]) -> Iterator[SaleEvidence]:
+        """Yield the evidence of these sales, with time lines where the database tells them."""
+        return evidence_in_snapshot(self.place, self.place.people, self.moment, sale_ids)
+
+    def _to_act_on(self) -> pd.DataFrame:
+        found = super()._to_act_on()
+        if self.place.people is not None:
+            found["cpf"] = found["client_id"].map(cpfs_of(self.place.people, found["client_id"].dropna().unique()))
+        return found
 
 
 def _judged(tables: SnapshotTables, engine: Engine, moment: datetime, path_of: PathOf) -> Judged:
@@ -112,14 +123,6 @@ def _judged(tables: SnapshotTables, engine: Engine, moment: datetime, path_of: P
     sales = engine.kept(query)
     nobody = sales.filter(ibis.literal(False)).select(id=sales.client_id, cpf=ibis.null("string"))
     return Judged(sales, nobody, lambda asked: engine.read(asked).to_pandas(timestamp_as_object=False))
-
-
-def _told(judged: Judged, moment: datetime, people: Database | None, with_files: Collection[str]) -> pd.DataFrame:
-    """Return the sales as people read them, with the CPFs that the database tells."""
-    found = judged.read(to_act_on(judged.sales, judged.clients, with_files))
-    if people is not None:
-        found["cpf"] = found["client_id"].map(cpfs_of(people, found["client_id"].dropna().unique()))
-    return told_rows(found, moment, show_cpf=False)
 
 
 def _file_findings(people: Database, reader: DuckdbReader, moment: datetime) -> list[IntegrityFinding]:

@@ -5,7 +5,7 @@ session that can write nothing (a replica, a read-only role) has no temporary ta
 streamed into DuckDB, in the memory of this process, and asked there.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,15 +19,12 @@ from ibis import Table
 from ibis.expr import operations as ops
 from sqlalchemy import Connection
 
-from toolkit.domain.findings import Problem, Status
 from toolkit.domain.integrity import IntegrityFinding
-from toolkit.domain.masking import mask_cpf
 from toolkit.domain.versions import rules_fingerprint
-from toolkit.operations.judge.audit.census import by_partner, to_act_on
+from toolkit.operations.judge.audit.census import census
 from toolkit.operations.judge.audit.engines import duckdb_engine
 from toolkit.operations.judge.audit.expression import missing_evidence
 from toolkit.operations.judge.audit.observed import evidences_at, objects_at, sales_at, unbound
-from toolkit.operations.judge.audit.result import FEW, ROW_COLUMNS
 from toolkit.storage import tables
 from toolkit.storage.database import raw, writes_nothing
 from toolkit.storage.frames import read_arrow, stream_arrow, streamed
@@ -44,7 +41,7 @@ _LITTLE_MEMORY: Final = """
 _ANY_MOMENT: Final = datetime(1999, 12, 31, tzinfo=UTC)
 """Stands in the compiled statement for the moment that is asked for."""
 
-_BROUGHT: Final = {"sale_id", "client_id", "utility_group", "partner", "missing", "problems"}
+_BROUGHT: Final = ("sale_id", "client_id", "utility_group", "partner", "missing", "problems")
 
 
 @dataclass(frozen=True)
@@ -54,6 +51,10 @@ class Judged:
     sales: Table
     clients: Table
     read: Callable[[Table], pd.DataFrame]
+
+    def census(self) -> pd.DataFrame:
+        """Return the census of all sales, see ``toolkit.operations.judge.audit.census``."""
+        return self.read(census(self.sales))
 
 
 def judging(moment: datetime) -> Table:
@@ -108,31 +109,6 @@ def put_audited(connection: Connection, statement: str) -> None:
     raw(connection).execute(f"CREATE TEMPORARY TABLE {AUDITED} ON COMMIT DROP AS {statement}")
 
 
-def tell(judged: Judged, moment: datetime, with_files: Collection[str], *, show_cpf: bool) -> pd.DataFrame:
-    """Return the sales behind the numbers, see ``to_act_on``, as people read them."""
-    return told_rows(judged.read(to_act_on(judged.sales, judged.clients, with_files)), moment, show_cpf)
-
-
-def told_rows(found: pd.DataFrame, moment: datetime, show_cpf: bool) -> pd.DataFrame:
-    """Return the sales by the contract's names: the gravest and oldest first, the compliant ones last.
-
-    CPFs are masked unless ``show_cpf``.
-    """
-    found["age_days"] = (moment - found["created_at"]).dt.days.clip(lower=0)
-    if not show_cpf:
-        found["cpf"] = found["cpf"].map(mask_cpf, na_action="ignore")
-    found["compliant"] = found["status"] == Status.COMPLIANT
-    found["mild"] = ~found["problems"].str.startswith(Problem.COMPLETED_WITHOUT_EVIDENCE)
-    found = found.sort_values(["compliant", "mild", "created_at", "sale_id"], ignore_index=True)
-    found = found.rename(columns={ours: name for name, ours in ROW_COLUMNS.items()})[list(ROW_COLUMNS)]
-    return found.astype(dict.fromkeys(FEW, "category"))
-
-
-def completed_by_partner(judged: Judged) -> pd.DataFrame:
-    """Return the completed sales of each partner, as ``AuditResult.completions``."""
-    return judged.read(by_partner(judged.sales))
-
-
 def sales_of(judged: Judged, findings: Iterable[IntegrityFinding]) -> pd.DataFrame:
     """Return partner and utility group of the sales that these findings about files concern."""
     wanted = sorted({sale_id for finding in findings for sale_id in finding.sale_ids})
@@ -142,13 +118,12 @@ def sales_of(judged: Judged, findings: Iterable[IntegrityFinding]) -> pd.DataFra
     return judged.read(concerned.select("sale_id", "partner", "utility_group")).astype(object)
 
 
-def bring(connection: Connection, rows: pd.DataFrame) -> None:
-    """Put sales that were judged elsewhere, in the columns of ``AuditResult.rows``, into the table ``AUDITED``."""
-    names = [name for name, ours in ROW_COLUMNS.items() if ours in _BROUGHT]
-    columns = ", ".join(f"{ROW_COLUMNS[name]} text" for name in names)
+def bring(connection: Connection, sales: pd.DataFrame) -> None:
+    """Put sales that were judged elsewhere into the table ``AUDITED``, as far as they have findings."""
+    columns = ", ".join(f"{name} text" for name in _BROUGHT)
     driver = raw(connection)
     driver.execute(f"CREATE TEMPORARY TABLE {AUDITED} ({columns}) ON COMMIT DROP")
-    found = rows[names].astype(object)
+    found = sales[list(_BROUGHT)].astype(object)
     with driver.cursor() as cursor, cursor.copy(f"COPY {AUDITED} FROM STDIN") as copy:
         for row in found.where(found.notna(), None).itertuples(index=False, name=None):
             copy.write_row(row)

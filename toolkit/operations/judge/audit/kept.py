@@ -9,10 +9,10 @@ All sales are judged where nothing was kept, or where another statement judges: 
 """
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from hashlib import sha256
 from typing import Final
 
@@ -34,10 +34,10 @@ from toolkit.operations.judge.audit.judgement import (
     judged_at,
     judging_sql,
     put_audited,
-    tell,
 )
+from toolkit.operations.judge.audit.lists import DatabaseLists
 from toolkit.operations.judge.audit.observed import unbound
-from toolkit.storage.database import Database, raw
+from toolkit.storage.database import raw
 from toolkit.storage.tables import judged_sales, judgement, sale_observations
 
 TOUCHED: Final = "touched_sales"
@@ -51,7 +51,10 @@ class JudgedNow(Judged):
     everything: bool
     """True if all sales were judged; otherwise those of ``TOUCHED`` were."""
     counts: pd.DataFrame
-    """The census of all sales."""
+
+    def census(self) -> pd.DataFrame:
+        """Return the census of all sales, most of it taken over."""
+        return self.counts
 
 
 def judged_now(connection: Connection, moment: datetime, *, everything: bool = False) -> JudgedNow:
@@ -118,30 +121,28 @@ def _apart(carried: pd.DataFrame, counts: pd.DataFrame) -> int:
     return int(summed([carried], less=counts)["sales"].abs().sum())
 
 
-def tell_later(
-    database: Database, moment: datetime, with_files: Collection[str], *, show_cpf: bool
-) -> pd.DataFrame:
-    """Return what ``tell`` says of the judgement of an audit of now, also where a later one was kept instead."""
-    asked = partial(tell, moment=moment, with_files=with_files, show_cpf=show_cpf)
-    return later(database, moment, asked)
+@dataclass(frozen=True, eq=False)
+class KeptLists(DatabaseLists):
+    """The lists behind an audit of now, the same also after a later judgement was kept instead of its own."""
 
+    @cached_property
+    def faults(self) -> pd.DataFrame:
+        """The unusable files, looked for at the sales that were judged to have some."""
+        with self.place.at(self.moment) as connection:
+            unusable = sa.select(judged_sales.c.sale_id).where(judged_sales.c.unusable)
+            which = sale_observations.c.sale_id.in_(unusable) if self._still(connection) else OF_SALES
+            return faults_seen(connection, self.moment, which)
 
-def later(database: Database, moment: datetime, ask: Callable[[Judged], pd.DataFrame]) -> pd.DataFrame:
-    """Ask the judgement of an audit of now, likewise."""
-    with database.at(moment) as connection:
-        if connection.scalar(sa.select(judgement.c.judged_at)) == moment:
-            return ask(Judged(_kept_sales(), clients(), partial(in_postgres, connection)))
-        with judged_at(connection, moment) as judged:
-            return ask(judged)
+    def _ask(self, question: Callable[[Judged], ibis.Table]) -> pd.DataFrame:
+        with self.place.at(self.moment) as connection:
+            if self._still(connection):
+                return in_postgres(connection, question(self.judged))
+            with judged_at(connection, self.moment) as judged:
+                return judged.read(question(judged))
 
-
-def faults_later(database: Database, moment: datetime) -> pd.DataFrame:
-    """Return what ``faults_at`` says, likewise."""
-    with database.at(moment) as connection:
-        kept = connection.scalar(sa.select(judgement.c.judged_at)) == moment
-        unusable = sa.select(judged_sales.c.sale_id).where(judged_sales.c.unusable)
-        which = sale_observations.c.sale_id.in_(unusable) if kept else OF_SALES
-        return faults_seen(connection, moment, which)
+    def _still(self, connection: Connection) -> bool:
+        """Tell whether the judgement of this audit is the one that is kept."""
+        return bool(connection.scalar(sa.select(judgement.c.judged_at)) == self.moment)
 
 
 def _kept_sales() -> ibis.Table:

@@ -1,53 +1,24 @@
-"""The result of an audit: the totals, and one row for each sale that is not compliant."""
+"""The result of an audit: its totals and the lists behind them, of all partners or of one."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import pandas as pd
 
-from toolkit.domain.codes import CODES
 from toolkit.domain.contents import Coverage
-from toolkit.domain.evidence import EvidenceType, UtilityGroup
 from toolkit.domain.finding_life import FindingStatus, file_finding_ids
-from toolkit.domain.findings import Problem, Reason, Status
+from toolkit.domain.findings import Status
 from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
-from toolkit.domain.report_cells import items
-from toolkit.domain.rules import GROUP_RULES
 from toolkit.errors import InvalidInput, NothingEvaluated
-from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
 from toolkit.operations.judge.audit.expression import COVERAGES
 from toolkit.operations.judge.audit.life import Life
-from toolkit.operations.judge.audit.sale_evidence import ReadEvidence
+from toolkit.operations.judge.audit.lists import Lists
 from toolkit.operations.judge.audit.source import Source
+from toolkit.operations.judge.audit.totals import Totals
 from toolkit.operations.verify.contents.verification import Verified
-
-ROW_COLUMNS: Final = {
-    "saleId": "sale_id",
-    "utilityGroup": "utility_group",
-    "status": "status",
-    "missing": "missing",
-    "reasons": "reasons",
-    "problems": "problems",
-    "counted": "counted",
-    "isClientFinancialResponsible": "is_client_financial_responsible",
-    "partner": "partner",
-    "clientId": "client_id",
-    "cpf": "cpf",
-    "createdAt": "created_at",
-    "ageDays": "age_days",
-    "completedAt": "completed_at",
-    "oldestRequest": "oldest_request",
-    "unexamined": "unexamined",
-    **{str(coverage): column for coverage, column in COVERAGES.items()},
-}
-"""The columns of ``AuditResult.rows`` under the contract's names, and what the expression calls them."""
-
-FEW: Final = ("utilityGroup", "status", "missing", "reasons", "problems", "counted", "partner")
-"""The columns with few distinct values: each is stored once, as a category, for there may be millions of sales."""
 
 _NO_SALES: Final = (
     "Nothing was evaluated: there is no sale in the service's table, or none that this database user may see. "
@@ -57,33 +28,16 @@ _NO_SALES: Final = (
 
 
 @dataclass(frozen=True, eq=False)
-class AuditResult:
-    """All sales judged as of one moment.
-
-    The tables count sales. Those that are *open* are not compliant: they wait for somebody to act.
-    """
+class AuditResult(Totals):
+    """All sales judged as of one moment."""
 
     as_of: datetime
     made_at: datetime
     source: Source
-    counts: pd.DataFrame
-    """The census: one row a combination, see ``toolkit.operations.judge.audit.census``."""
-    open_by_age: pd.DataFrame
-    """The open sales by age, see ``toolkit.operations.judge.audit.census.by_age``."""
-    read_rows: Callable[[], pd.DataFrame]
-    """Reads ``told``, of all partners; as of the moment, whenever it is asked for."""
+    lists: Lists
+    """The lists behind the numbers, of all partners."""
     life: Life
     """The findings with their lives, what changed, the trend and the waivers."""
-    read_faults: Callable[[], pd.DataFrame]
-    """Reads ``faults`` likewise."""
-    read_withdrawals: Callable[[], pd.DataFrame]
-    """Reads ``withdrawals`` likewise."""
-    read_completions: Callable[[], pd.DataFrame]
-    """Reads ``completions`` likewise."""
-    read_completed: Callable[[], pd.DataFrame]
-    """Reads the sales of ``completed`` likewise."""
-    read_evidence: ReadEvidence
-    """Reads the records of sales with their files, and the time lines, likewise."""
     partner: str | None = None
     """The partner that everything is restricted to, ``None`` where it is not."""
     of_now: bool = True
@@ -98,7 +52,7 @@ class AuditResult:
     @cached_property
     def told(self) -> pd.DataFrame:
         """The sales behind the numbers: those of ``rows``, and then compliant ones."""
-        return self._own(self.read_rows())
+        return self._own(self.lists.sales)
 
     @cached_property
     def rows(self) -> pd.DataFrame:
@@ -117,120 +71,25 @@ class AuditResult:
 
     @cached_property
     def faults(self) -> pd.DataFrame:
-        """The unusable files; columns as in ``toolkit.operations.judge.audit.details.faults_at``."""
-        return self._own(self.read_faults())
+        """The unusable files."""
+        return self._own(self.lists.faults)
 
     @cached_property
     def withdrawals(self) -> pd.DataFrame:
-        """The withdrawn records with reason and people; columns as in ``details.withdrawals_at``."""
-        return self._own(self.read_withdrawals())
-
-    @cached_property
-    def completions(self) -> pd.DataFrame:
-        """One row a partner: ``partner``, ``completed`` sales, and the ``median_days`` until completion."""
-        return self._own(self.read_completions())
+        """The withdrawn records with reason and people."""
+        return self._own(self.lists.withdrawals)
 
     @cached_property
     def completed(self) -> pd.DataFrame:
-        """The sales that were completed lately, see ``details.completed_at``, each with its ``status`` now."""
-        found, open_sales = self._own(self.read_completed()), self.rows[["saleId", "status"]].astype(object)
+        """The sales that were completed lately, each with its ``status`` now."""
+        found, open_sales = self._own(self.lists.completed), self.rows[["saleId", "status"]].astype(object)
         return found.merge(open_sales, on="saleId", how="left").fillna({"status": str(Status.COMPLIANT)})
-
-    @cached_property
-    def sales(self) -> int:
-        """All sales."""
-        return sum(row.sales for row in self._census)
-
-    @cached_property
-    def compliant(self) -> int:
-        """Sales with all the evidence that they need."""
-        return self._with_status(Status.COMPLIANT)
-
-    @cached_property
-    def incomplete(self) -> int:
-        """Sales that lack evidence."""
-        return self._with_status(Status.INCOMPLETE)
-
-    @cached_property
-    def conflict(self) -> int:
-        """Sales whose evidence contradicts the rules."""
-        return self._with_status(Status.CONFLICT)
-
-    @property
-    def open(self) -> int:
-        """Sales that are not compliant."""
-        return self.incomplete + self.conflict
-
-    @property
-    def completed_without_evidence(self) -> int:
-        """Open sales that are marked as completed, the gravest finding."""
-        problems = self.problems.set_index("problem")["sales"]
-        return int(problems[Problem.COMPLETED_WITHOUT_EVIDENCE])
-
-    @cached_property
-    def without_client(self) -> int:
-        """Sales that name no client."""
-        return sum(row.sales for row in self._census if not row.has_client)
-
-    @cached_property
-    def unexamined(self) -> int:
-        """Files that count although nobody has looked into them yet."""
-        return sum(row.unexamined for row in self._census)
-
-    @cached_property
-    def coverage(self) -> dict[Coverage, int]:
-        """The counted files by the depth to which they were looked at."""
-        return {each: sum(getattr(row, column) for row in self._census) for each, column in COVERAGES.items()}
-
-    @cached_property
-    def compliant_verified(self) -> int:
-        """Compliant sales of which every counted file was verified; the others are so on first bytes only."""
-        return sum(row.sales for row in self._census if row.status == Status.COMPLIANT and row.fully_verified)
 
     @cached_property
     def compliant_on_replaced(self) -> int:
         """Compliant sales with a file that was replaced after it had been seen, where findings were asked for."""
         replaced = [each.sale_ids for each in self.file_findings if each.problem is IntegrityProblem.OVERWRITTEN]
         return len(set().union(*replaced).difference(self.rows["saleId"])) if replaced else 0
-
-    @cached_property
-    def by_group(self) -> pd.DataFrame:
-        """Sales by ``utilityGroup``, one column a ``Status``; all groups that the contract lacks are one row."""
-        found = Counter[tuple[str, str]]()
-        for row in self._census:
-            found[row.utility_group, row.status] += row.sales
-        unknown = [UNKNOWN_GROUP] if any(group == UNKNOWN_GROUP for group, _ in found) else []
-        return _grid(found, "utilityGroup", [*UtilityGroup, *unknown], list(Status))
-
-    @cached_property
-    def missing(self) -> pd.DataFrame:
-        """Sales that lack each ``evidenceType``, one column a ``Reason``."""
-        found = Counter[tuple[str, str]]()
-        for row in self._census:
-            for piece in zip(items(row.missing), items(row.reasons), strict=True):
-                found[piece] += row.sales
-        demanded = {requirement.named for rules in GROUP_RULES.values() for requirement in rules}
-        return _grid(found, "evidenceType", [each for each in EvidenceType if each in demanded], list(Reason))
-
-    @cached_property
-    def problems(self) -> pd.DataFrame:
-        """Sales with each problem, gravest first: ``problem``, ``severity``, ``sales``."""
-        found = Counter[str]()
-        for row in self._census:
-            for problem in items(row.problems):
-                found[problem] += row.sales
-        rows = [(each.value, str(CODES[each].severity), found[each]) for each in Problem]
-        return pd.DataFrame(rows, columns=["problem", "severity", "sales"])
-
-    @cached_property
-    def ages(self) -> pd.DataFrame:
-        """Open sales by ``ageDays``, a band of days since they were created: ``incomplete`` and ``conflict``."""
-        found = Counter[tuple[str, str]]()
-        for status, band, sales in self.open_by_age[["status", "band", "sales"]].itertuples(
-            index=False, name=None
-        ):
-            found[band, status] += sales
-        return _grid(found, "ageDays", [*AGE_BANDS, OLDER], [Status.INCOMPLETE, Status.CONFLICT])
 
     @cached_property
     def partners(self) -> pd.DataFrame:
@@ -241,7 +100,7 @@ class AuditResult:
         creation to completion of its completed sales, null where there are none.
         """
         found: dict[str, Counter[str]] = {}
-        for row in self._census:
+        for row in self.census:
             board = found.setdefault(_named(row.partner), Counter())
             board.update({"sales": row.sales, row.status: row.sales})
         for name, status, overdue, number in self.life.tally.itertuples(index=False, name=None):
@@ -251,7 +110,10 @@ class AuditResult:
             board["overdue"] += number * overdue
         for name, present in self.life.trends.groupby("partner")["present"]:
             found.setdefault(str(name), Counter())["trend"] = int(present.iloc[-1] - present.iloc[0])
-        days = {_named(row.partner): row.median_days for row in self.completions.itertuples(index=False)}
+        days = {
+            _named(row.partner): row.median_days
+            for row in self._own(self.lists.completions).itertuples(index=False)
+        }
         names = ["sales", *map(str, Status), "findings", "overdue", "waived", "trend"]
         order = sorted(found.items(), key=lambda item: (-item[1]["overdue"], -item[1]["findings"], item[0]))
         rows = [
@@ -307,21 +169,7 @@ class AuditResult:
     def _compliant(self, wanted: "pd.Series[bool]") -> pd.DataFrame:
         return self.told[wanted & (self.told["status"] == Status.COMPLIANT)].reset_index(drop=True)
 
-    def _with_status(self, status: Status) -> int:
-        return sum(row.sales for row in self._census if row.status == status)
-
-    @cached_property
-    def _census(self) -> list[Any]:
-        return list(self.counts.itertuples(index=False))
-
 
 def _named(partner: object) -> str:
     """Return the name on the scoreboard; sales without a partner are one row without a name."""
     return partner if isinstance(partner, str) else ""
-
-
-def _grid(found: Counter[tuple[str, str]], name: str, rows: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
-    """Return every row with every column, also where nothing was found."""
-    return pd.DataFrame(
-        [{name: str(row), **{str(column): found[row, column] for column in columns}} for row in rows]
-    )

@@ -1,14 +1,11 @@
 """Run the audit on PostgreSQL, in one repeatable-read transaction that SQLAlchemy owns."""
 
-from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache, partial
 from threading import Thread
 from typing import Final
 from zoneinfo import ZoneInfo
 
-import pandas as pd
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
@@ -17,30 +14,14 @@ from toolkit.domain.documents import named
 from toolkit.domain.masking import Unmasking
 from toolkit.errors import InvalidInput, JudgementDiffers
 from toolkit.operations import Clock
-from toolkit.operations.judge.audit.census import by_age, census
-from toolkit.operations.judge.audit.details import completed_at, faults_at, withdrawals_at
-from toolkit.operations.judge.audit.judgement import (
-    AUDITED,
-    Judged,
-    bring,
-    completed_by_partner,
-    judged_at,
-    sales_of,
-    tell,
-)
-from toolkit.operations.judge.audit.kept import (
-    TOUCHED,
-    faults_later,
-    forget_judgement,
-    judged_now,
-    later,
-    tell_later,
-)
-from toolkit.operations.judge.audit.life import NO_LIFE, read_life
-from toolkit.operations.judge.audit.present import present_file_findings, present_findings
+from toolkit.operations.judge.audit.census import by_age
+from toolkit.operations.judge.audit.judgement import AUDITED, Judged, bring, judged_at, sales_of
+from toolkit.operations.judge.audit.kept import TOUCHED, KeptLists, forget_judgement, judged_now
+from toolkit.operations.judge.audit.life import ReadLife
+from toolkit.operations.judge.audit.lists import ROW_COLUMNS, DatabaseLists
+from toolkit.operations.judge.audit.present import present_file_findings
 from toolkit.operations.judge.audit.result import AuditResult
-from toolkit.operations.judge.audit.sale_evidence import evidence_at
-from toolkit.operations.judge.audit.source import LastSync, Source
+from toolkit.operations.judge.audit.source import Source, last_sync
 from toolkit.operations.judge.findings.history import note_file_findings, note_findings, standing_findings
 from toolkit.operations.observe.belonging import check_replica
 from toolkit.operations.observe.bucket_sync import picture_since
@@ -53,7 +34,6 @@ from toolkit.storage.identifiers import new_id
 from toolkit.storage.locks import Lock, take
 from toolkit.storage.observation_clock import final_moment, wait_for
 from toolkit.storage.partitions import records_assumed_at
-from toolkit.storage.reader import Reader
 from toolkit.storage.service_map.tables_behind import hidden_and_copied
 
 _FIRST_YEAR: Final = 1970
@@ -106,138 +86,124 @@ def run_audit(
     if unmasking is not None:
         with database.transaction() as connection:
             record_unmasking(connection, unmasking, "CPFs of an audit", now)
-    asked = _Asked(
-        database, replica, clock, now, embedded_bucket, unmasking is not None, with_file_findings, verification
+    audit = _Audit(
+        database,
+        replica or database,
+        clock,
+        now,
+        embedded_bucket,
+        cpf_shown=unmasking is not None,
+        with_files=with_file_findings,
+        verification=verification,
+        deadlines=deadlines,
     )
     if as_of is None:
-        found = _judged_now(asked, everything)
-    else:
-        found = _judged_elsewhere(asked, final_moment(asked.place, clock, as_of), of_now=False)
-    place = database if as_of is None else asked.place
-    of_files = found.of_files if with_file_findings else None
-    of_sales = cache(lambda: present_findings(found.result.told))
-    life = read_life(place, of_sales, of_files, found.result.as_of, deadlines, found.standing)
-    return replace(found.result, life=life)
+        return audit.now(everything)
+    return audit.elsewhere(final_moment(audit.place, clock, as_of))[0]
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Audit:
+    """An audit as it was asked for."""
+
     database: Database
-    replica: Database | None
+    place: Database
+    """The database that judges: the replica, where there is one."""
     clock: Clock
-    now: datetime
+    made_at: datetime
     embedded_bucket: bool
     cpf_shown: bool
     with_files: bool
     verification: Verified | None
+    deadlines: Deadlines
 
-    @property
-    def place(self) -> Database:
-        """The database that judges, unless an audit of now takes over what was kept."""
-        return self.replica or self.database
+    def now(self, everything: bool) -> AuditResult:
+        """Judge now, and note it; other audits of now wait: they are noted in the order of their moments."""
+        on_replica = self.place is not self.database
+        try:
+            with self.database.transaction() as connection:
+                take(connection, Lock.FINDING_HISTORY)
+                moment = final_moment(self.database, self.clock)
+                if on_replica:
+                    result, life = self.elsewhere(moment, of_now=True)
+                    bring(connection, result.lists.sales.rename(columns=ROW_COLUMNS))
+                    touched = None
+                else:
+                    judged = judged_now(connection, moment, everything=everything)
+                    result, life = self._result(connection, KeptLists, judged, moment, of_now=True)
+                    touched = None if judged.everything else TOUCHED
+                _note(connection, result, self.with_files)
+                note_findings(connection, AUDITED, moment, touched=touched)
+                if life.of_files is not None:
+                    note_file_findings(connection, life.of_files, moment)
+                if on_replica:
+                    return result
+                standing = standing_findings(connection, with_files=self.with_files)
+        except JudgementDiffers:
+            with self.database.transaction() as connection:
+                forget_judgement(connection)
+            raise
+        return replace(result, life=replace(life, standing=standing))
 
+    def elsewhere(self, moment: datetime, *, of_now: bool = False) -> tuple[AuditResult, ReadLife]:
+        """Judge all sales as of a moment, without keeping anything."""
+        behind = None if self.place is self.database else wait_for(self.place, moment)
+        with self.place.at(moment) as connection, judged_at(connection, moment) as judged:
+            result, life = self._result(connection, DatabaseLists, judged, moment, of_now=of_now)
+            result.lists.with_sales()
+        if behind is None:
+            return result, life
+        source = replace(result.source, replica=f"{self.place.address}, {behind:.1f} s behind")
+        return replace(result, source=source), life
 
-@dataclass(frozen=True)
-class _Found:
-    result: AuditResult
-    of_files: pd.DataFrame
-    """The findings about files, in the columns of ``present``."""
-    standing: tuple[pd.DataFrame, int] | None = None
-    """The findings that an audit of now left, where the judgement is kept beside it."""
+    def _result(
+        self,
+        connection: Connection,
+        lists_of: type[DatabaseLists],
+        judged: Judged,
+        moment: datetime,
+        *,
+        of_now: bool,
+    ) -> tuple[AuditResult, ReadLife]:
+        """Return everything that is said of the judged sales, and again the life of their findings."""
+        file_findings = tuple(integrity_findings_at(connection, moment)) if self.with_files else ()
+        of_files = (
+            present_file_findings(file_findings, sales_of(judged, file_findings)) if self.with_files else None
+        )
+        concerned = {sale_id for finding in file_findings for sale_id in finding.sale_ids}
+        lists = lists_of(judged, self.place, moment, concerned, self.cpf_shown)
+        life = ReadLife(self.database if of_now else self.place, lists, of_files, moment, self.deadlines)
+        result = AuditResult(
+            as_of=moment,
+            made_at=self.made_at,
+            source=self._source(connection, moment),
+            counts=judged.census(),
+            open_by_age=judged.read(by_age(judged.sales, moment)),
+            lists=lists,
+            life=life,
+            cpf_shown=self.cpf_shown,
+            file_findings=file_findings,
+            of_now=of_now,
+            verification=self.verification,
+        )
+        return result.evaluated(), life
 
-
-def _judged_now(asked: _Asked, everything: bool) -> _Found:
-    """Judge now, and note it; another audit of now waits, so that they are noted in the order of their moments."""
-    try:
-        with asked.database.transaction() as connection:
-            take(connection, Lock.FINDING_HISTORY)
-            moment = final_moment(asked.database, asked.clock)
-            if asked.replica is None:
-                judged = judged_now(connection, moment, everything=everything)
-                told = partial(tell_later, asked.database, moment, show_cpf=asked.cpf_shown)
-                found = _answered(asked, connection, judged, moment, judged.counts, told, of_now=True)
-                faults = cache(partial(faults_later, asked.database, moment))
-                completions = cache(partial(later, asked.database, moment, completed_by_partner))
-                result = replace(found.result, read_faults=faults, read_completions=completions)
-                found = replace(found, result=result)
-                touched = None if judged.everything else TOUCHED
-            else:
-                found = _judged_elsewhere(asked, moment, of_now=True)
-                bring(connection, found.result.told)
-                touched = None
-            _note(connection, found.result, asked.with_files)
-            note_findings(connection, AUDITED, moment, touched=touched)
-            if asked.with_files:
-                note_file_findings(connection, found.of_files, moment)
-            if asked.replica is None:
-                found = replace(found, standing=standing_findings(connection, with_files=asked.with_files))
-    except JudgementDiffers:
-        with asked.database.transaction() as connection:
-            forget_judgement(connection)
-        raise
-    return found
-
-
-def _judged_elsewhere(asked: _Asked, moment: datetime, *, of_now: bool) -> _Found:
-    """Judge all sales as of a moment, without keeping anything."""
-    behind = 0.0 if asked.replica is None else wait_for(asked.replica, moment)
-    with asked.place.at(moment) as connection, judged_at(connection, moment) as judged:
-        told = partial(tell, judged, moment, show_cpf=asked.cpf_shown)
-        counts = judged.read(census(judged.sales))
-        found = _answered(asked, connection, judged, moment, counts, told, of_now=of_now)
-        found.result.read_rows(), found.result.read_completions()  # as long as the judged sales are there
-    if asked.replica is None:
-        return found
-    source = replace(found.result.source, replica=f"{asked.replica.address}, {behind:.1f} s behind")
-    return replace(found, result=replace(found.result, source=source))
-
-
-def _answered(
-    asked: _Asked,
-    connection: Connection,
-    judged: Judged,
-    moment: datetime,
-    counts: pd.DataFrame,
-    told: Callable[[Collection[str]], pd.DataFrame],
-    *,
-    of_now: bool,
-) -> _Found:
-    """Return everything that is said of the judged sales, but for the life of their findings."""
-    file_findings = tuple(integrity_findings_at(connection, moment)) if asked.with_files else ()
-    with_files = {sale_id for finding in file_findings for sale_id in finding.sale_ids}
-    seals = tables.custody_seals
-    seal = sa.select(seals.c.hash).where(seals.c.sealed_at <= moment).order_by(seals.c.number.desc()).limit(1)
-    embedded = {"database": asked.database.embedded, "bucket": asked.embedded_bucket}
-    hidden, copied = hidden_and_copied(connection, asked.database.mapped)
-    result = AuditResult(
-        as_of=moment,
-        made_at=asked.now,
-        source=Source(
-            database=asked.database.address,
+    def _source(self, connection: Connection, moment: datetime) -> Source:
+        seals = tables.custody_seals
+        seal = sa.select(seals.c.hash).where(seals.c.sealed_at <= moment).order_by(seals.c.number.desc()).limit(1)
+        embedded = {"database": self.database.embedded, "bucket": self.embedded_bucket}
+        hidden, copied = hidden_and_copied(connection, self.database.mapped)
+        return Source(
+            database=self.database.address,
             embedded=tuple(name for name, is_embedded in embedded.items() if is_embedded),
             last_sync=last_sync(connection, moment),
             seal=connection.scalar(seal),
             records_assumed_at=records_assumed_at(connection),
             picture_since=picture_since(connection, moment),
-            records_of_unknown_partners=records_of_unknown_partners(connection, moment) if asked.with_files else 0,
+            records_of_unknown_partners=records_of_unknown_partners(connection, moment) if self.with_files else 0,
             hidden_rows=hidden,
             copied_rows=copied,
-        ),
-        counts=counts,
-        open_by_age=judged.read(by_age(judged.sales, moment)),
-        read_rows=cache(partial(told, with_files)),
-        cpf_shown=asked.cpf_shown,
-        file_findings=file_findings,
-        of_now=of_now,
-        verification=asked.verification,
-        read_faults=cache(partial(faults_at, asked.place, moment)),
-        read_withdrawals=cache(partial(withdrawals_at, asked.place, moment)),
-        read_completions=cache(partial(completed_by_partner, judged)),
-        read_completed=cache(partial(completed_at, asked.place, moment)),
-        read_evidence=partial(evidence_at, asked.place, moment),
-        life=NO_LIFE,
-    ).evaluated()
-    return _Found(result, present_file_findings(file_findings, sales_of(judged, file_findings)))
+        )
 
 
 def _checked(as_of: datetime | None, now: datetime) -> datetime | None:
@@ -248,18 +214,6 @@ def _checked(as_of: datetime | None, now: datetime) -> datetime | None:
     if as_of > now or as_of.year < _FIRST_YEAR:
         raise InvalidInput("The moment of an audit must lie in the past, and not before 1970.")
     return as_of
-
-
-def last_sync(connection: Reader, moment: datetime) -> LastSync | None:
-    """Return the last reading of the bucket by then."""
-    syncs = tables.bucket_syncs
-    row = connection.execute(
-        sa.select(syncs.c.finished_at, syncs.c.bucket, syncs.c.source)
-        .where(syncs.c.finished_at <= moment)
-        .order_by(syncs.c.finished_at.desc(), syncs.c.id.desc())
-        .limit(1)
-    ).one_or_none()
-    return None if row is None else LastSync(*row)
 
 
 def _note(connection: Connection, result: AuditResult, with_files: bool) -> None:

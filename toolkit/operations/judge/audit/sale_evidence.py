@@ -1,7 +1,7 @@
 """Read the evidence of many sales as of a moment: records with their files, and events of the custody log."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,10 +29,6 @@ class SaleEvidence:
     records: tuple[EvidenceRecord, ...]
     timeline: TimeLine | None
     """``None`` where the custody log could not be asked."""
-
-
-ReadEvidence = Callable[[Sequence[str]], Iterator[SaleEvidence]]
-"""Yields the evidence of each of these sales, in their order."""
 
 
 def evidence_at(database: Database, moment: datetime, sale_ids: Sequence[str]) -> Iterator[SaleEvidence]:

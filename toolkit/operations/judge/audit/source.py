@@ -3,7 +3,11 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
+import sqlalchemy as sa
+
 from toolkit.domain.versions import rules_fingerprint, toolkit_version
+from toolkit.storage import tables
+from toolkit.storage.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +51,15 @@ class Source:
     """The snapshot that was judged instead of the database, with its moment."""
     people_asked: bool = True
     """False where the database of a snapshot could not be asked for CPFs, names, reasons and keys of objects."""
+
+
+def last_sync(connection: Reader, moment: datetime) -> LastSync | None:
+    """Return the last reading of the bucket by then."""
+    syncs = tables.bucket_syncs
+    row = connection.execute(
+        sa.select(syncs.c.finished_at, syncs.c.bucket, syncs.c.source)
+        .where(syncs.c.finished_at <= moment)
+        .order_by(syncs.c.finished_at.desc(), syncs.c.id.desc())
+        .limit(1)
+    ).one_or_none()
+    return None if row is None else LastSync(*row)
