@@ -33,7 +33,7 @@ from toolkit.operations.request.from_report import LeftOutReason
 from toolkit.operations.spreadsheets.records import TOO_MANY, UNCLOSED
 from toolkit.operations.spreadsheets.workbook import _REFUSALS
 from toolkit.operations.verify.contents.verification import Failure
-from toolkit.reports import wording
+from toolkit.reports import columns, lists, wording
 
 PACKAGE = Path(toolkit.__file__).parent
 FOLDER = PACKAGE / "reports"
@@ -210,7 +210,9 @@ def _of_tables() -> Iterator[str]:
     for name, table in vars(wording).items():
         if isinstance(table, dict) and table is not CODES and not name.startswith("__"):
             yield from (text for text in table.values() if isinstance(text, str))
-    yield from wording.GLOSSARY
+    yield from (*wording.GLOSSARY, *columns.COLUMNS)
+    for each in (lists.SALES, lists.MISSING, lists.FINDINGS, lists.PROBLEMS, *lists.BESIDE.values()):
+        yield from (each.title, each.about if isinstance(each.about, str) else "")
     yield wording.TITLE
     for table in (
         WARNINGS,
@@ -242,8 +244,7 @@ _COMPOSED = (
     "one object of several records",
     "SHA-256 of the content {1}",
     "{1} and {2}, SHA-256 {3}",
-    "replaced at {1} UTC",
-    "late by {1}",
+    "requested for {1}",
     "declared {1}, is {2}",
     "declared {1}, stored as {2}",
     "{1} objects",

@@ -30,6 +30,8 @@ from toolkit.operations.spreadsheets import Chunk
 from toolkit.reports import write_report
 from toolkit.reports.job_history import write_history_page
 from toolkit.reports.notices import headline
+from toolkit.reports.report import Report
+from toolkit.reports.times import told_detail
 
 PORTUGUESE = language("pt-BR")
 
@@ -90,6 +92,31 @@ def test_numbers_days_and_plurals_are_those_of_the_language() -> None:
     told = [Told("a", "KYC"), Told("b", group="E")]
     assert headline(result_of(told), PORTUGUESE) == "1 de 2 vendas está em conflito"
     assert headline(result_of(told * 2), PORTUGUESE) == "2 de 4 vendas estão em conflito"
+
+
+@pytest.mark.parametrize(
+    ("detail", "english", "portuguese"),
+    [
+        (
+            "late by 20 days, 23:55:00",
+            "late by 20 days and 23 hours",
+            "atraso de 20 dias e 23 horas",
+        ),
+        ("late by 1 day, 0:00:09", "late by 1 day and 9 seconds", "atraso de 1 dia e 9 segundos"),
+        ("late by 2:01:00", "late by 2 hours and 1 minute", "atraso de 2 horas e 1 minuto"),
+        (
+            "replaced at 2026-11-20 21:00 UTC",
+            "replaced at 20 Nov 2026, 18:00 (UTC-03:00)",
+            "trocado em 20 de nov. de 2026, 18:00 (UTC-03:00)",
+        ),
+        ("requested for Sul", "requested for Sul", "solicitado para Sul"),
+        ("3,100 objects", "3,100 objects", "3.100 objetos"),
+    ],
+)
+def test_the_detail_of_a_file_is_told_as_people_say_it(detail: str, english: str, portuguese: str) -> None:
+    zone = ZoneInfo("America/Sao_Paulo")
+    for spoken, told in ((language("en"), english), (PORTUGUESE, portuguese)):
+        assert told_detail(detail, Report(result_of([]), zone, (), spoken)) == told
 
 
 def test_a_portuguese_report_keeps_the_codes_and_the_formats_for_programs(tmp_path: Path) -> None:

@@ -20,10 +20,11 @@ from toolkit.language import Language
 from toolkit.reports import wording
 from toolkit.reports.charts import Chart, Segment, charts, shares
 from toolkit.reports.document_json import fingerprint
+from toolkit.reports.lists import BESIDE, PROBLEMS
 from toolkit.reports.notices import headline, notices, provenance
 from toolkit.reports.palette import COLOURS, STATUS_INK
 from toolkit.reports.report import Report, tuples
-from toolkit.reports.sections import Section, cell_text, problems, sections
+from toolkit.reports.sections import Section, cell_text, section
 
 SALES_SHOWN: Final = 5000
 """Sales in the document; the other formats hold all of them."""
@@ -71,6 +72,7 @@ def _printable(value: Any) -> Any:
 def _content(report: Report) -> dict[str, Any]:
     result, language = report.result, report.language
     say, number = language.text, language.number
+    listed = (section(each, report) for each in (PROBLEMS, *BESIDE.values()))
     lang, _, region = language.code.partition("-")
     return {
         "lang": lang,
@@ -90,7 +92,7 @@ def _content(report: Report) -> dict[str, Any]:
         ],
         "cards": [{"figure": number(figure), "name": name} for name, figure in _figures(report).items()],
         "charts": [_chart(chart, language) for chart in (charts(result, language) if result.sales else ())],
-        "sections": [_section(each, report) for each in (problems(report), *sections(report)) if each.total],
+        "sections": [_section(each) for each in listed if each.total],
         "sales": list(_sales(report)),
         "sales_about": say(
             "The gravest and oldest first; %(shown)s of %(all)s.",
@@ -153,8 +155,8 @@ def _segment(segment: Segment, language: Language) -> dict[str, Any]:
     }
 
 
-def _section(section: Section, report: Report) -> dict[str, Any]:
-    language = report.language
+def _section(section: Section) -> dict[str, Any]:
+    report, language = section.report, section.report.language
     about = section.about
     if section.total > ROWS_SHOWN:
         about += " " + language.text(
@@ -166,7 +168,7 @@ def _section(section: Section, report: Report) -> dict[str, Any]:
     return {
         "title": section.title,
         "about": about,
-        "columns": list(section.columns),
+        "columns": section.headings,
         "widths": list(section.columns.values()),
         "numbers": [
             all(isinstance(cell, int | float | None) for cell in cells) for cells in zip(*rows, strict=True)

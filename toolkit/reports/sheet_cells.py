@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date
 from typing import Any, Final
 
 import pandas as pd
@@ -11,12 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit.domain.findings import Status
-from toolkit.domain.report_cells import items
 from toolkit.operations.spreadsheets.xlsx_parts import Style
 from toolkit.operations.spreadsheets.xlsx_writer import CELL_CHARACTERS, Cells, Form, has_unwritable
 from toolkit.reports import wording
 from toolkit.reports.report import Report
-from toolkit.reports.sections import Cell
 
 WIDEST: Final = 46.0
 """Characters that a column shows at most; longer texts are wrapped."""
@@ -33,26 +30,13 @@ _FIRST: Final = date(1899, 12, 30)
 _FIRST_DAY: Final = 61
 """The number of 1900-03-01; before it, workbooks count a day that did not exist."""
 
-Column = Callable[["pd.Series[Any]", Report], Cells]
 
-
-def statuses(codes: pd.Series[Any], report: Report) -> Cells:
-    """Return the status in words, on its colour."""
-    styles = {Style.AMBER: Status.INCOMPLETE, Style.RED: Status.CONFLICT}
-    masks = {style: (codes == status).to_numpy(dtype=bool) for style, status in styles.items()}
+def statuses(names: pd.Series[Any], report: Report) -> Cells:
+    """Return the names of statuses, each on its colour."""
     words = wording.told(wording.STATUS_NAMES, report.language)
-    return Cells(texts(codes.map(words)), style=Style.WRAPPED, styles=masks)
-
-
-def listed(words: Mapping[str, str]) -> Column:
-    """Return cells that have the word for each code of a list, a line a code."""
-
-    def cells(column: pd.Series[Any], report: Report) -> Cells:  # noqa: ARG001  # as every column
-        named = texts(column).dictionary_encode()
-        told = ["\n".join(words.get(code, code) for code in items(text)) for text in named.dictionary.to_pylist()]
-        return Cells(pa.array(told, pa.string()).take(named.indices), style=Style.WRAPPED)
-
-    return cells
+    styles = {Style.AMBER: words[Status.INCOMPLETE], Style.RED: words[Status.CONFLICT]}
+    masks = {style: (names == word).to_numpy(dtype=bool) for style, word in styles.items()}
+    return Cells(texts(names), style=Style.WRAPPED, styles=masks)
 
 
 def fitting(name: str, cells: Cells) -> float:
@@ -64,25 +48,19 @@ def fitting(name: str, cells: Cells) -> float:
     return min(max(float(longest) + 2, len(name) + _ROOM), WIDEST)
 
 
-def values(column: Sequence[Cell] | pd.Series[Any], report: Report) -> Cells:
+def values(column: pd.Series[Any], report: Report) -> Cells:
     """Return a column of values of one kind, empty ones among them: times in the report's zone, numbers, texts."""
-    if isinstance(column, pd.Series):
-        if pd.api.types.is_datetime64_any_dtype(column):
-            return _times(column, report)
-        if pd.api.types.infer_dtype(column, skipna=True) == "boolean":
-            return _booleans(column)
-        if pd.api.types.is_numeric_dtype(column):
-            return Cells(pa.Array.from_pandas(column).cast(pa.string()), Form.NUMBER, Style.NUMBER)
-        return Cells(texts(column), style=Style.WRAPPED)
-    some = next((cell for cell in column if cell is not None), "")
-    if isinstance(some, datetime):
-        return _times(pd.to_datetime(pd.Series(list(column), dtype=object), utc=True), report)
-    if isinstance(some, date):
-        days = [(cell - _FIRST).days if isinstance(cell, date) else None for cell in column]
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return _times(column, report)
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind == "boolean":
+        return _booleans(column)
+    if kind == "date":
+        days = [(cell - _FIRST).days for cell in column]
         return Cells(pa.array(days).cast(pa.string()), Form.NUMBER, Style.DAY)
-    if isinstance(some, int | float):
-        return Cells(pa.array(list(column)).cast(pa.string()), Form.NUMBER, Style.NUMBER)
-    return Cells(texts(pd.Series(column, dtype=object)), style=Style.WRAPPED)
+    if pd.api.types.is_numeric_dtype(column):
+        return Cells(pa.Array.from_pandas(column).cast(pa.string()), Form.NUMBER, Style.NUMBER)
+    return Cells(texts(column), style=Style.WRAPPED)
 
 
 def text(value: str, style: Style) -> Cells:

@@ -1,14 +1,20 @@
-"""Write the times of reports: in one zone, always with their offset."""
+"""Write the times of reports: for programs in one zone, always with their offset, and for people in words."""
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any
+import re
+from datetime import UTC, datetime
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from toolkit.reports.report import Report
+
+_LATE: Final = re.compile(r"late by (?:(\d+) days?, )?(\d+):(\d\d):(\d\d)")
+_REPLACED: Final = re.compile(r"replaced at (\d{4}-\d\d-\d\d \d\d:\d\d) UTC")
 
 
 def iso(moment: datetime, timezone: ZoneInfo) -> str:
@@ -29,3 +35,22 @@ def iso_column(moments: pd.Series[Any], timezone: ZoneInfo) -> list[str | None]:
     texts = pc.strftime(seconds.cast(pa.timestamp("s", timezone.key)), format="%Y-%m-%dT%H:%M:%S%z")
     found: list[str | None] = pc.replace_substring_regex(texts, r"(\d\d)$", r":\1").to_pylist()
     return found
+
+
+def told_detail(detail: str, report: Report) -> str:
+    """Return the detail of a finding about a file as people say it; programs get it as it was found."""
+    language = report.language
+    if late := _LATE.fullmatch(detail):
+        days, hours, minutes, seconds = (int(each or 0) for each in late.groups())
+        counted = {
+            language.count("%(number)s day", "%(number)s days", days): days,
+            language.count("%(number)s hour", "%(number)s hours", hours): hours,
+            language.count("%(number)s minute", "%(number)s minutes", minutes): minutes,
+            language.count("%(number)s second", "%(number)s seconds", seconds): seconds,
+        }
+        time = language.listed([told for told, number in counted.items() if number][:2])
+        return language.text("late by %(time)s", time=time)
+    if replaced := _REPLACED.fullmatch(detail):
+        moment = datetime.fromisoformat(replaced[1]).replace(tzinfo=UTC)
+        return language.text("replaced at %(moment)s", moment=language.moment(moment, report.timezone))
+    return language.sentence(detail)

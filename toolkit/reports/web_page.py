@@ -6,7 +6,7 @@ hashes: nothing else runs and nothing is fetched, whatever the data hold. Jinja 
 """
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 from functools import cache
@@ -31,10 +31,12 @@ from toolkit.language import language as language_of
 from toolkit.operations.judge.audit.census import AGE_BANDS, OLDER, UNKNOWN_GROUP
 from toolkit.reports import web_cases, web_data, wording
 from toolkit.reports.charts import charts, shares
+from toolkit.reports.lists import BESIDE
 from toolkit.reports.notices import headline, notices, provenance
 from toolkit.reports.page_words import NOBODY, filters, page_words, script_words
 from toolkit.reports.report import Report, tuples
-from toolkit.reports.sections import Cell, Section, cell_text, sections
+from toolkit.reports.sections import Cell, Section, cell_text, section
+from toolkit.reports.times import told_detail
 from toolkit.reports.wording import told
 
 STATIC_ROWS: Final = 100
@@ -103,7 +105,7 @@ def _context(report: Report) -> dict[str, Any]:
         "day": lambda moment: language.day(moment.astimezone(report.timezone).date()),
         "shown": min(len(result.rows), STATIC_ROWS),
         "filters": filters(report),
-        "sections": [_section(each, report) for each in sections(report)],
+        "sections": [_section(name, section(each, report)) for name, each in BESIDE.items()],
         "files": [f"{REPORT}.{each}" for each in report.formats if each != "html"],
         "words": page_words(language),
         "glossary": {language.text(word): language.text(text) for word, text in wording.GLOSSARY.items()},
@@ -121,46 +123,42 @@ def _context(report: Report) -> dict[str, Any]:
     }
 
 
-_OF_SALES: Final = ("changes", "overdue", "unusable", "warned", "unverified", "withdrawals", "completed")
-"""The lists in which each row is about one sale."""
-
-
-def _section(section: Section, report: Report) -> dict[str, Any]:
+def _section(name: str, of: Section) -> dict[str, Any]:
     """Return a list below the sales; sale ids and the figures of partners lead to the sales."""
-    return {
-        "name": section.name,
-        "title": section.title,
-        "about": section.about,
-        "headings": list(section.columns),
-        "rows": [_cells(section.name, row, report) for row in section.rows(SECTION_ROWS)],
-        "total": section.total,
-    }
+    rows = [_cells(name, dict(zip(of.columns, row, strict=True)), of.report) for row in of.rows(SECTION_ROWS)]
+    if name == "file-findings":
+        found, told = of.report.result.file_findings, of.report.result.told["saleId"]
+        listed = set(told[told.isin({sale_id for finding in found for sale_id in finding.sale_ids})])
+        for cells, finding in zip(rows, found, strict=False):
+            cells[0]["sales"] = {sale_id: sale_id in listed for sale_id in finding.sale_ids}
+    about = {"title": of.title, "about": of.about, "headings": of.headings, "total": of.total}
+    return {"name": name, "rows": rows, **about}
 
 
-def _cells(name: str, row: Sequence[Cell], report: Report) -> list[dict[str, Any]]:
+def _cells(name: str, row: Mapping[str, Cell], report: Report) -> list[dict[str, Any]]:
     links = _links(name, row, report)
     return [
         {
             "text": cell_text(cell, report),
             "number": cell if isinstance(cell, int | float) else None,
-            "link": links.get(place) if cell else None,
+            "link": links.get(heading) if cell else None,
+            "sales": {},
         }
-        for place, cell in enumerate(row)
+        for heading, cell in row.items()
     ]
 
 
-def _links(name: str, row: Sequence[Cell], report: Report) -> dict[int, dict[str, Any]]:
-    """Return the filters that cells lead to, by their place."""
+def _links(name: str, row: Mapping[str, Cell], report: Report) -> dict[str, dict[str, Any]]:
+    """Return the filters that cells lead to, by their headings."""
     if name == "partners":
-        own = {"partner": NOBODY if row[0] == report.language.text("no partner") else row[0]}
+        own = {"partner": NOBODY if row["Partner"] == report.language.text("no partner") else row["Partner"]}
         return {
-            0: own if row[3] or row[4] else {},
-            3: own | {"status": str(Status.INCOMPLETE)},
-            4: own | {"status": str(Status.CONFLICT)},
-            6: own | {"only": "overdue"},
+            "Partner": own if row["incomplete"] or row["in conflict"] else {},
+            "incomplete": own | {"status": str(Status.INCOMPLETE)},
+            "in conflict": own | {"status": str(Status.CONFLICT)},
+            "Overdue": own | {"only": "overdue"},
         }
-    place = 1 if name == "changes" else 0
-    return {place: {"sale": row[place]}} if name in _OF_SALES else {}
+    return {"Sale": {"sale": row["Sale"]}} if "Sale" in row and name != "waivers" else {}
 
 
 def _with_deadlines(report: Report) -> pd.DataFrame:
@@ -202,7 +200,7 @@ def _data(report: Report) -> dict[str, Any]:
         "cases": {"sales": web_cases.SALES, "atOnce": web_cases.AT_ONCE},
         "fileFindings": [
             {"problem": each.problem, "sales": each.sale_ids, "folders": each.folders}
-            | {"detail": report.language.sentence(each.detail)}
+            | {"detail": told_detail(each.detail, report)}
             for each in result.file_findings
         ],
     }

@@ -8,28 +8,24 @@ or a link.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from toolkit.domain.codes import CODES, names_of
 from toolkit.domain.findings import Reason
-from toolkit.domain.report_cells import items
 from toolkit.errors import ReportError
 from toolkit.operations.spreadsheets.xlsx_parts import Looks, Style, column_name
 from toolkit.operations.spreadsheets.xlsx_writer import SHEET_NAME, SHEET_ROWS, Cells, Workbook
 from toolkit.reports import sheet_cells, wording
+from toolkit.reports.lists import BESIDE, FINDINGS, MISSING, SALES
 from toolkit.reports.notices import headline, notices, provenance
 from toolkit.reports.palette import COLOURS
 from toolkit.reports.report import ROWS_AT_ONCE, Report, Rows, tuples
-from toolkit.reports.sections import Section, findings, sections
-from toolkit.reports.sheet_cells import Column
+from toolkit.reports.sections import Section, section
 from toolkit.reports.wording import told
 
 
@@ -39,8 +35,7 @@ def write(report: Report, path: Path) -> None:
     say = report.language.text
     with closing(Workbook(path, title=say(wording.TITLE), created=created)) as book:
         _write_summary(book, report)
-        lists = [_sales(report), _missing(report)]
-        lists += [_listed(each, report) for each in (findings(report), *sections(report))]
+        lists = [section(each, report) for each in (SALES, MISSING, FINDINGS, *BESIDE.values())]
         written = Rows(report, sum(each.total for each in lists))
         for each in lists:
             _write_list(book, written, each)
@@ -100,93 +95,27 @@ def _write_counts(
     return {ranged: COLOURS[name] for ranged, name in zip(cells, columns, strict=True)}
 
 
-@dataclass(frozen=True, slots=True)
-class _List:
-    """A list on a sheet of its own: its headings, the number of its rows, and the cells of some of them."""
-
-    name: str
-    headings: Sequence[str]
-    total: int
-    cells: Callable[[slice], list[Cells]]
-
-
-def _write_list(book: Workbook, written: Rows, of: _List) -> None:
+def _write_list(book: Workbook, written: Rows, section: Section) -> None:
     """Write a list, on ``Sales 2`` and so on where its rows are more than a sheet holds."""
     room = SHEET_ROWS - 1
-    for number, first in enumerate(range(0, max(of.total, 1), room), start=1):
-        sample = of.cells(slice(first, min(first + sheet_cells.SAMPLE, of.total)))
-        widths = [sheet_cells.fitting(*each) for each in zip(of.headings, sample, strict=True)]
+    for number, first in enumerate(range(0, max(section.total, 1), room), start=1):
+        sample = _cells(section, slice(first, min(first + sheet_cells.SAMPLE, section.total)))
+        widths = [sheet_cells.fitting(*each) for each in zip(section.headings, sample, strict=True)]
         suffix = f" {number}" if number > 1 else ""
-        book.begin_sheet(f"{of.name[: SHEET_NAME - len(suffix)]}{suffix}", Looks(widths, frozen_columns=1))
-        book.add_row(*of.headings, style=Style.HEADING)
-        last = min(first + room, of.total)
+        book.begin_sheet(f"{section.title[: SHEET_NAME - len(suffix)]}{suffix}", Looks(widths, frozen_columns=1))
+        book.add_row(*section.headings, style=Style.HEADING)
+        last = min(first + room, section.total)
         for start in range(first, last, ROWS_AT_ONCE):
             part = slice(start, min(start + ROWS_AT_ONCE, last))
-            book.add(of.cells(part))
+            book.add(_cells(section, part))
             written.add(part.stop - part.start)
 
 
-def _listed(section: Section, report: Report) -> _List:
-    """Return one of the lists beside the sales."""
-
-    def cells(part: slice) -> list[Cells]:
-        return [sheet_cells.values(column, report) for column in section.cells(part)]
-
-    return _List(section.title, list(section.columns), section.total, cells)
-
-
-def _sales(report: Report) -> _List:
-    """Return the sales, with the words for their codes."""
-    rows, language = report.result.rows, report.language
-    types, codes = told(wording.TYPE_NAMES, language), told(names_of(CODES), language)
-    worded: dict[str, Column] = {
-        "status": sheet_cells.statuses,
-        "missing": sheet_cells.listed(types),
-        "reasons": sheet_cells.listed(codes),
-        "problems": sheet_cells.listed(codes),
-        "counted": sheet_cells.listed(types),
-    }
-    names = told(wording.COLUMN_NAMES, language)
-
-    def cells(part: slice) -> list[Cells]:
-        own = rows.iloc[part]
-        return [worded.get(str(name), sheet_cells.values)(own[name], report) for name in own.columns]
-
-    return _List(
-        language.text("Sales"), [names.get(str(each), str(each)) for each in rows.columns], len(rows), cells
-    )
-
-
-def _missing(report: Report) -> _List:
-    """Return one row a missing piece; the sale of each is looked up when its row is written."""
-    rows, say, language = report.result.rows, report.language.text, report.language
-    types, codes = told(wording.TYPE_NAMES, language), told(names_of(CODES), language)
-    names = told(wording.COLUMN_NAMES, language)
-    made: dict[str, tuple[str, Column]] = {
-        names["saleId"]: ("saleId", sheet_cells.values),
-        names["utilityGroup"]: ("utilityGroup", sheet_cells.values),
-        say("Evidence"): ("type", sheet_cells.listed(types)),
-        say("Type (code)"): ("type", sheet_cells.values),
-        say("Why"): ("reason", sheet_cells.listed(codes)),
-        say("Reason (code)"): ("reason", sheet_cells.values),
-        names["partner"]: ("partner", sheet_cells.values),
-        names["createdAt"]: ("createdAt", sheet_cells.values),
-        names["ageDays"]: ("ageDays", sheet_cells.values),
-    }
-    numbers = rows["missing"].map(lambda joined: len(items(joined))).to_numpy(dtype=int)
-    sales = np.repeat(np.arange(len(rows)), numbers)
-    nth = np.arange(len(sales)) - np.repeat(np.cumsum(numbers) - numbers, numbers)
-
-    def cells(part: slice) -> list[Cells]:
-        of = rows.iloc[sales[part]]
-        own = of.assign(type=_nth_items(of["missing"], nth[part]), reason=_nth_items(of["reasons"], nth[part]))
-        return [make(own[name], report) for name, make in made.values()]
-
-    return _List(say("Missing"), [*made], len(sales), cells)
-
-
-def _nth_items(joined: pd.Series[Any], nth: np.ndarray[Any, Any]) -> list[str]:
-    return [items(text)[at] for text, at in zip(joined, nth, strict=True)]
+def _cells(section: Section, part: slice) -> list[Cells]:
+    return [
+        (sheet_cells.statuses if heading == "Status" else sheet_cells.values)(column, section.report)
+        for heading, column in zip(section.columns, section.cells(part), strict=True)
+    ]
 
 
 def _write_notes(book: Workbook, report: Report) -> None:

@@ -1,0 +1,267 @@
+"""The lists of a report: what each is about, its columns, and its rows.
+
+Titles, sentences and headings are English; those of ``COLUMNS`` say where the values of a column come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from toolkit.domain.codes import CODES
+from toolkit.domain.report_cells import items
+from toolkit.operations.judge.audit.census import UNVERIFIED
+from toolkit.operations.judge.audit.details import COMPLETED_DAYS, MOST
+from toolkit.reports.report import Report
+from toolkit.reports.times import told_detail
+from toolkit.reports.wording import COLUMN_NAMES
+
+Part = Callable[[slice], pd.DataFrame]
+
+LIMITS: Final = {"unverified": UNVERIFIED, "days": COMPLETED_DAYS, "completed": MOST}
+"""The numbers that sentences about lists tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    """A list: ``columns`` has its headings, with the share of the width that each takes."""
+
+    title: str
+    columns: Mapping[str, float]
+    rows: Callable[[Report], pd.DataFrame | tuple[int, Part]]
+    """Returns its rows, or the number of them and a function that makes some."""
+    about: str | Callable[[Report], str] = ""
+
+
+def _same(*headings: str) -> dict[str, float]:
+    """Return columns of the same width."""
+    return dict.fromkeys(headings, 1.0)
+
+
+def _missing(report: Report) -> tuple[int, Part]:
+    """Return one row a missing piece; the sale of each is looked up when its row is made."""
+    rows = report.result.rows
+    numbers = rows["missing"].map(lambda joined: len(items(joined))).to_numpy(dtype=int)
+    sales = np.repeat(np.arange(len(rows)), numbers)
+    nth = np.arange(len(sales)) - np.repeat(np.cumsum(numbers) - numbers, numbers)
+
+    def part(some: slice) -> pd.DataFrame:
+        of = rows.iloc[sales[some]]
+        types, reasons = (
+            [items(text)[at] for text, at in zip(of[name], nth[some], strict=True)]
+            for name in ("missing", "reasons")
+        )
+        return of.assign(evidenceType=types, reasons=reasons)
+
+    return len(sales), part
+
+
+def _findings(report: Report, places: np.ndarray[Any, Any] | None = None) -> tuple[int, Part]:
+    """Return the findings, or those at these places."""
+    table = report.result.life.findings
+    at = np.arange(len(table)) if places is None else places
+    return len(at), lambda some: table.iloc[at[some]].rename(columns={"reason": "reasons"})
+
+
+def _overdue(report: Report) -> tuple[int, Part]:
+    return _findings(report, np.flatnonzero(report.result.life.findings["overdue"].to_numpy(dtype=bool)))
+
+
+def _changes(report: Report) -> tuple[int, Part]:
+    say, changes = report.language.text, report.result.life.changes
+    kinds = {}
+    if changes is not None:
+        kinds = {"new": changes.new, "back again": changes.reopened, "resolved": changes.resolved}
+    here = pa.array(report.result.life.findings["id"], pa.large_string())
+    places = {kind: np.flatnonzero(pc.is_in(here, ids)) for kind, ids in kinds.items()}
+    words = np.repeat(np.array([*map(say, places)], dtype=object), [*map(len, places.values())])
+    total, part = _findings(report, np.concatenate([np.array([], dtype=int), *places.values()]))
+    return total, lambda some: part(some).assign(change=words[some])
+
+
+def _since(report: Report) -> str:
+    changes = report.result.life.changes
+    if changes is None:
+        return ""
+    return report.language.count(
+        "Since the audit before, at %(moment)s. %(number)s finding of then is still there.",
+        "Since the audit before, at %(moment)s. %(number)s findings of then are still there.",
+        changes.still_open,
+        moment=report.language.moment(changes.start, report.timezone),
+    )
+
+
+def _problems(report: Report) -> pd.DataFrame:
+    say, table = report.language.text, report.result.problems
+    found = table[table["sales"] > 0].rename(columns={"problem": "code"})
+    return found.assign(meaning=[say(CODES[code].meaning) for code in found["code"]])
+
+
+def _partners(report: Report) -> pd.DataFrame:
+    table = report.result.partners
+    return table.assign(
+        partner=table["partner"].replace("", report.language.text("no partner")),
+        medianDays=table["medianDays"].astype(float).round(1),
+    )
+
+
+def _trend(report: Report) -> pd.DataFrame:
+    trend = report.result.life.trend
+    return trend[(trend["came"] > 0) | (trend["went"] > 0)].iloc[::-1].rename(columns={"present": "findings"})
+
+
+def _file_findings(report: Report) -> pd.DataFrame:
+    say = report.language.text
+    rows = [
+        {
+            "sales": ", ".join(each.sale_ids) or say("none"),
+            "code": each.problem,
+            "meaning": f"{say(CODES[each.problem].meaning)} {told_detail(each.detail, report)}".strip(),
+            "folders": "\n".join(each.folders),
+        }
+        for each in report.result.file_findings
+    ]
+    return pd.DataFrame(rows, columns=["sales", "code", "meaning", "folders"])
+
+
+def _warned(report: Report) -> tuple[int, Part]:
+    say, table = report.language.text, report.result.warned
+
+    def part(some: slice) -> pd.DataFrame:
+        rows = table.iloc[some]
+        warnings = (
+            [*(say(CODES[each].name) for each in items(joined)), *[say("sale without a client")] * nobody]
+            for joined, nobody in zip(rows["problems"], rows["clientId"].isna(), strict=True)
+        )
+        return rows.assign(warning=[*map("; ".join, warnings)])
+
+    return len(table), part
+
+
+def _waivers(report: Report) -> pd.DataFrame:
+    life, anything = report.result.life, report.language.text("any")
+    rows = [
+        {
+            "saleId": each.request.sale_id or anything,
+            "partner": each.request.partner or anything,
+            "code": each.request.code or anything,
+            "reason": each.request.reason,
+            "owner": each.request.owner,
+            "approvedBy": each.request.approved_by,
+            "end": each.request.end,
+            "soon": report.language.text("soon") if each in life.ending else "",
+        }
+        for each in life.waivers
+    ]
+    return pd.DataFrame(
+        rows, columns=["saleId", "partner", "code", "reason", "owner", "approvedBy", "end", "soon"]
+    )
+
+
+SALES: Final = List("Sales", _same(*COLUMN_NAMES.values()), lambda report: report.result.rows)
+
+MISSING: Final = List(
+    "Missing",
+    _same("Sale", "Group", "Evidence", "Type (code)", "Why", "Reason (code)", "Partner", "Created", "Age, days"),
+    _missing,
+)
+
+FINDINGS: Final = List(
+    "Findings",
+    _same("Sale", "Finding", "Code", "Why", "Weight", "State", "Partner", "Who has to act", "First seen")
+    | _same("Due", "Overdue", "Remedy"),
+    _findings,
+)
+
+PROBLEMS: Final = List(
+    "Problems",
+    {"Sales": 0.6, "Problem": 2.0, "Meaning": 5.0},
+    _problems,
+    "Sales with each, the gravest first",
+)
+
+BESIDE: Final = {
+    "partners": List(
+        "Partners",
+        _same(
+            "Partner", "Sales", "compliant", "incomplete", "in conflict", "Findings", "Overdue", "Waived", "Trend"
+        )
+        | {"Partner": 2.4, "Median days": 1.0},
+        _partners,
+        "Those with the most overdue findings first. The trend is the change of findings within 30 days; the "
+        "median days are those from creation to completion.",
+    ),
+    "changes": List(
+        "Changes",
+        {"Change": 1.0, "Sale": 1.5, "Finding": 2.5, "Why": 1.5, "Partner": 1.5}
+        | {"Who has to act": 1.2, "Due": 1.5},
+        _changes,
+        _since,
+    ),
+    "trend": List(
+        "Trend",
+        {"Day": 1.5, "Findings": 1.0, "Came": 1.0, "Went": 1.0},
+        _trend,
+        "The latest days on which findings came or went, with those that were there at the end of the day.",
+    ),
+    "overdue": List(
+        "Overdue findings",
+        {"Sale": 1.5, "Finding": 2.5, "Partner": 1.5, "Who has to act": 1.2, "First seen": 1.5, "Due": 1.5},
+        _overdue,
+        "Their deadline, in business days since they came or came back, has passed.",
+    ),
+    "unusable": List(
+        "Unusable files",
+        {"Sale": 1.5, "Evidence": 2.5, "Fault": 1.5, "Since": 1.5},
+        lambda report: report.result.faults,
+        "Files that lie in the bucket and do not count, the latest first.",
+    ),
+    "file-findings": List(
+        "Findings about files",
+        {"Sales": 1.5, "Finding": 1.6, "Meaning": 3.0, "Where the files lie": 3.0},
+        _file_findings,
+        "What is odd about the files themselves, the gravest first. They count until somebody withdraws a record.",
+    ),
+    "warned": List(
+        "Compliant sales with a warning",
+        {"Sale": 1.5, "Warning": 3.0, "Partner": 2.0, "Created": 1.5},
+        _warned,
+        "Nothing is missing, and something should be put right.",
+    ),
+    "unverified": List(
+        "Compliant, not fully verified",
+        {"Sale": 1.5, "Partner": 1.0}
+        | _same(*(COLUMN_NAMES[each] for each in ("verified", "firstBytes", "never", "unreadable")))
+        | {"Created": 1.5},
+        lambda report: report.result.unverified,
+        "Nothing is missing as far as is known. At most %(unverified)s are listed.",
+    ),
+    "withdrawals": List(
+        "Withdrawals",
+        {"Sale": 1.4, "Evidence": 2.0, "Reason": 2.4}
+        | {"Withdrawn by": 1.2, "Approved by": 1.2, "Withdrawn at": 1.5},
+        lambda report: report.result.withdrawals,
+        "Evidence records that do not count any more, by the word of two people; the files stay.",
+    ),
+    "completed": List(
+        "Completed sales",
+        {"Sale": 1.5, "Partner": 2.0, "Completed": 1.5, "Status": 1.5},
+        lambda report: report.result.completed,
+        "Sales that were completed within the %(days)s days before, at most %(completed)s of each partner, and "
+        "what their evidence says now.",
+    ),
+    "waivers": List(
+        "Waivers",
+        {"Sale": 1.2, "Partner": 1.2, "Finding": 2.0, "Reason": 2.0}
+        | dict.fromkeys(("Owner", "Approved by", "Ends on", "Ends soon"), 1.2),
+        _waivers,
+        "Findings that two people accept until a day; they are back on it.",
+    ),
+}
+"""The lists beside the sales by their places on the page, in the order in which people act on them."""
