@@ -5,7 +5,6 @@ Every step writes two files, and one line into ``effects`` when it is done.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import sys
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from tests.forked import FORKED
 from tests.waiting import wait_until
 from toolkit.domain.jobs.definitions import Job, read_jobs
 from toolkit.domain.jobs.outcomes import RunStatus
@@ -122,9 +122,6 @@ def start(
         access.close()
 
 
-SPAWNED = multiprocessing.get_context("forkserver")
-# Loaded once, so that a start takes little time.
-SPAWNED.set_forkserver_preload(["tests.job_runner", "toolkit.entrypoints.notebook_runs"])
 _STATUS = {Outcome.DONE: 0, Outcome.FAILED: 1, Outcome.DONE_BEFORE: 10}
 
 
@@ -133,7 +130,7 @@ def start_process(
 ) -> BaseProcess:
     """One start, in a process of its own that works in ``folder``; its exit status tells the outcome."""
     arguments = (folder, {**os.environ, **environ}, job or victim_job(), slot)
-    process = SPAWNED.Process(target=_start_and_exit, args=arguments)
+    process = FORKED.Process(target=_start_and_exit, args=arguments)
     process.start()
     return process
 

@@ -34,11 +34,15 @@ class Victim:
         made = (client(n, cpf="0") if n % BAD_EVERY == 0 else client(n) for n in range(rows))
         return cls(write_csv(folder / "clients.csv", made), folder / "out", environ, rows)
 
+    @property
+    def words(self) -> list[str]:
+        """The command, as ``toolkit`` reads it."""
+        return ["-q", "clients", "load", str(self.source), "--out", str(self.out)]
+
     def start(self) -> subprocess.Popen[str]:
         """The command, running."""
-        command = [sys.executable, "-m", "toolkit", "-q", "clients", "load"]
         return subprocess.Popen(
-            [*command, str(self.source), "--out", str(self.out)],
+            [sys.executable, "-m", "toolkit", *self.words],
             env=dict(self.environ),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

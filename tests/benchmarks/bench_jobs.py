@@ -28,11 +28,11 @@ import sqlalchemy as sa
 from nbclient import NotebookClient
 
 from tests.benchmarks.timing import timed
+from tests.forked import FORKED
 from tests.integration.scripted_server import Answer, scripted
 from tests.integration.test_job_retention import nights
 from tests.job_runner import (
     SLOT,
-    SPAWNED,
     STEPS,
     check_done_once,
     check_not_half_published,
@@ -117,7 +117,7 @@ def _year(database: Database, home: Path, number: int) -> Iterator[None]:
     """Night after night, in a process of its own beside the kills."""
     folder, began = _fresh(home, database), time.perf_counter()
     environ = {**os.environ, "TOOLKIT_HOME": str(home)}
-    process = SPAWNED.Process(target=nights, args=(folder, environ, number, _KEPT))
+    process = FORKED.Process(target=nights, args=(folder, environ, number, _KEPT))
     process.start()
     yield
     process.join()

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from hashlib import md5
@@ -16,6 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.conftest import Run
+from tests.forked import start_command
 from tests.integration.uploaded_sales import MP3, PDF, add_record, add_sale, rows
 from tests.memory_bucket import MemoryBucket
 from tests.waiting import wait_until
@@ -329,26 +327,20 @@ WRITING = """
 """
 
 
-def _kill_when(process: subprocess.Popen[bytes], reached: Callable[[], bool]) -> None:
-    wait_until(lambda: process.poll() is not None or reached())
-    process.kill()
-    process.wait()
-
-
 def test_readings_killed_while_they_write_or_examine_lose_nothing_and_keep_nothing_twice(
-    put: Any, database: Database, embedded_environment: dict[str, str]
+    run: Run, put: Any, database: Database, embedded_environment: dict[str, str]
 ) -> None:
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda number: put(key("2026/03/02", number), PDF), range(300)))
-    command = [sys.executable, "-m", "toolkit", "bucket", "sync"]
-    environ = {**os.environ, **embedded_environment}
     observed, examined = (
         f"SELECT count(*) > 0 FROM audit.{table}" for table in ("object_observations", "content_checks")
     )
     for moment in (WRITING, observed, examined):
-        process = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        _kill_when(process, lambda moment=moment: rows(database, moment) == [(True,)])  # type: ignore[misc]
-    assert subprocess.run(command, env=environ, capture_output=True).returncode == 0
+        reading = start_command(os.environ | embedded_environment, "bucket", "sync")
+        wait_until(lambda: reading.exitcode is not None or rows(database, moment) == [(True,)])  # noqa: B023
+        reading.kill()
+        reading.join()
+    run("bucket", "sync")
     assert rows(database, "SELECT count(*), count(DISTINCT key) FROM audit.object_observations") == [(300, 300)]
     assert rows(database, "SELECT count(*), count(DISTINCT observation_id) FROM audit.content_checks") == [
         (300, 300)

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from tests.client_rows import client, write_csv
 from tests.kills import Victim, check_all_in_once, check_nothing_or_all_in
 from tests.waiting import PATIENCE, wait_until
+from toolkit.entrypoints.cli import main
 from toolkit.errors import DatabaseError
 from toolkit.operations.register.bulk_load import copying, load_clients
 from toolkit.storage.database import Database
@@ -39,7 +40,7 @@ def test_a_kill_while_rows_are_being_copied(victim: Victim, database: Database):
         process.kill()
         process.communicate()
     check_nothing_or_all_in(victim, database)
-    victim.run_to_the_end()
+    assert main(victim.words, victim.environ) == 3
     check_all_in_once(victim, database)
 
 
@@ -52,7 +53,7 @@ def test_a_lost_connection(victim: Victim, database: Database):
     assert "does not answer" in errors
     assert "Traceback" not in errors
     check_nothing_or_all_in(victim, database)
-    victim.run_to_the_end()
+    assert main(victim.words, victim.environ) == 3
     check_all_in_once(victim, database)
 
 
@@ -92,7 +93,7 @@ def test_a_disk_that_is_full_for_the_rejected_rows(victim: Victim, database: Dat
     assert list(victim.out.iterdir()) == []
     with database.transaction() as connection:
         assert connection.scalar(sa.select(sa.func.count()).select_from(clients)) == 0
-    victim.run_to_the_end()
+    assert main(victim.words, victim.environ) == 3
     check_all_in_once(victim, database)
 
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,7 @@ import pytest
 import xlsxwriter
 
 from tests.client_rows import FIELDS, client, write_csv
+from tests.forked import stalled
 from tests.integration.evidence_bytes import pdf
 from tests.integration.uploaded_sales import add_record, add_sale, credentials_line, write_credentials
 from tests.made_notebooks import write_notebook
@@ -22,17 +20,6 @@ from toolkit.entrypoints.cli import main
 from toolkit.operations.observe.bucket_sync import sync_bucket
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
-
-STALLED = """
-import sys, time
-from {module} import {owner}
-def stall(*args, **options):
-    print("stalled", flush=True)
-    time.sleep(600)
-{owner}.{name} = stall
-from toolkit.entrypoints.cli import main
-main(sys.argv[1:])
-"""
 
 
 @pytest.fixture
@@ -48,23 +35,6 @@ def environ(
         "DATABASE_URL": url,
         "TMPDIR": str(tmp_path / "scratch"),
     }
-
-
-@contextmanager
-def stalled(environ: Mapping[str, str], place: tuple[str, str, str], *arguments: str) -> Iterator[None]:
-    """The command while it stands still in the function at ``place``; killed at the end of the block."""
-    module, owner, name = place
-    code = STALLED.format(module=module, owner=owner, name=name)
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, "-q", *arguments], env=dict(environ), stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "stalled\n"
-        yield
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def names(folder: Path) -> list[str]:

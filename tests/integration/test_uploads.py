@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
-import subprocess
-import sys
 from base64 import b64encode
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Run
+from tests.forked import start_command
 from tests.integration.scripted_server import Answer, scripted
 from tests.integration.uploaded_sales import (
     MP3,
@@ -241,14 +242,12 @@ def test_a_killed_upload_goes_on_where_it_was(bucket: Bucket, folder: Path, tmp_
         nowhere = f"http://127.0.0.1:{silent.getsockname()[1]}/"
         stuck = [*lines[:140], *({**line, "url": nowhere} for line in lines[140:])]  # so it cannot end too soon
         credentials = write_credentials(tmp_path / "c.jsonl", stuck)
-        command = [sys.executable, "-m", "toolkit", "evidence", "upload", str(credentials), "--from", str(folder)]
-        command += ["--allow-host", "127.0.0.1"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-            wait_until(
-                lambda: process.poll() is not None or (journal.exists() and journal.stat().st_size >= 37 * 20)
-            )
-            assert process.poll() is None, process.communicate()[0]
-            process.kill()
+        words = ["evidence", "upload", str(credentials), "--from", str(folder), "--allow-host", "127.0.0.1"]
+        upload = start_command(os.environ, *words)
+        wait_until(lambda: upload.exitcode is not None or (journal.exists() and journal.stat().st_size >= 37 * 20))
+        upload.kill()
+        upload.join()
+        assert upload.exitcode == -signal.SIGKILL
     noted = len(journal.read_bytes()) // 37
     assert noted <= 140
     with journal.open("ab") as file:
