@@ -25,6 +25,7 @@ from toolkit.errors import DatabaseError, DatabaseUnavailable, InvalidInput, Unr
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.judge.audit.sale_evidence import evidence_at, evidence_in_snapshot
 from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
+from toolkit.operations.judge.findings.changes import changes_between
 from toolkit.operations.observe.service_history import observe_service
 from toolkit.operations.prove.custody_log.live import verify_live
 from toolkit.operations.snapshot import moving
@@ -181,6 +182,41 @@ def test_months_leave_once_the_snapshot_holds_them(
         with pytest.raises(InvalidInput, match="Export without --full, or into another place"):
             export_snapshot(partitioned, there, tmp_path, clock, full=True)
     export_snapshot(partitioned, store, tmp_path, clock)
+
+
+def test_what_is_said_of_findings_that_ended_stays_the_same_when_months_leave(
+    partitioned: Database, store: FolderStore, clock: SettableClock, tmp_path: Path
+) -> None:
+    """S-4 was gone and came back between two audits, so that its finding ended because it was mended."""
+    put = "INSERT INTO public.sales (id, utility_group, is_client_financial_responsible, created_at) VALUES "
+    steps = (
+        (f"{put} ('S-4', 'Z', true, '{MARCH}'), ('S-5', 'Z', true, '{MARCH}')", True),
+        ("DELETE FROM public.sales WHERE id IN ('S-4', 'S-5')", False),
+        (f"{put} ('S-4', 'Z', true, '{MARCH}')", False),
+        ("UPDATE public.sales SET utility_group = 'A' WHERE id = 'S-4'", True),
+    )
+    clock.now = JUNE + timedelta(days=10)
+    for statement, audited in steps:
+        execute(partitioned, statement)
+        observe_service(partitioned, clock)
+        if audited:
+            run_audit(partitioned, clock=clock)
+        clock.now += timedelta(days=1)
+    schema.upgrade(partitioned, by_month=True)
+    clock.now = AUGUST
+
+    def told() -> Any:
+        findings = run_audit(partitioned, clock=clock, as_of=AUGUST).life.findings
+        gone = changes_between(partitioned, JUNE + timedelta(days=10), AUGUST).without_sale
+        return findings[["saleId", "code", "status", "reason"]].to_dict("records"), gone.to_pylist()
+
+    before = told()
+    assert {(row["saleId"], row["reason"]) for row in before[0] if row["reason"] == "SALE_GONE"} == {
+        ("S-5", "SALE_GONE")
+    }
+    assert move(partitioned, store, clock, tmp_path)
+    assert told() == before
+    assert verify_live(partitioned, elsewhere=elsewhere_of(store, tmp_path)).differences == ()
 
 
 def test_months_stay_while_somebody_reads_them_or_the_snapshot_holds_something_else(

@@ -2,8 +2,9 @@
 
 The snapshot is continued first. Then every row of each month is compared with what its files hold, and only then
 do the partitions leave, in one transaction that also notes them. So a month is in the database or in the snapshot,
-whenever this is killed. The snapshot has no keys of objects: an observation of a record whose key no other one in
-the database tells stays there.
+whenever this is killed. Few observations stay in the database, too: those of a record whose key no other one there
+tells, as the snapshot has no keys of objects, and those with which a sale was gone or came back, which tell why
+findings ended.
 """
 # ruff: noqa: S608  # names of our own tables
 
@@ -175,20 +176,19 @@ def _lock(connection: Connection) -> bool:
 
 
 def _remove(connection: Connection, month: Month, exported_at: datetime) -> None:
-    """Drop the partition, but for observations of records whose key no other one tells, here and in the export."""
+    """Drop the partition, but for the observations that stay."""
     if _count(connection, month) != month.rows:
         raise InvalidInput(f"Rows of {month.partition} changed while they were compared. Nothing was removed.")
     table, default = month.content.table, partition_of(month.content.table, None)
-    run = [f"ALTER TABLE {table.fullname} DETACH PARTITION {month.partition}"]
-    if table is tables.evidence_observations:
-        columns = ", ".join(column.name for column in table.columns)
-        run += [
-            f"ALTER TABLE {default} DISABLE TRIGGER tell_recorded",
-            f"INSERT INTO {default} ({columns}) OVERRIDING SYSTEM VALUE "
-            + _STAYING.format(columns=columns, month=month.partition, others=table.fullname),
-            f"ALTER TABLE {default} ENABLE TRIGGER tell_recorded",
-        ]
-    for statement in (*run, f"DROP TABLE {month.partition}"):
+    columns, (trigger, staying) = ", ".join(column.name for column in table.columns), _STAYING[table]
+    for statement in (
+        f"ALTER TABLE {table.fullname} DETACH PARTITION {month.partition}",
+        f"ALTER TABLE {default} DISABLE TRIGGER {trigger}",
+        f"INSERT INTO {default} ({columns}) OVERRIDING SYSTEM VALUE "
+        + staying.format(columns=columns, month=month.partition, others=table.fullname),
+        f"ALTER TABLE {default} ENABLE TRIGGER {trigger}",
+        f"DROP TABLE {month.partition}",
+    ):
         connection.execute(sa.text(statement), {"exported_at": exported_at} if ":exported_at" in statement else {})
 
 
@@ -218,7 +218,23 @@ _NO_OWNER: Final = """
     SELECT current_user FROM pg_class WHERE oid = to_regclass(:name) AND NOT pg_has_role(relowner, 'USAGE')
 """
 
-_STAYING: Final = """
+_OF_SALES: Final = """
+    WITH beside AS (
+        SELECT id, lag(gone_at) OVER of_sale AS gone_before, lead(seen_at) OVER of_sale AS seen_after
+        FROM (
+            SELECT id, sale_id, seen_at, gone_at FROM {others}
+            UNION ALL
+            SELECT id, sale_id, seen_at, gone_at FROM {month}
+        ) AS every
+        WHERE sale_id IN (SELECT sale_id FROM audit.finding_observations)
+        WINDOW of_sale AS (PARTITION BY sale_id ORDER BY seen_at)
+    )
+    SELECT {columns} FROM {month} AS ended JOIN beside USING (id)
+    WHERE seen_after IS DISTINCT FROM gone_at OR gone_before <> seen_at
+"""
+"""A sale that changed has an observation that began when this one ended."""
+
+_OF_RECORDS: Final = """
     SELECT {columns} FROM {month} AS ended
     WHERE object_key IS NOT NULL
       AND NOT EXISTS (
@@ -229,3 +245,9 @@ _STAYING: Final = """
           SELECT FROM {month} AS later WHERE later.object_key = ended.object_key AND later.id > ended.id
       )
 """
+
+_STAYING: Final = {
+    tables.sale_observations: ("tell_sales_observed", _OF_SALES),
+    tables.evidence_observations: ("tell_recorded", _OF_RECORDS),
+}
+"""The observations that stay, and the trigger that would tell the custody log of them once more."""

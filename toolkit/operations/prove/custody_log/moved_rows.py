@@ -27,7 +27,10 @@ from toolkit.storage.partitions import PARTITIONED, Moved, moved
 _KEYS: Final = pa.schema({"key": pa.string(), "object_key": pa.string()})
 
 _ROWS: Final = {
-    tables.sale_observations: "SELECT * FROM pg_temp.sale_observations",
+    tables.sale_observations: """
+        SELECT * FROM pg_temp.sale_observations AS ended
+        WHERE NOT EXISTS (SELECT FROM audit.sale_observations AS kept WHERE kept.id = ended.id)
+    """,
     tables.evidence_observations: """
         SELECT ended.id, evidence_id, sale_id, evidence_type, type, told.key AS object_key, requested_at,
                expires_at, seen_at, gone_at, assumed_at
@@ -36,7 +39,7 @@ _ROWS: Final = {
         WHERE NOT EXISTS (SELECT FROM audit.evidence_observations AS kept WHERE kept.id = ended.id)
     """,
 }
-"""The rows that are in the snapshot alone; a few observations of records stayed in the database, too."""
+"""The rows that are in the snapshot alone; a few observations stayed in the database, too."""
 
 
 def moved_sources(database: Database, connection: Connection, elsewhere: Elsewhere | None) -> Sources:
