@@ -14,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
+from zoneinfo import ZoneInfo
 
 import duckdb
 import ibis
@@ -26,12 +27,14 @@ from pyarrow import parquet
 from tests.conftest import Run, SettableClock
 from tests.integration.audited import Story, day
 from tests.spark_server import sail
+from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.evidence import EvidenceType, FileKind
 from toolkit.errors import EngineUnavailable, InvalidInput, UnreadableFile
 from toolkit.operations import snapshot
 from toolkit.operations.judge.audit import AuditResult, run_audit
 from toolkit.operations.judge.audit.engines import Engine, duckdb_engine, spark_engine
 from toolkit.operations.judge.audit.from_snapshot import audit_snapshot
+from toolkit.operations.judge.audit.run import DEFAULT_DEADLINES
 from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
 from toolkit.operations.judge.findings.waivers import add_waiver
 from toolkit.operations.snapshot.contents import CLOSINGS, CONTENTS
@@ -151,6 +154,19 @@ def test_a_snapshot_is_judged_as_the_database_is_at_every_moment(
         live = run_audit(story.database, clock=clock, as_of=moment, with_file_findings=True)
         assert written(judged(story, store, engine, moment), tmp_path / "a") == written(live, tmp_path / "b")
     assert judged(story, store, engine).as_of == day(15)
+
+
+def test_a_report_says_where_the_machine_that_exported_had_other_deadlines(
+    story: Story, store: FileStore, tmp_path: Path
+) -> None:
+    first_week(story)
+    zone = DEFAULT_DEADLINES.timezone
+    for at, deadlines in enumerate((None, Deadlines(zone), Deadlines(zone, {"KYC_REPEATED": 1})), 8):
+        export(story, store, tmp_path, day(at), deadlines=deadlines)
+    export(story, store, tmp_path, day(11), deadlines=Deadlines(ZoneInfo("America/Noronha")))
+    with duckdb_engine() as engine:
+        said = [" ".join(notices(judged(story, store, engine, day(at)))) for at in range(8, 12)]
+    assert ["other deadlines" in each for each in said] == [False, False, True, True]
 
 
 def test_a_report_without_the_database_lacks_only_what_is_about_people_and_says_so(

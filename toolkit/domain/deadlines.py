@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from functools import lru_cache
+from hashlib import sha256
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -38,6 +39,12 @@ class Deadlines:
     def prepare(self, moment: datetime) -> None:
         """Look up the holidays of the moment's year: the first time, those of all countries are imported."""
         _holidays(self.day_of(moment).year)
+
+    def told(self, year: int) -> str:
+        """Return what they rest on: the time zone, those of its own, and the holidays of a year and the next."""
+        free = sorted(_holidays(year) | _holidays(year + 1))
+        own = ", ".join(f"{code} {days}" for code, days in sorted(self.own.items()))
+        return f"{self.timezone.key}; {own or 'none of its own'}; {sha256(str(free).encode()).hexdigest()[:16]}"
 
     def day_of(self, moment: datetime) -> date:
         """Return the calendar day of a moment in the time zone."""

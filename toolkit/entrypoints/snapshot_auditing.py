@@ -15,7 +15,7 @@ from toolkit.operations.judge.audit.from_snapshot import audit_snapshot
 from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
 from toolkit.operations.private_folder import PrivateFolder
 from toolkit.operations.snapshot.export import is_of
-from toolkit.operations.snapshot.manifest import Manifest
+from toolkit.operations.snapshot.manifest import Manifest, name_of
 from toolkit.operations.snapshot.moved import snapshot_of
 from toolkit.operations.snapshot.reading import checked_file, open_snapshot
 from toolkit.operations.snapshot.secret import known_secret
@@ -80,7 +80,7 @@ def audit_of_snapshot(
             f"s3a{store.address.removeprefix('s3').rstrip('/')}/"  # Spark knows no other name of S3, Sail does
         )
     people = _database_of(application, snapshot.manifests[-1])
-    if people is not None and (last := _moved(people)) is not None and last.target == store.place:
+    if people is not None and (last := _moved(people)) is not None and name_of(last.exported_at) in store.names():
         # Only later observations are left in the database to tell the keys of those that were moved.
         snapshot = open_snapshot(store, max(snapshot.moment, last.exported_at))
     tables = SnapshotTables(snapshot, checked, cache.parent, application.settings.engine_memory, people)

@@ -62,6 +62,11 @@ def _notices(result: AuditResult, language: Language, timezone: ZoneInfo) -> Ite
         )
     if result.source.snapshot is not None:
         yield say("Judged on the snapshot %(snapshot)s.", snapshot=language.dated(result.source.snapshot))
+    if result.source.other_deadlines:
+        yield say(
+            "The snapshot was exported with other deadlines, other holidays or another time zone than those of "
+            "this machine, by which this says what is overdue and which waivers hold."
+        )
     if not result.source.people_asked:
         yield say(
             "The database of the snapshot could not be asked: CPFs, and the reasons and people of withdrawals "

@@ -53,6 +53,7 @@ def export(ctx: Context, target: str, full: bool, as_json: bool) -> None:
         application.clock,
         elsewhere=application.elsewhere,
         full=full,
+        deadlines=application.deadlines,
         progress=ctx.progress,
     )
     if as_json:
@@ -146,6 +147,7 @@ def move(ctx: Context, target: str, older_than: int, dry_run: bool, as_json: boo
             application.elsewhere,
             application.clock,
             older_than=older_than,
+            deadlines=application.deadlines,
             progress=ctx.progress,
         )
     if as_json:

@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from filelock import FileLock
 from sqlalchemy import Connection
 
+from toolkit.domain.deadlines import Deadlines
 from toolkit.errors import BucketError, InvalidInput, SettingsError
 from toolkit.operations import Clock
 from toolkit.operations.atomic_file import atomic_file
@@ -60,12 +61,14 @@ def export_snapshot(
     *,
     elsewhere: Elsewhere | None = None,
     full: bool = False,
+    deadlines: Deadlines | None = None,
     progress: Progress | None = None,
 ) -> Exported:
     """Write what was observed since the newest export in ``store``, or, with ``full``, the whole history.
 
     ``home`` keeps the key of the pseudonyms (``snapshot.key``): exports that belong together need the same key.
     The whole history needs ``elsewhere`` where months were moved to a snapshot: they are taken over from there.
+    ``deadlines`` are those of this machine: a report that another one makes of the snapshot tells if its differ.
 
     Raises:
         InvalidInput: another export into this store is under way, what it lacks was moved to a snapshot that
@@ -106,7 +109,7 @@ def export_snapshot(
         progress.end()
         if _lacking(database, after) != lacking:
             raise InvalidInput("Months were moved while this export was under way. Run it again.")
-        manifest = _manifest(database, export, secret)
+        manifest = _manifest(database, export, secret, deadlines)
         draft = work / "manifest.json"
         draft.write_text(manifest.as_json(), encoding="utf-8")
         store.put(manifest.name, draft)
@@ -274,7 +277,7 @@ def _seal_at(database: Database, moment: datetime) -> str | None:
     return found
 
 
-def _manifest(database: Database, export: _Export, secret: bytes) -> Manifest:
+def _manifest(database: Database, export: _Export, secret: bytes, deadlines: Deadlines | None) -> Manifest:
     with database.transaction() as connection:
         hidden, copied = hidden_and_copied(connection, database.mapped)
         return Manifest(
@@ -290,4 +293,5 @@ def _manifest(database: Database, export: _Export, secret: bytes) -> Manifest:
             key=sign_of(secret),
             hidden_rows=hidden,
             copied_rows=copied,
+            deadlines=None if deadlines is None else deadlines.told(export.moment.year),
         )

@@ -15,7 +15,7 @@ FORMAT: Final = 3
 
 PREFIX: Final = "manifest-"
 
-_TOLD_AS_THEY_ARE: Final = ("schema", "toolkit", "database", "embedded", "seal", "key")
+_TOLD_AS_THEY_ARE: Final = ("schema", "toolkit", "database", "embedded", "seal", "key", "deadlines")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,8 @@ class Manifest:
     """Materialised views of the service, which hold what there was when they were refreshed last."""
     key: str | None = None
     """Tells the key of the pseudonyms from others, and nothing about it."""
+    deadlines: str | None = None
+    """The zone, deadlines and holidays of the machine that exported; ``None`` where an older toolkit did."""
 
     @property
     def name(self) -> str:

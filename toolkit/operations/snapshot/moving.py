@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
+from toolkit.domain.deadlines import Deadlines
 from toolkit.errors import DatabaseUnavailable, InvalidInput, UnreadableFile
 from toolkit.operations import Clock
 from toolkit.operations.progress import Progress, Quiet
@@ -76,6 +77,7 @@ def move_months(
     clock: Clock,
     *,
     older_than: int,
+    deadlines: Deadlines | None = None,
     progress: Progress | None = None,
 ) -> list[Month]:
     """Move the months that were over ``older_than`` months ago, one at least, into the snapshot in ``store``.
@@ -92,7 +94,9 @@ def move_months(
     months = months_to_move(database, clock, older_than)
     if not months:
         return []
-    export_snapshot(database, store, elsewhere.home, clock, elsewhere=elsewhere, progress=progress)
+    export_snapshot(
+        database, store, elsewhere.home, clock, elsewhere=elsewhere, deadlines=deadlines, progress=progress
+    )
     exported = open_snapshot(store)
     months = _compared(database, store, exported, months, elsewhere, progress or Quiet())
     where = {

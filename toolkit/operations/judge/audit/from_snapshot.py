@@ -89,6 +89,7 @@ def audit_snapshot(
             hidden_rows=newest.hidden_rows,
             copied_rows=newest.copied_rows,
             snapshot=f"{snapshot.address} of {newest.moment.isoformat(timespec='seconds')}",
+            other_deadlines=newest.deadlines not in {None, deadlines.told(newest.moment.year)},
             people_asked=people is not None,
         ),
         counts=judged.census(),

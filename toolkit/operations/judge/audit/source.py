@@ -49,6 +49,8 @@ class Source:
     """The replica that judged, and how far it was behind."""
     snapshot: str | None = None
     """The snapshot that was judged instead of the database, with its moment."""
+    other_deadlines: bool = False
+    """True where deadlines, holidays or the time zone were others on the machine that exported the snapshot."""
     people_asked: bool = True
     """False where the database of a snapshot could not be asked for CPFs, names, reasons and keys of objects."""
 
