@@ -1,11 +1,9 @@
 """The notebooks of the project: their form, a first run on nothing, and the main job on the sample."""
 
 import ast
-import csv
 import json
 import re
 from datetime import UTC, datetime
-from html import unescape
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -13,20 +11,12 @@ from typing import Any
 import nbformat
 import papermill
 import pytest
-import sqlalchemy as sa
 from IPython.core.interactiveshell import InteractiveShell
-from IPython.utils.capture import capture_output
 from papermill.iorw import load_notebook_node
 from papermill.parameterize import parameterize_notebook
-from traitlets.config import Config
 
 from tests.conftest import Run
-from tests.figures import wrong_figures
 from tests.integration.audited import FIRST, Story
-from tests.unit.test_samples import UNTOLD
-from tests.unpacked import everything_in
-from toolkit.domain.codes import CODES, EndReason
-from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.notebook_results import results_of
 from toolkit.entrypoints.notebook_runs.parameters import read_parameters
 from toolkit.entrypoints.notebooks import (
@@ -38,8 +28,6 @@ from toolkit.entrypoints.notebooks import (
 from toolkit.entrypoints.notebooks.injected_parameters import _unknown_names
 from toolkit.errors import SettingsError
 from toolkit.reports import DEFAULT_FORMATS
-from toolkit.samples.dataset import make_samples
-from toolkit.storage import tables
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 NAMES = ("01_bulk_load_clients", "02_request_credentials", "03_missing_evidence_report", "04_job_history")
@@ -86,13 +74,6 @@ def test_every_parameter_has_a_comment_and_reaches_the_call(name):
     assert set(parameters) <= used
 
 
-@pytest.fixture(scope="module")
-def shell():
-    """Return the shell that a kernel executes cells with."""
-    yield InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
-    InteractiveShell.clear_instance()
-
-
 def outputs(executed: nbformat.NotebookNode) -> str:
     """Everything that a reader can see."""
     return "\n".join(json.dumps(cell.get("outputs", []), ensure_ascii=False) for cell in executed.cells)
@@ -119,16 +100,9 @@ def test_a_notebook_runs_by_papermill_from_anywhere(office):
         assert told in outputs(ran)
 
 
-def test_each_notebook_runs_on_a_service_with_one_sale(office, shell):
+def test_each_notebook_runs_on_a_service_with_one_sale(office, executed_here):
     def ran(name: str) -> tuple[dict[str, Any], str]:
-        """The cells as a kernel executes them, in this process."""
-        shell.reset()
-        with capture_output() as captured:
-            for cell in notebook(name).cells:
-                if cell.cell_type == "code":
-                    shell.run_cell(cell.source, store_history=True).raise_error()
-        made = [nbformat.v4.new_output("display_data", each.data) for each in captured.outputs]
-        executed = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(outputs=made)])
+        executed = executed_here(notebook(name))
         [found] = results_of(executed)
         return found, outputs(executed)
 
@@ -266,153 +240,6 @@ def test_only_the_cell_that_papermill_writes_is_compared(cells, unknown):
 def test_notebook_and_command_write_the_same_files():
     formats = read_parameters(notebook(NAMES[2]))["formats"].default
     assert formats == ",".join(DEFAULT_FORMATS) == signature(missing_evidence_report).parameters["formats"].default
-
-
-def test_the_main_job_finds_what_the_sample_tells_and_a_second_time_changes_nothing(
-    run: Run, embedded_environment, database, bucket, tmp_path
-):
-    out = tmp_path / "reports"
-    first = run("demo", "--out", out, "--shared").out
-    assert "180 registered, 11 rejected, 1 skipped" in first
-    assert "20 requested, 0 requested again, 14 uploaded, 127 uploaded before" in first
-    assert f"Report: {out}" in first
-    assert judged(out / "missing-evidence.csv") == deserved()
-    assert_everything_appears(
-        json.loads((out / "missing-evidence.json").read_text(encoding="utf-8")),
-        (out / "missing-evidence.html").read_text(encoding="utf-8"),
-    )
-    assert wrong_figures(out) == []
-    assert_nothing_leaked(out, embedded_environment)
-    assert_each_partner_is_told_of_its_own(out, embedded_environment)
-    assert_its_moment_gives_the_same_bytes_again(out, embedded_environment)
-    before = state(database, bucket)
-    assert "0 registered, 11 rejected, 181 skipped" in run("demo", "--out", out, "--shared").out
-    assert state(database, bucket) == before
-    assert judged(out / "missing-evidence.csv") == deserved()
-
-
-def judged(path: Path) -> dict[str, tuple[str, str, str]]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        return {row["saleId"]: (row["status"], row["missing"], row["problems"]) for row in csv.DictReader(file)}
-
-
-def deserved() -> dict[str, tuple[str, str, str]]:
-    """The sales of the sample that are not compliant, as their scenarios say."""
-    verdicts = {sale.id: sale.scenario.verdict for sale in make_samples().sales}
-    return {
-        sale_id: (
-            verdict.status,
-            "|".join(piece.evidence_type for piece in verdict.missing),
-            "|".join(verdict.problems),
-        )
-        for sale_id, verdict in verdicts.items()
-        if verdict.status != "compliant"
-    }
-
-
-def assert_everything_appears(report: dict[str, Any], page: str) -> None:
-    """The sample tells of whatever a report can show: every code of the catalogue among its findings of now."""
-    codes = {each["code"] for each in report["findings"] if each["status"] != "resolved"}
-    codes |= {each["reason"] for each in report["findings"]} - {None}
-    codes |= {each["code"] for each in report["unusableFiles"]}
-    untold = {*UNTOLD, EndReason.SALE_GONE}  # only the sales system deletes sales
-    assert set(CODES) - codes == untold
-    shown = unescape(re.sub(r"<(script|style|option)\b.*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL)).lower()
-    assert {code for code in CODES if CODES[code].name.lower() not in shown} == untold
-    assert all(report["findingCounts"].values()), report["findingCounts"]
-    assert [name for name, number in report["changes"].items() if not number] == ["saleGone"]
-    assert len({day["present"] for day in report["trend"]}) > 5
-    partners = {each["partner"]: each for each in report["partners"]}
-    of_nobody = partners.pop("")
-    assert (of_nobody["sales"], of_nobody["findings"]) == (0, 2)
-    assert [bool(each["overdue"] and each["trend"] and each["medianDays"]) for each in partners.values()] == [
-        True
-    ] * 3
-    assert len(report["withdrawals"]) == 3
-    assert [each["daysLeft"] <= 9 for each in report["waivers"]] == [True]
-    assert {len(each["missing"]) for each in report["rows"]} == {0, 1, 2, 4}
-    assert len(report["warnings"]) == 2
-
-
-def assert_its_moment_gives_the_same_bytes_again(out: Path, environ: dict[str, str]) -> None:
-    """Findings about files, waivers and the trend included."""
-    moment = json.loads((out / "missing-evidence.json").read_text(encoding="utf-8"))["asOf"]
-    again = ["--quiet", "report", "--as-of", moment, "--out", str(out / "again")]
-    assert main(again, environ) == 0
-    for suffix in DEFAULT_FORMATS:
-        name = f"missing-evidence.{suffix}"
-        assert (out / "again" / name).read_bytes() == (out / name).read_bytes(), name
-
-
-def assert_each_partner_is_told_of_its_own(out: Path, environ: dict[str, str]) -> None:
-    """No file of a partner's report holds anything of another, not even unpacked."""
-    formats = "html,xlsx,csv,json,pdf,oscal.json"
-    told = ["--quiet", "report", "--no-sync", "--per-partner", "--format", formats, "--out", str(out / "told")]
-    assert main(told, environ) == 0
-    whole = json.loads((out / "told" / "missing-evidence.json").read_text(encoding="utf-8"))
-    named = [finding for finding in whole["findings"] if finding["partner"]]
-    secrets = {finding["saleId"]: finding["partner"] for finding in named}
-    secrets |= {finding["id"]: finding["partner"] for finding in named}
-    for each in whole["unusableFiles"] + whole["withdrawals"]:
-        secrets[each["evidenceId"]] = each["partner"]
-    secrets |= {partner: partner for partner in set(secrets.values())}
-    shared = [finding for finding in whole["fileFindings"] if len(finding["saleIds"]) > 1]
-    assert any(len({secrets[each] for each in finding["saleIds"]}) > 1 for finding in shared)
-    for folder in (out / "told" / "partners").iterdir():
-        texts = {path.name: everything_in(path) for path in folder.iterdir() if path.is_file()}
-        (own,) = {json.loads(texts["missing-evidence.json"])["partner"]}
-        assert len(texts) == 8
-        for name, text in texts.items():
-            assert [secret for secret, partner in secrets.items() if partner != own and secret in text] == [], name
-            assert name in {"index.html", "missing-evidence.csv"} or own in text, name
-
-
-def state(database, bucket) -> dict[str, object]:
-    """Every row that a second run must not add to or change, and every object."""
-    kept = (
-        tables.clients,
-        tables.addresses,
-        tables.sales,
-        tables.evidences,
-        tables.withdrawals,
-        tables.sale_observations,
-        tables.object_observations,
-        tables.content_checks,
-    )
-    with database.transaction() as connection:
-        rows = {table.name: sorted(map(str, connection.execute(sa.select(table)))) for table in kept}
-    return {**rows, "objects": [(item.key, item.etag) for page in bucket.seen() for item in page]}
-
-
-def assert_nothing_leaked(out: Path, environ: dict[str, str]) -> None:
-    """No executed notebook holds a CPF in any form, a name, an address, or anything of the credentials."""
-    samples = make_samples()
-    people = (*samples.csv_clients, *samples.xlsx_clients, *samples.csv_wrong, *samples.xlsx_wrong)
-    secrets = {environ["AWS_SECRET_ACCESS_KEY"], environ["DATABASE_URL"]}
-    [credentials] = Path(environ["TOOLKIT_HOME"], "credentials").glob("*.jsonl")
-    assert credentials.stat().st_mode & 0o777 == 0o600
-    for line in credentials.read_text().splitlines():
-        fields = json.loads(line)["fields"]
-        secrets |= {value for name, value in fields.items() if name not in {"bucket", "key", "X-Amz-Algorithm"}}
-    assert len(secrets) > 2 * 14
-    executed = sorted((out / "notebooks").glob("*.ipynb"))
-    assert [path.stem for path in executed] == list(NAMES[:3])
-    for path in executed:
-        text = "\n".join(str(cell) for cell in nbformat.read(path, 4).cells)
-        assert "V-2026-" in text or "clients.csv" in text
-        digits = set(re.findall(r"\d{11}", re.sub(r"(?<=\d)[.-](?=\d)", "", text)))
-        assert not digits & {person.cpf for person in people}
-        for person in people:
-            masked = f"{person.cpf[3:6]}.{person.cpf[6:9]}"
-            for secret in (
-                masked,
-                f"{person.first_name} {person.last_name}",
-                person.email,
-                person.phone,
-                person.rg,
-            ):
-                assert not secret or secret not in text
-        assert not [secret for secret in secrets if secret in text]
 
 
 def test_the_demo_keeps_out_of_shared_services(run: Run):

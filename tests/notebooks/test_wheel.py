@@ -1,17 +1,34 @@
 """The wheel in an environment of its own, without extras, does the main job outside of a checkout."""
 
+import csv
 import json
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 from collections import Counter
+from html import unescape
 from pathlib import Path
+from typing import Any
 
+import nbformat
 import pytest
+import sqlalchemy as sa
+from papermill.iorw import load_notebook_node
+from papermill.parameterize import parameterize_notebook
 
+from tests.conftest import Run
+from tests.figures import wrong_figures
+from tests.unit.test_samples import UNTOLD
+from tests.unpacked import everything_in
+from toolkit.domain.codes import CODES, EndReason
+from toolkit.entrypoints.cli import main
+from toolkit.entrypoints.notebook_runs import running
 from toolkit.extras import MODULES
+from toolkit.reports import DEFAULT_FORMATS
 from toolkit.samples.dataset import make_samples
+from toolkit.storage import tables
 
 ROOT = Path(__file__).parents[2]
 BUILD = "import sys; from setuptools.build_meta import build_wheel; print(build_wheel(sys.argv[1]))"
@@ -27,13 +44,13 @@ def installed(tmp_path_factory) -> Path:
         shutil.copytree(ROOT / name, source / name, ignore=no_caches)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    run(sys.executable, "-c", BUILD, str(folder), cwd=source)
+    output_of(sys.executable, "-c", BUILD, str(folder), cwd=source)
     [wheel] = folder.glob("*.whl")
     environment = folder / "environment"
-    run(sys.executable, "-m", "venv", "--without-pip", str(environment))
+    output_of(sys.executable, "-m", "venv", "--without-pip", str(environment))
     python = environment / "bin" / "python"
     pip = (sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check")
-    run(*pip, "install", "--no-deps", "--no-index", str(wheel))
+    output_of(*pip, "install", "--no-deps", "--no-index", str(wheel))
     [packages] = environment.glob("lib/python*/site-packages")
     extras = sorted({module for modules in MODULES.values() for module in modules} - {"cryptography"})
     without_extras = f"import sys; sys.modules.update(dict.fromkeys({extras}))"
@@ -48,7 +65,7 @@ def test_the_wheel_holds_every_file_of_the_package(installed):
     assert {path for path in needed if not (packages / path).exists()} == set()
 
 
-def run(*command: str, cwd: Path | None = None, environ: dict[str, str] | None = None) -> str:
+def output_of(*command: str, cwd: Path | None = None, environ: dict[str, str] | None = None) -> str:
     done = subprocess.run(command, cwd=cwd, env=environ, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -56,22 +73,172 @@ def run(*command: str, cwd: Path | None = None, environ: dict[str, str] | None =
 
 def test_the_wheel_hands_out_its_notebooks_and_runs_them_by_name(installed, embedded_environment, tmp_path):
     toolkit = str(installed / "toolkit")
-    listed = json.loads(run(toolkit, "notebooks", "list", "--json", cwd=tmp_path, environ=embedded_environment))
+    listed = json.loads(
+        output_of(toolkit, "notebooks", "list", "--json", cwd=tmp_path, environ=embedded_environment)
+    )
     paths = [Path(each["path"]) for each in listed["notebooks"]]
     assert all(path.is_relative_to(installed.parent) for path in paths)
-    run(toolkit, "notebooks", "copy", "mine", cwd=tmp_path, environ=embedded_environment)
+    output_of(toolkit, "notebooks", "copy", "mine", cwd=tmp_path, environ=embedded_environment)
     assert {path.name for path in (tmp_path / "mine").iterdir()} == {
         path.name for path in (ROOT / "notebooks").glob("*.ipynb")
     }
-    out = run(toolkit, "run", "01_bulk_load_clients", cwd=tmp_path, environ=embedded_environment)
+    out = output_of(toolkit, "run", "01_bulk_load_clients", cwd=tmp_path, environ=embedded_environment)
     assert Path(out.strip()).parent == tmp_path / "runs"
 
 
-def test_the_wheel_does_the_main_job_without_extras(installed, embedded_environment, tmp_path):
-    out = run(str(installed / "toolkit"), "demo", "--shared", cwd=tmp_path, environ=embedded_environment)
-    judged = Counter(sale.scenario.verdict.status for sale in make_samples().sales)
+def test_the_wheel_does_the_main_job_without_extras_and_a_second_time_changes_nothing(
+    installed, run: Run, embedded_environment, executed_here, database, bucket, monkeypatch, tmp_path
+):
+    words, out = ("demo", "--shared"), tmp_path / "reports"
+    first = output_of(str(installed / "toolkit"), *words, cwd=tmp_path, environ=embedded_environment)
+    assert "180 registered, 11 rejected, 1 skipped" in first
+    assert "20 requested, 0 requested again, 14 uploaded, 127 uploaded before" in first
+    statuses = Counter(sale.scenario.verdict.status for sale in make_samples().sales)
     told = "Audit: {0} sales: {compliant} compliant, {incomplete} incomplete, {conflict} in conflict"
-    assert told.format(judged.total(), **judged) in out
-    assert (tmp_path / "reports" / "missing-evidence.html").is_file()
-    executed = (tmp_path / "reports" / "notebooks" / "03_missing_evidence_report.ipynb").read_text()
-    assert str(ROOT) not in executed
+    assert told.format(statuses.total(), **statuses) in first
+    assert "Report: reports" in first
+    assert judged(out / "missing-evidence.csv") == deserved()
+    assert_everything_appears(
+        json.loads((out / "missing-evidence.json").read_text(encoding="utf-8")),
+        (out / "missing-evidence.html").read_text(encoding="utf-8"),
+    )
+    assert wrong_figures(out) == []
+    assert_nothing_leaked(out, embedded_environment)
+    assert_each_partner_is_told_of_its_own(out, embedded_environment)
+    assert_its_moment_gives_the_same_bytes_again(out, embedded_environment)
+
+    def execute(path: Path, _: Path, given: dict[str, Any], **__: Any) -> nbformat.NotebookNode:
+        return executed_here(parameterize_notebook(load_notebook_node(str(path)), given))
+
+    before = state(database, bucket)
+    monkeypatch.setattr(running, "execute", execute)
+    for variable, value in embedded_environment.items():
+        monkeypatch.setenv(variable, value)
+    assert "0 registered, 11 rejected, 181 skipped" in run(*words, "--out", out).out
+    assert state(database, bucket) == before
+    assert judged(out / "missing-evidence.csv") == deserved()
+
+
+def judged(path: Path) -> dict[str, tuple[str, str, str]]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return {row["saleId"]: (row["status"], row["missing"], row["problems"]) for row in csv.DictReader(file)}
+
+
+def deserved() -> dict[str, tuple[str, str, str]]:
+    """The sales of the sample that are not compliant, as their scenarios say."""
+    verdicts = {sale.id: sale.scenario.verdict for sale in make_samples().sales}
+    return {
+        sale_id: (
+            verdict.status,
+            "|".join(piece.evidence_type for piece in verdict.missing),
+            "|".join(verdict.problems),
+        )
+        for sale_id, verdict in verdicts.items()
+        if verdict.status != "compliant"
+    }
+
+
+def assert_everything_appears(report: dict[str, Any], page: str) -> None:
+    """The sample tells of whatever a report can show: every code of the catalogue among its findings of now."""
+    codes = {each["code"] for each in report["findings"] if each["status"] != "resolved"}
+    codes |= {each["reason"] for each in report["findings"]} - {None}
+    codes |= {each["code"] for each in report["unusableFiles"]}
+    untold = {*UNTOLD, EndReason.SALE_GONE}  # only the sales system deletes sales
+    assert set(CODES) - codes == untold
+    shown = unescape(re.sub(r"<(script|style|option)\b.*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL)).lower()
+    assert {code for code in CODES if CODES[code].name.lower() not in shown} == untold
+    assert all(report["findingCounts"].values()), report["findingCounts"]
+    assert [name for name, number in report["changes"].items() if not number] == ["saleGone"]
+    assert len({day["present"] for day in report["trend"]}) > 5
+    partners = {each["partner"]: each for each in report["partners"]}
+    of_nobody = partners.pop("")
+    assert (of_nobody["sales"], of_nobody["findings"]) == (0, 2)
+    assert [bool(each["overdue"] and each["trend"] and each["medianDays"]) for each in partners.values()] == [
+        True
+    ] * 3
+    assert len(report["withdrawals"]) == 3
+    assert [each["daysLeft"] <= 9 for each in report["waivers"]] == [True]
+    assert {len(each["missing"]) for each in report["rows"]} == {0, 1, 2, 4}
+    assert len(report["warnings"]) == 2
+
+
+def assert_its_moment_gives_the_same_bytes_again(out: Path, environ: dict[str, str]) -> None:
+    """Findings about files, waivers and the trend included."""
+    moment = json.loads((out / "missing-evidence.json").read_text(encoding="utf-8"))["asOf"]
+    again = ["--quiet", "report", "--as-of", moment, "--out", str(out / "again")]
+    assert main(again, environ) == 0
+    for suffix in DEFAULT_FORMATS:
+        name = f"missing-evidence.{suffix}"
+        assert (out / "again" / name).read_bytes() == (out / name).read_bytes(), name
+
+
+def assert_each_partner_is_told_of_its_own(out: Path, environ: dict[str, str]) -> None:
+    """No file of a partner's report holds anything of another, not even unpacked."""
+    formats = "html,xlsx,csv,json,pdf,oscal.json"
+    told = ["--quiet", "report", "--no-sync", "--per-partner", "--format", formats, "--out", str(out / "told")]
+    assert main(told, environ) == 0
+    whole = json.loads((out / "told" / "missing-evidence.json").read_text(encoding="utf-8"))
+    named = [finding for finding in whole["findings"] if finding["partner"]]
+    secrets = {finding["saleId"]: finding["partner"] for finding in named}
+    secrets |= {finding["id"]: finding["partner"] for finding in named}
+    for each in whole["unusableFiles"] + whole["withdrawals"]:
+        secrets[each["evidenceId"]] = each["partner"]
+    secrets |= {partner: partner for partner in set(secrets.values())}
+    shared = [finding for finding in whole["fileFindings"] if len(finding["saleIds"]) > 1]
+    assert any(len({secrets[each] for each in finding["saleIds"]}) > 1 for finding in shared)
+    for folder in (out / "told" / "partners").iterdir():
+        texts = {path.name: everything_in(path) for path in folder.iterdir() if path.is_file()}
+        (own,) = {json.loads(texts["missing-evidence.json"])["partner"]}
+        assert len(texts) == 8
+        for name, text in texts.items():
+            assert [secret for secret, partner in secrets.items() if partner != own and secret in text] == [], name
+            assert name in {"index.html", "missing-evidence.csv"} or own in text, name
+
+
+def state(database, bucket) -> dict[str, object]:
+    """Every row that a second run must not add to or change, and every object."""
+    kept = (
+        tables.clients,
+        tables.addresses,
+        tables.sales,
+        tables.evidences,
+        tables.withdrawals,
+        tables.sale_observations,
+        tables.object_observations,
+        tables.content_checks,
+    )
+    with database.transaction() as connection:
+        rows = {table.name: sorted(map(str, connection.execute(sa.select(table)))) for table in kept}
+    return {**rows, "objects": [(item.key, item.etag) for page in bucket.seen() for item in page]}
+
+
+def assert_nothing_leaked(out: Path, environ: dict[str, str]) -> None:
+    """No executed notebook holds a CPF in any form, a name, an address, or anything of the credentials."""
+    samples = make_samples()
+    people = (*samples.csv_clients, *samples.xlsx_clients, *samples.csv_wrong, *samples.xlsx_wrong)
+    secrets = {environ["AWS_SECRET_ACCESS_KEY"], environ["DATABASE_URL"]}
+    [credentials] = Path(environ["TOOLKIT_HOME"], "credentials").glob("*.jsonl")
+    assert credentials.stat().st_mode & 0o777 == 0o600
+    for line in credentials.read_text().splitlines():
+        fields = json.loads(line)["fields"]
+        secrets |= {value for name, value in fields.items() if name not in {"bucket", "key", "X-Amz-Algorithm"}}
+    assert len(secrets) > 2 * 14
+    executed = sorted((out / "notebooks").glob("*.ipynb"))
+    assert len(executed) == 3
+    for path in executed:
+        assert str(ROOT) not in path.read_text()
+        text = "\n".join(str(cell) for cell in nbformat.read(path, 4).cells)
+        assert "V-2026-" in text or "clients.csv" in text
+        digits = set(re.findall(r"\d{11}", re.sub(r"(?<=\d)[.-](?=\d)", "", text)))
+        assert not digits & {person.cpf for person in people}
+        for person in people:
+            masked = f"{person.cpf[3:6]}.{person.cpf[6:9]}"
+            for secret in (
+                masked,
+                f"{person.first_name} {person.last_name}",
+                person.email,
+                person.phone,
+                person.rg,
+            ):
+                assert not secret or secret not in text
+        assert not [secret for secret in secrets if secret in text]
