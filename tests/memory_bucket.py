@@ -1,14 +1,18 @@
-"""A bucket in memory, for tests that make many changes to it: what a reading of a bucket asks for, and no more."""
+"""Buckets in memory, for tests of their readings: what a reading of a bucket asks for, and no more."""
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import md5
+from random import Random
 
 from toolkit.domain.contents import GoneHow
-from toolkit.storage.bucket import Area, ObjectSeen
+from toolkit.errors import BucketUnavailable
+from toolkit.storage.bucket import Area, ObjectSeen, Page
 
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -18,6 +22,7 @@ class MemoryBucket:
     area = Area()
     name: str = "memory"
     address: str = "memory"
+    in_a_page: int = 1000
     contents: dict[str, bytes] = field(default_factory=dict)
     _written: dict[str, int] = field(default_factory=dict)
     _writes: int = 0
@@ -29,8 +34,13 @@ class MemoryBucket:
     def delete(self, key: str) -> None:
         self.contents.pop(key, None)
 
-    def seen(self, prefix: str = "", *, after: str = "") -> Iterator[list[ObjectSeen]]:
-        yield [self._seen(key) for key in sorted(self.contents) if key.startswith(prefix) and key > after]
+    def seen(self) -> Iterator[Page]:
+        yield self.page("", "", "")
+
+    def page(self, prefix: str, after: str, token: str, most: int | None = None) -> Page:
+        keys = sorted(key for key in self.contents if key.startswith(prefix) and key > (token or after))
+        found = keys[: most or self.in_a_page]
+        return Page.of(map(self._seen, found), found[-1] if found != keys else None)
 
     def head(self, key: str) -> ObjectSeen | None:
         return self._seen(key) if key in self.contents else None
@@ -48,3 +58,40 @@ class MemoryBucket:
         content = self.contents[key]
         etag = md5(content, usedforsecurity=False).hexdigest()
         return ObjectSeen(key, len(content), etag, FIRST + timedelta(seconds=self._written[key]))
+
+
+@dataclass
+class SeededBucket:
+    """A bucket that holds under each number the keys that the number stands for, in any process."""
+
+    area = Area()
+
+    def keys(self, number: int) -> list[str]:
+        """The keys under ``number/``, in their order."""
+        drawn = Random(number)
+        letters = drawn.choice(("ab", "a/~", "0123456789abcdef", "aé\ue000😀", "a\\\t\n\r% +&"))
+        return sorted({f"{number}/{''.join(drawn.choices(letters, k=drawn.randrange(9)))}" for _ in range(90)})
+
+    def page(self, prefix: str, after: str, token: str, most: int | None = None) -> Page:
+        number = int(prefix.partition("/")[0])
+        keys = [key for key in self.keys(number) if key.startswith(prefix) and key > (token or after)]
+        found = keys[: most or 1 + number % 5]
+        return Page.of((ObjectSeen(key, 1, "", FIRST) for key in found), found[-1] if found != keys else None)
+
+
+@dataclass
+class ForsakenBucket:
+    """A bucket whose listing never ends, until another process reads it: that one is killed, or finds it away."""
+
+    killed: bool
+    area = Area()
+    name: str = "forsaken"
+    address: str = "forsaken"
+    process: int = field(default_factory=os.getpid)
+
+    def page(self, prefix: str, after: str, token: str, most: int | None = None) -> Page:
+        if os.getpid() == self.process:
+            return Page.of([ObjectSeen("a", 1, "", FIRST)], "next")
+        if self.killed:
+            os.kill(os.getpid(), signal.SIGKILL)
+        raise BucketUnavailable("The bucket is away.")

@@ -20,6 +20,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from uuid import uuid4
 
 import boto3
@@ -30,8 +31,7 @@ from tests import gateway
 from tests.benchmarks.timing import timed
 from tests.own_services import own_database
 from toolkit.domain.evidence import object_key
-from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.observe.bucket_sync.listing import pages_of
+from toolkit.operations.observe.bucket_sync import listing, sync_bucket
 from toolkit.operations.observe.bucket_sync.scope import Scope
 from toolkit.operations.observe.disappearance import Tolerance
 from toolkit.operations.upload.sending import upload_files
@@ -102,7 +102,8 @@ def _listing(server: _Server, database: Database, objects: int) -> None:
     ways: list[tuple[str, Callable[[], object]]] = [
         ("boto3's paginator", lambda: _count(page["Contents"] for page in paginator.paginate(Bucket=bucket.name))),
         ("one page after another", lambda: _count(bucket.seen())),
-        ("parts side by side", lambda: _count(pages_of(bucket, Scope(), []))),
+        ("parts side by side", lambda: _count_parts(bucket)),
+        ("in several processes", lambda: _count_parts(bucket, long=1)),
     ]
     if shutil.which("rclone"):
         target = f"bench:{bucket.name}"
@@ -253,6 +254,11 @@ def _credentials(bucket: Bucket, home: Path, files: int) -> Path:
             line = {"saleId": "s", "fileName": name, "evidenceType": "DOC_CONTRATANTE", "id": str(evidence_id)}
             file.write(json.dumps({**line, "url": form.url, "fields": form.fields}) + "\n")
     return path
+
+
+def _count_parts(bucket: Bucket, long: int = sys.maxsize) -> int:
+    with patch.object(listing, "LONG_LISTING", long):
+        return sum(page.objects for page in listing.pages_of(bucket, Scope(), []))
 
 
 def _count(pages: Iterator[Any]) -> int:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
-from typing import Final, Self
+from functools import cached_property, partial
+from typing import Any, Final, Self
 
 from botocore.exceptions import ClientError
 
@@ -16,10 +16,10 @@ from toolkit.settings import AwsSettings, Settings
 from toolkit.storage import embedded as embedded_services
 from toolkit.storage.aws_errors import Server, shown_address, status_of
 from toolkit.storage.aws_sessions import Access, SigningSessions
-from toolkit.storage.listing import Listing, ObjectSeen
+from toolkit.storage.listing import Listing, ObjectSeen, Page
 from toolkit.storage.post_policy import signed_fields
 
-__all__ = ["Area", "Bucket", "ObjectSeen", "UploadForm"]
+__all__ = ["Area", "Bucket", "ObjectSeen", "Page", "UploadForm"]
 
 _CHUNK: Final = 256 * 1024
 
@@ -69,6 +69,7 @@ class Bucket:
         clock: Clock = wall_clock,
     ) -> None:
         self._clock = clock
+        self._aws = aws
         self.name = name
         self.area = area or Area()
         self.embedded = embedded
@@ -80,6 +81,10 @@ class Bucket:
         self.endpoint = "embedded bucket" if embedded else shown_address(str(self._client.meta.endpoint_url))
         self._server = _server(name, self.endpoint, embedded)
         self._sessions = SigningSessions(access, self._server, role_arn, clock)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Have another process make the bucket anew, with the same access, to list it and to read its objects."""
+        return partial(type(self), self.name, self._aws, embedded=self.embedded, area=self.area), ()
 
     @classmethod
     def open(cls, settings: Settings, clock: Clock = wall_clock) -> Self:
@@ -127,12 +132,20 @@ class Bucket:
         with self._server.translated():
             return str(self._client.generate_presigned_url("get_object", Params=asked, ExpiresIn=seconds))
 
-    def seen(self, prefix: str = "", *, after: str = "") -> Iterator[list[ObjectSeen]]:
+    def seen(self, prefix: str = "", *, after: str = "") -> Iterator[Page]:
         """Yield in pages the objects of the area with ``prefix`` whose keys sort after ``after`` (as UTF-8)."""
+        for each in self.area.within(prefix):
+            token: str | None = ""
+            while token is not None:
+                page = self.page(each, after, token)
+                yield page
+                token = page.token
+
+    def page(self, prefix: str, after: str, token: str, most: int | None = None) -> Page:
+        """Return the first such objects, or with the ``token`` of a page the next ones; one prefix of the area."""
         with self._server.translated():
-            for each in self.area.within(prefix):
-                for page in self._listing.pages(each, after):
-                    yield [item for item in page if self.area.shows(item.key)] if self.area.ignored else page
+            page = self._listing.page(prefix, after, token, most)
+        return page.only(self.area.shows) if self.area.ignored else page
 
     def head(self, key: str) -> ObjectSeen | None:
         """Return the object under ``key`` as it is now, ``None`` where there is none."""

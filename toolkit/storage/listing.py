@@ -1,17 +1,18 @@
 """List a bucket several times as fast as boto3's paginator.
 
-What boto3 is slow at is making Python objects of a page, so pages are fetched and read here. boto3 still
-signs each request, and gives the page itself wherever anything is out of the ordinary: it knows redirections,
-retries and every error.
+What boto3 is slow at is making Python objects of a page, so pages are fetched and read here, as rows of text.
+boto3 still signs each request, and gives the page itself wherever anything is out of the ordinary: it knows
+redirections, retries and every error.
 """
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from html import unescape
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Self
 from urllib.parse import unquote, unquote_plus
 
 import urllib3
@@ -40,8 +41,68 @@ class ObjectSeen:
     version_id: str | None = None
 
 
-_Page = tuple[list[ObjectSeen], str | None]
-"""The objects of a page, and the token of the next one where there is one."""
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Objects as texts (key, size, etag, time of writing); ``token`` asks for the next page, if there is one."""
+
+    rows: list[tuple[str, str, str, str]]
+    token: str | None = None
+
+    @classmethod
+    def of(cls, objects: Iterable[ObjectSeen], token: str | None = None) -> Self:
+        """Return the objects as a page."""
+        rows = [(item.key, str(item.size), item.etag, item.last_modified.isoformat()) for item in objects]
+        return cls(rows, token)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[ObjectSeen]:
+        for key, size, etag, moment in self.rows:
+            yield ObjectSeen(key, int(size), etag, datetime.fromisoformat(moment))
+
+    def only(self, wanted: Callable[[str], bool]) -> Self:
+        """Return the page with those objects alone whose keys are wanted."""
+        return type(self)([row for row in self.rows if wanted(row[0])], self.token)
+
+
+class Copied(NamedTuple):
+    """A page as COPY reads it in its text format, and what is to be known of it beside."""
+
+    rows: bytes
+    objects: int
+    unstorable: list[str]
+    """Keys with a character that no text of PostgreSQL can hold, with their escapes; ``rows`` lacks them."""
+    first: str
+    last: str
+    token: str | None
+
+    @classmethod
+    def of(cls, page: Page) -> Self:
+        """Return the page for COPY."""
+        rows, unstorable = page.rows, []
+        first, last = (rows[0][0], rows[-1][0]) if rows else ("", "")
+        keys = "".join([row[0] for row in rows])
+        if not _is_storable(keys):
+            unstorable = [row[0].encode("unicode_escape").decode() for row in rows if not _is_storable(row[0])]
+            rows = page.only(_is_storable).rows
+        if any(map(keys.__contains__, _ESCAPES)):
+            rows = [(key.translate(_TRANSLATED), size, etag, moment) for key, size, etag, moment in rows]
+        text = "".join([f"{key}\t{size}\t{etag}\t{moment}\n" for key, size, etag, moment in rows])
+        return cls(text.encode(), len(page), unstorable, first, last, page.token)
+
+
+def _is_storable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text
+
+
+_ESCAPES: Final = {"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"}
+"""The characters that mean something to COPY, and those that it reads as them."""
+_TRANSLATED: Final = str.maketrans(_ESCAPES)
 
 
 class Listing:
@@ -52,23 +113,24 @@ class Listing:
         self._bucket = bucket
         trusted = os.environ.get("AWS_CA_BUNDLE") or get_cert_path(True)  # as boto3 does
         self._connections = urllib3.PoolManager(maxsize=_CONNECTIONS, ca_certs=trusted)
-        self._ordinary = True
+        self._ordinary: bool | None = None
 
-    def pages(self, prefix: str, after: str) -> Iterator[list[ObjectSeen]]:
-        """Yield the objects whose keys start with ``prefix`` and sort after ``after`` (as UTF-8), in order."""
-        request = {"Bucket": self._bucket, "Prefix": prefix, "MaxKeys": PAGE, "EncodingType": "url"}
+    def page(self, prefix: str, after: str, token: str, most: int | None) -> Page:
+        """Return the first objects with ``prefix`` whose keys sort after ``after`` (as UTF-8), in order.
+
+        With the ``token`` of a page, they are the ones that follow it.
+        """
+        request = {"Bucket": self._bucket, "Prefix": prefix, "MaxKeys": most or PAGE, "EncodingType": "url"}
         if after:
             request["StartAfter"] = after
-        while True:
-            objects, token = self._fetched(request) or self._from_boto3(request)
-            yield objects
-            if token is None:
-                return
+        if token:
             request["ContinuationToken"] = token
+        page = self._fetched(request)
+        return self._from_boto3(request) if page is None else page
 
-    def _fetched(self, request: dict[str, Any]) -> _Page | None:
-        """Return a page read here; ``None`` where this server, or the way to it, needs boto3."""
-        if not self._ordinary:
+    def _fetched(self, request: dict[str, Any]) -> Page | None:
+        """Return a page read here; ``None`` where it needs boto3, as all do where the first one does."""
+        if self._ordinary is False:
             return None
         url = self._client.generate_presigned_url("list_objects_v2", request, ExpiresIn=_SIGNATURE_SECONDS)
         try:
@@ -76,28 +138,34 @@ class Listing:
             page = _read(response.data.decode()) if response.status == 200 else None
         except (HTTPError, ValueError):
             page = None
-        self._ordinary = page is not None
+        self._ordinary = self._ordinary or page is not None
         return page
 
-    def _from_boto3(self, request: dict[str, Any]) -> _Page:
+    def _from_boto3(self, request: dict[str, Any]) -> Page:
         # As we ask for encoded keys ourselves, boto3 leaves their decoding to us.
         answer = self._client.list_objects_v2(**request)
         decode = unquote_plus if answer.get("EncodingType") == "url" else str
-        objects = [
+        objects = (
             ObjectSeen(decode(item["Key"]), item["Size"], item["ETag"].strip('"'), item["LastModified"])
             for item in answer.get("Contents", ())
-        ]
-        return objects, answer.get("NextContinuationToken") if answer["IsTruncated"] else None
+        )
+        return Page.of(objects, answer.get("NextContinuationToken") if answer["IsTruncated"] else None)
 
 
 _COLUMNS: Final = tuple(
-    re.compile(f"<{name}>([^<]*)</{name}>") for name in ("Key", "Size", "ETag", "LastModified")
+    re.compile(f"<{name}>{value}</{name}>")
+    for name, value in (
+        ("Key", "([^<]*)"),
+        ("Size", "([0-9]+)"),
+        ("ETag", '(?:&quot;|&#34;|")?([0-9A-Za-z-]*)(?:&quot;|&#34;|")?'),
+        ("LastModified", "([0-9-]{10}T[0-9:.]{8,15})[0-9]*Z"),
+    )
 )
 _TOKEN: Final = re.compile("<NextContinuationToken>([^<]+)</NextContinuationToken>")
 
 
-def _read(answer: str) -> _Page | None:
-    """Return a page as columns: with encoded keys no markup can be inside of them, so no parser is needed.
+def _read(answer: str) -> Page | None:
+    """Return a page: with encoded keys no markup can be inside of them, so no parser is needed.
 
     Raises:
         ValueError: it is not such a page.
@@ -105,22 +173,28 @@ def _read(answer: str) -> _Page | None:
     keys, sizes, etags, modified = (column.findall(answer) for column in _COLUMNS)
     if "<EncodingType>url</EncodingType>" not in answer or answer.count("<Contents>") != len(keys):
         return None
-    objects = [
-        ObjectSeen(key, int(size), etag.replace("&quot;", "").strip('"'), datetime.fromisoformat(moment))
-        for key, size, etag, moment in zip(_decoded(keys), sizes, etags, modified, strict=True)
-    ]
+    moments = [f"{moment}Z" for moment in modified]
     token = _TOKEN.search(answer)
-    return objects, unescape(token[1]) if token else None
+    rows = list(zip(_decoded(keys), sizes, etags, moments, strict=True))
+    return Page(rows, unescape(token[1]) if token else None)
 
 
 def _decoded(keys: list[str]) -> list[str]:
-    """Return the keys as they are; most hold no other escapes than those of our layout, which one pass takes.
+    """Return the keys as they are, decoded together.
 
     An ampersand itself is encoded, so one that stands there begins XML's own escape of a quotation mark.
     """
-    text = "\n".join(keys)
+    text = "\0".join(keys).replace("+", " ").replace("%2F", "/").replace("%20", " ")
     if "&" in text:
         text = unescape(text)
-    text = text.replace("+", " ").replace("%2F", "/").replace("%20", " ")
-    lines = text.split("\n") if keys else []
-    return [unquote(line) if "%" in line else line for line in lines]
+    if "%00" in text:
+        return [unquote(key) for key in text.split("\0")]
+    return _ENCODED.sub(_decoded_run, text).split("\0") if keys else []
+
+
+_ENCODED: Final = re.compile("%[0-9A-Fa-f]{2}(?:%[0-9A-Fa-f]{2})*")
+_unquoted: Final = lru_cache(4096)(unquote)  # names hold the same few letters again and again
+
+
+def _decoded_run(found: re.Match[str]) -> str:
+    return _unquoted(found[0])

@@ -11,6 +11,7 @@ The row in ``audit.bucket_syncs`` comes last: a reading that was killed counts a
 does what it left undone.
 """
 
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -102,8 +103,8 @@ def sync_bucket(
     with database.transaction() as connection:
         scope = next_scope(connection, bucket, started_at, full=full, within=every_key_within)
     denied: list[str] = []
-    pages = pages_of(bucket, scope, denied)
-    changes = observe_objects(database, bucket, pages, scope, denied, clock, progress, tolerance)
+    with closing(pages_of(bucket, scope, denied)) as pages:
+        changes = observe_objects(database, bucket, pages, scope, denied, clock, progress, tolerance)
     if changes.unrecorded:  # their records were stored before them, and perhaps after the service was looked at
         observe_service(database, clock, tolerance)
     looked = examine(database, bucket, scope, clock, progress)

@@ -1,6 +1,5 @@
 """Turn a listing into observations: close those of vanished or overwritten objects, insert the new ones."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,17 +12,15 @@ from sqlalchemy import Connection
 from toolkit.domain.contents import GoneHow
 from toolkit.errors import ObjectDenied
 from toolkit.operations import Clock
-from toolkit.operations.observe.bucket_sync.listing import ASKED_AT_ONCE, Page, ask_each
+from toolkit.operations.observe.bucket_sync.listing import ASKED_AT_ONCE, ask_each
 from toolkit.operations.observe.bucket_sync.scope import Condition, Scope, in_area, in_ranges
 from toolkit.operations.observe.disappearance import FEW, Tolerance
 from toolkit.operations.progress import Progress
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database, raw
+from toolkit.storage.listing import Copied
 from toolkit.storage.locks import Lock, take
 from toolkit.storage.observation_clock import stamp
-
-UNHOLDABLE: Final = re.compile("[\0\ud800-\udfff]")
-"""The character that no text of PostgreSQL can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +40,7 @@ class Changes:
 def observe_objects(
     database: Database,
     bucket: Bucket,
-    pages: Iterable[Page],
+    pages: Iterable[Copied],
     scope: Scope,
     denied: Sequence[str],
     clock: Clock,
@@ -81,18 +78,17 @@ def holds_unrecorded(connection: Connection, now: datetime) -> bool:
     return bool(connection.scalar(sa.text(_UNRECORDED), {"now": now}))
 
 
-def _copy_listing(connection: Connection, pages: Iterable[Page], progress: Progress, unstorable: list[str]) -> int:
+def _copy_listing(
+    connection: Connection, pages: Iterable[Copied], progress: Progress, unstorable: list[str]
+) -> int:
     connection.execute(sa.text(_CREATE_LISTED))
     connection.execute(sa.text("CREATE TEMPORARY TABLE told (key text, version text, how text) ON COMMIT DROP"))
     progress.begin("Listing the bucket", None, "objects")
     with raw(connection).cursor() as cursor, cursor.copy(_COPY_LISTED) as copy:
         for page in pages:
-            for item in page:
-                if UNHOLDABLE.search(item.key):
-                    unstorable.append(item.key.encode("unicode_escape").decode())
-                    continue
-                copy.write_row((item.key, item.size, item.etag, item.last_modified))
-            progress.advance(len(page))
+            copy.write(page.rows)
+            unstorable.extend(page.unstorable)
+            progress.advance(page.objects)
     progress.end()
     connection.execute(sa.text("ANALYZE listed"))
     count: int = connection.scalar(sa.text("SELECT count(DISTINCT key) FROM listed")) or 0
@@ -134,7 +130,7 @@ _CREATE_LISTED: Final = """
         key text NOT NULL, size bigint NOT NULL, etag text NOT NULL, last_modified timestamptz NOT NULL
     ) ON COMMIT DROP
 """
-_COPY_LISTED: Final = "COPY listed (key, size, etag, last_modified) FROM STDIN"
+_COPY_LISTED: Final = "COPY listed (key, size, etag, last_modified) FROM STDIN (ENCODING 'UTF8')"
 
 _KNOWN: Final = """
     SELECT id, key, size, etag, last_modified

@@ -1,0 +1,148 @@
+"""Read pages of a listing in several processes, as one has only so much of a core for decoding and copying them.
+
+A process is told everything through its connections, the credentials too, and reads a page at a time for each of
+them. It ends as soon as the first one is closed, also where a kill closes it.
+"""
+
+import os
+import subprocess
+import sys
+from multiprocessing.connection import Connection, Pipe
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, Final, NamedTuple, Self
+
+from toolkit.errors import BucketError, BucketUnavailable
+from toolkit.storage.bucket import Bucket, Page
+from toolkit.storage.listing import Copied
+
+AT_ONCE: Final = 8
+"""Pages that one process reads at the same time, most of which is waiting for the network."""
+
+PROCESSES: Final = min(max(2, os.cpu_count() or 1), 8)
+
+MOST: Final = PROCESSES * AT_ONCE
+"""Pages that all of them read at the same time."""
+
+_LOST: Final = (
+    "A process that lists the bucket did not start, or ended before its work was done, perhaps because memory "
+    "was short. Run it again."
+)
+
+
+class Asked(NamedTuple):
+    """The first page of the keys with ``prefix`` after ``after`` and up to ``last``, or the one of the token.
+
+    It holds at most ``most`` objects, or as many as a page can.
+    """
+
+    prefix: str
+    after: str
+    last: str | None
+    token: str = ""
+    most: int | None = None
+
+
+class PageReaders:
+    """Reads pages: in this process, and in others once they are started and ready; safe between threads."""
+
+    def __init__(self, bucket: Bucket) -> None:
+        self._bucket = bucket
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._starting: list[list[Connection]] = []
+        self._free: SimpleQueue[Connection] = SimpleQueue()
+        self.at_once = AT_ONCE
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            process.kill()
+            process.wait()
+
+    def read(self, asked: Asked) -> Copied:
+        """Return the page that is asked for.
+
+        Raises:
+            BucketUnavailable: the bucket does not answer, or a process ended.
+        """
+        try:
+            connection = self._free.get_nowait()
+        except Empty:
+            return _read(self._bucket, asked)
+        answer: Copied = _ask(connection, asked)
+        self._free.put(connection)
+        return answer
+
+    def start(self) -> None:
+        """Start the processes."""
+        folders = os.pathsep.join(filter(None, sys.path))
+        for _ in range(PROCESSES):
+            ours, theirs = zip(*(Pipe() for _ in range(1 + AT_ONCE)), strict=True)
+            numbers = [each.fileno() for each in theirs]
+            self._processes.append(
+                subprocess.Popen(  # noqa: S603  # our own interpreter and module
+                    [sys.executable, "-P", "-m", __name__, *map(str, numbers)],
+                    pass_fds=numbers,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    env={**os.environ, "PYTHONPATH": folders},
+                    process_group=0,  # Ctrl-C is for this process, which then ends the others
+                )
+            )
+            for each in theirs:
+                each.close()
+            self._starting.append(list(ours))
+
+    def wait(self) -> None:
+        """Wait until each process is ready, and have it read from then on."""
+        for number, (first, *others) in enumerate(self._starting, start=1):
+            _ask(first, self._bucket)
+            for each in others:
+                self._free.put(each)
+            self.at_once = number * AT_ONCE
+
+
+def _ask(connection: Connection, question: object) -> Any:
+    try:
+        connection.send(question)
+        answer = connection.recv()
+    except (EOFError, OSError):
+        raise BucketUnavailable(_LOST) from None
+    if isinstance(answer, BucketError):
+        raise answer
+    return answer
+
+
+def _read(bucket: Bucket, asked: Asked) -> Copied:
+    page, last = bucket.page(asked.prefix, asked.after, asked.token, asked.most), asked.last
+    if last is not None and page.rows and page.rows[-1][0] > last:
+        page = Page([row for row in page.rows if row[0] <= last])
+    return Copied.of(page)
+
+
+def _serve(bucket: Bucket, connection: Connection) -> None:
+    try:
+        while True:
+            asked = connection.recv()
+            try:
+                connection.send(_read(bucket, asked))
+            except BucketError as error:
+                connection.send(error)
+    finally:
+        os._exit(1)  # whoever waits for an answer learns that none will come
+
+
+def _main(numbers: list[str]) -> None:
+    first, *others = [Connection(int(number)) for number in numbers]
+    bucket = first.recv()
+    for each in others:
+        Thread(target=_serve, args=(bucket, each), daemon=True).start()
+    first.send(None)
+    first.recv()  # until it is closed
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1:])
