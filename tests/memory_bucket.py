@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import md5
@@ -12,7 +12,7 @@ from random import Random
 
 from toolkit.domain.contents import GoneHow
 from toolkit.errors import BucketUnavailable
-from toolkit.storage.bucket import Area, ObjectSeen, Page
+from toolkit.storage.bucket import Area, Asked, ObjectSeen, Page
 
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -22,7 +22,6 @@ class MemoryBucket:
     area = Area()
     name: str = "memory"
     address: str = "memory"
-    in_a_page: int = 1000
     contents: dict[str, bytes] = field(default_factory=dict)
     _written: dict[str, int] = field(default_factory=dict)
     _writes: int = 0
@@ -35,12 +34,10 @@ class MemoryBucket:
         self.contents.pop(key, None)
 
     def seen(self) -> Iterator[Page]:
-        yield self.page("", "", "")
+        yield self.page(Asked(""))
 
-    def page(self, prefix: str, after: str, token: str, most: int | None = None) -> Page:
-        keys = sorted(key for key in self.contents if key.startswith(prefix) and key > (token or after))
-        found = keys[: most or self.in_a_page]
-        return Page.of(map(self._seen, found), found[-1] if found != keys else None)
+    def page(self, asked: Asked) -> Page:
+        return _page(asked, sorted(self.contents), self._seen, 1000)
 
     def head(self, key: str) -> ObjectSeen | None:
         return self._seen(key) if key in self.contents else None
@@ -72,11 +69,9 @@ class SeededBucket:
         letters = drawn.choice(("ab", "a/~", "0123456789abcdef", "aé\ue000😀", "a\\\t\n\r% +&"))
         return sorted({f"{number}/{''.join(drawn.choices(letters, k=drawn.randrange(9)))}" for _ in range(90)})
 
-    def page(self, prefix: str, after: str, token: str, most: int | None = None) -> Page:
-        number = int(prefix.partition("/")[0])
-        keys = [key for key in self.keys(number) if key.startswith(prefix) and key > (token or after)]
-        found = keys[: most or 1 + number % 5]
-        return Page.of((ObjectSeen(key, 1, "", FIRST) for key in found), found[-1] if found != keys else None)
+    def page(self, asked: Asked) -> Page:
+        number = int(asked.prefix.partition("/")[0])
+        return _page(asked, self.keys(number), lambda key: ObjectSeen(key, 1, "", FIRST), 1 + number % 5)
 
 
 @dataclass
@@ -89,9 +84,17 @@ class ForsakenBucket:
     address: str = "forsaken"
     process: int = field(default_factory=os.getpid)
 
-    def page(self, prefix: str, after: str, token: str, most: int | None = None) -> Page:
+    def page(self, asked: Asked) -> Page:
         if os.getpid() == self.process:
-            return Page.of([ObjectSeen("a", 1, "", FIRST)], "next")
+            return Page.of([ObjectSeen("a", 1, "", FIRST).row], "next")
         if self.killed:
             os.kill(os.getpid(), signal.SIGKILL)
         raise BucketUnavailable("The bucket is away.")
+
+
+def _page(asked: Asked, keys: list[str], seen: Callable[[str], ObjectSeen], most: int) -> Page:
+    end = "\U0010ffff" if asked.last is None else asked.last
+    begin = asked.token or asked.after
+    wanted = [key for key in keys if key.startswith(asked.prefix) and begin < key <= end]
+    found = wanted[: asked.most or most]
+    return Page.of([seen(key).row for key in found], found[-1] if found != wanted else None)

@@ -258,7 +258,7 @@ def _credentials(bucket: Bucket, home: Path, files: int) -> Path:
 
 def _count_parts(bucket: Bucket, long: int = sys.maxsize) -> int:
     with patch.object(listing, "LONG_LISTING", long):
-        return sum(page.objects for page in listing.pages_of(bucket, Scope(), []))
+        return sum(len(page) for page in listing.pages_of(bucket, Scope(), []))
 
 
 def _count(pages: Iterator[Any]) -> int:

@@ -16,10 +16,10 @@ from toolkit.settings import AwsSettings, Settings
 from toolkit.storage import embedded as embedded_services
 from toolkit.storage.aws_errors import Server, shown_address, status_of
 from toolkit.storage.aws_sessions import Access, SigningSessions
-from toolkit.storage.listing import Listing, ObjectSeen, Page
+from toolkit.storage.listing import Asked, Listing, ObjectSeen, Page
 from toolkit.storage.post_policy import signed_fields
 
-__all__ = ["Area", "Bucket", "ObjectSeen", "Page", "UploadForm"]
+__all__ = ["Area", "Asked", "Bucket", "ObjectSeen", "Page", "UploadForm"]
 
 _CHUNK: Final = 256 * 1024
 
@@ -137,15 +137,14 @@ class Bucket:
         for each in self.area.within(prefix):
             token: str | None = ""
             while token is not None:
-                page = self.page(each, after, token)
+                page = self.page(Asked(each, after, token=token))
                 yield page
                 token = page.token
 
-    def page(self, prefix: str, after: str, token: str, most: int | None = None) -> Page:
-        """Return the first such objects, or with the ``token`` of a page the next ones; one prefix of the area."""
+    def page(self, asked: Asked) -> Page:
+        """Return the page that is asked for, of one prefix within the area."""
         with self._server.translated():
-            page = self._listing.page(prefix, after, token, most)
-        return page.only(self.area.shows) if self.area.ignored else page
+            return self._listing.page(asked, self.area.shows if self.area.ignored else None)
 
     def head(self, key: str) -> ObjectSeen | None:
         """Return the object under ``key`` as it is now, ``None`` where there is none."""

@@ -7,7 +7,7 @@ redirections, retries and every error.
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -27,6 +27,10 @@ _TIMEOUT: Final = urllib3.Timeout(connect=3, read=20)
 _CONNECTIONS: Final = 16
 
 
+Row = tuple[str, str, str, str]
+"""An object as texts: its key, its size, its etag and when it was written."""
+
+
 @dataclass(frozen=True, slots=True)
 class ObjectSeen:
     """An object as the bucket shows it; ``size`` in bytes, ``etag`` without quotes.
@@ -40,69 +44,79 @@ class ObjectSeen:
     last_modified: datetime
     version_id: str | None = None
 
+    @property
+    def row(self) -> Row:
+        """The object in a page."""
+        return self.key, str(self.size), self.etag, self.last_modified.isoformat()
+
+
+class Asked(NamedTuple):
+    """The first page of the keys with ``prefix`` after ``after`` (as UTF-8), up to ``last``; or that of the token.
+
+    It holds at most ``most`` objects, or as many as a page can.
+    """
+
+    prefix: str
+    after: str = ""
+    last: str | None = None
+    token: str = ""
+    most: int | None = None
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Objects as texts (key, size, etag, time of writing); ``token`` asks for the next page, if there is one."""
+    """Objects in the order of their keys, as COPY reads them in its text format; iterated over as such.
 
-    rows: list[tuple[str, str, str, str]]
-    token: str | None = None
-
-    @classmethod
-    def of(cls, objects: Iterable[ObjectSeen], token: str | None = None) -> Self:
-        """Return the objects as a page."""
-        rows = [(item.key, str(item.size), item.etag, item.last_modified.isoformat()) for item in objects]
-        return cls(rows, token)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[ObjectSeen]:
-        for key, size, etag, moment in self.rows:
-            yield ObjectSeen(key, int(size), etag, datetime.fromisoformat(moment))
-
-    def only(self, wanted: Callable[[str], bool]) -> Self:
-        """Return the page with those objects alone whose keys are wanted."""
-        return type(self)([row for row in self.rows if wanted(row[0])], self.token)
-
-
-class Copied(NamedTuple):
-    """A page as COPY reads it in its text format, and what is to be known of it beside."""
+    ``rows`` lack keys with a character that no text of PostgreSQL can hold: ``unstorable``, with their escapes.
+    ``token`` asks for the next page, if there is one.
+    """
 
     rows: bytes
     objects: int
-    unstorable: list[str]
-    """Keys with a character that no text of PostgreSQL can hold, with their escapes; ``rows`` lacks them."""
     first: str
     last: str
     token: str | None
+    unstorable: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, page: Page) -> Self:
-        """Return the page for COPY."""
-        rows, unstorable = page.rows, []
+    def of(cls, rows: Sequence[Row], token: str | None = None) -> Self:
+        """Return the objects as a page."""
         first, last = (rows[0][0], rows[-1][0]) if rows else ("", "")
-        keys = "".join([row[0] for row in rows])
+        keys, objects, refused = "".join([row[0] for row in rows]), len(rows), list[str]()
         if not _is_storable(keys):
-            unstorable = [row[0].encode("unicode_escape").decode() for row in rows if not _is_storable(row[0])]
-            rows = page.only(_is_storable).rows
+            refused = [row[0] for row in rows if not _is_storable(row[0])]
+            rows = [row for row in rows if _is_storable(row[0])]
         if any(map(keys.__contains__, _ESCAPES)):
-            rows = [(key.translate(_TRANSLATED), size, etag, moment) for key, size, etag, moment in rows]
+            rows = [(row[0].translate(_TRANSLATED), *row[1:]) for row in rows]
         text = "".join([f"{key}\t{size}\t{etag}\t{moment}\n" for key, size, etag, moment in rows])
-        return cls(text.encode(), len(page), unstorable, first, last, page.token)
+        unstorable = tuple(key.encode("unicode_escape").decode() for key in refused)
+        return cls(text.encode(), objects, first, last, token, unstorable)
+
+    def __len__(self) -> int:
+        return self.objects
+
+    def __iter__(self) -> Iterator[ObjectSeen]:
+        for row in self.rows.decode().split("\n")[:-1]:
+            key, size, etag, moment = row.split("\t")
+            key = re.sub(r"\\.", lambda found: _MEANT[found[0]], key)
+            yield ObjectSeen(key, int(size), etag, datetime.fromisoformat(moment))
 
 
 def _is_storable(text: str) -> bool:
     try:
-        text.encode()
+        return b"\0" not in text.encode()
     except UnicodeEncodeError:
         return False
-    return "\0" not in text
 
 
 _ESCAPES: Final = {"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"}
 """The characters that mean something to COPY, and those that it reads as them."""
 _TRANSLATED: Final = str.maketrans(_ESCAPES)
+_MEANT: Final = {escape: character for character, escape in _ESCAPES.items()}
+
+
+_Answer = tuple[list[Row], str | None]
+"""The rows of a page, and the token of the next one where there is one."""
 
 
 class Listing:
@@ -115,20 +129,20 @@ class Listing:
         self._connections = urllib3.PoolManager(maxsize=_CONNECTIONS, ca_certs=trusted)
         self._ordinary: bool | None = None
 
-    def page(self, prefix: str, after: str, token: str, most: int | None) -> Page:
-        """Return the first objects with ``prefix`` whose keys sort after ``after`` (as UTF-8), in order.
+    def page(self, asked: Asked, shows: Callable[[str], bool] | None = None) -> Page:
+        """Return the page that is asked for, of those keys alone that are shown."""
+        request: dict[str, Any] = {"Bucket": self._bucket, "Prefix": asked.prefix, "EncodingType": "url"}
+        request["MaxKeys"] = asked.most or PAGE
+        if asked.after:
+            request["StartAfter"] = asked.after
+        if asked.token:
+            request["ContinuationToken"] = asked.token
+        rows, token = self._fetched(request) or self._from_boto3(request)
+        if asked.last is not None and rows and rows[-1][0] > asked.last:
+            rows, token = [row for row in rows if row[0] <= asked.last], None
+        return Page.of(rows if shows is None else [row for row in rows if shows(row[0])], token)
 
-        With the ``token`` of a page, they are the ones that follow it.
-        """
-        request = {"Bucket": self._bucket, "Prefix": prefix, "MaxKeys": most or PAGE, "EncodingType": "url"}
-        if after:
-            request["StartAfter"] = after
-        if token:
-            request["ContinuationToken"] = token
-        page = self._fetched(request)
-        return self._from_boto3(request) if page is None else page
-
-    def _fetched(self, request: dict[str, Any]) -> Page | None:
+    def _fetched(self, request: dict[str, Any]) -> _Answer | None:
         """Return a page read here; ``None`` where it needs boto3, as all do where the first one does."""
         if self._ordinary is False:
             return None
@@ -141,15 +155,15 @@ class Listing:
         self._ordinary = self._ordinary or page is not None
         return page
 
-    def _from_boto3(self, request: dict[str, Any]) -> Page:
+    def _from_boto3(self, request: dict[str, Any]) -> _Answer:
         # As we ask for encoded keys ourselves, boto3 leaves their decoding to us.
         answer = self._client.list_objects_v2(**request)
         decode = unquote_plus if answer.get("EncodingType") == "url" else str
-        objects = (
-            ObjectSeen(decode(item["Key"]), item["Size"], item["ETag"].strip('"'), item["LastModified"])
+        rows = [
+            ObjectSeen(decode(item["Key"]), item["Size"], item["ETag"].strip('"'), item["LastModified"]).row
             for item in answer.get("Contents", ())
-        )
-        return Page.of(objects, answer.get("NextContinuationToken") if answer["IsTruncated"] else None)
+        ]
+        return rows, answer.get("NextContinuationToken") if answer["IsTruncated"] else None
 
 
 _COLUMNS: Final = tuple(
@@ -164,7 +178,7 @@ _COLUMNS: Final = tuple(
 _TOKEN: Final = re.compile("<NextContinuationToken>([^<]+)</NextContinuationToken>")
 
 
-def _read(answer: str) -> Page | None:
+def _read(answer: str) -> _Answer | None:
     """Return a page: with encoded keys no markup can be inside of them, so no parser is needed.
 
     Raises:
@@ -176,7 +190,7 @@ def _read(answer: str) -> Page | None:
     moments = [f"{moment}Z" for moment in modified]
     token = _TOKEN.search(answer)
     rows = list(zip(_decoded(keys), sizes, etags, moments, strict=True))
-    return Page(rows, unescape(token[1]) if token else None)
+    return rows, unescape(token[1]) if token else None
 
 
 def _decoded(keys: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Read pages of a listing in several processes, as one has only so much of a core for decoding and copying them.
+"""Read pages of a listing in several processes, as each decodes them on one core.
 
 A process is told everything through its connections, the credentials too, and reads a page at a time for each of
 them. It ends as soon as the first one is closed, also where a kill closes it.
@@ -7,14 +7,15 @@ them. It ends as soon as the first one is closed, also where a kill closes it.
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, Pipe
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 from toolkit.errors import BucketError, BucketUnavailable
-from toolkit.storage.bucket import Bucket, Page
-from toolkit.storage.listing import Copied
+from toolkit.storage.bucket import Asked, Bucket, Page
 
 AT_ONCE: Final = 8
 """Pages that one process reads at the same time, most of which is waiting for the network."""
@@ -23,24 +24,6 @@ PROCESSES: Final = min(max(2, os.cpu_count() or 1), 8)
 
 MOST: Final = PROCESSES * AT_ONCE
 """Pages that all of them read at the same time."""
-
-_LOST: Final = (
-    "A process that lists the bucket did not start, or ended before its work was done, perhaps because memory "
-    "was short. Run it again."
-)
-
-
-class Asked(NamedTuple):
-    """The first page of the keys with ``prefix`` after ``after`` and up to ``last``, or the one of the token.
-
-    It holds at most ``most`` objects, or as many as a page can.
-    """
-
-    prefix: str
-    after: str
-    last: str | None
-    token: str = ""
-    most: int | None = None
 
 
 class PageReaders:
@@ -61,7 +44,7 @@ class PageReaders:
             process.kill()
             process.wait()
 
-    def read(self, asked: Asked) -> Copied:
+    def read(self, asked: Asked) -> Page:
         """Return the page that is asked for.
 
         Raises:
@@ -70,31 +53,25 @@ class PageReaders:
         try:
             connection = self._free.get_nowait()
         except Empty:
-            return _read(self._bucket, asked)
-        answer: Copied = _ask(connection, asked)
+            return self._bucket.page(asked)
+        answer: Page = _ask(connection, asked)
         self._free.put(connection)
         return answer
 
     def start(self) -> None:
-        """Start the processes."""
+        """Start the processes; Ctrl-C is for this one, which then ends them."""
         folders = os.pathsep.join(filter(None, sys.path))
-        for _ in range(PROCESSES):
-            ours, theirs = zip(*(Pipe() for _ in range(1 + AT_ONCE)), strict=True)
-            numbers = [each.fileno() for each in theirs]
-            self._processes.append(
-                subprocess.Popen(  # noqa: S603  # our own interpreter and module
-                    [sys.executable, "-P", "-m", __name__, *map(str, numbers)],
-                    pass_fds=numbers,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    env={**os.environ, "PYTHONPATH": folders},
-                    process_group=0,  # Ctrl-C is for this process, which then ends the others
-                )
-            )
-            for each in theirs:
-                each.close()
-            self._starting.append(list(ours))
+        options: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+        options |= {"env": {**os.environ, "PYTHONPATH": folders}, "process_group": 0}
+        with _told():
+            for _ in range(PROCESSES):
+                ours, theirs = zip(*(Pipe() for _ in range(1 + AT_ONCE)), strict=True)
+                numbers = [each.fileno() for each in theirs]
+                command = [sys.executable, "-P", "-m", __name__, *map(str, numbers)]
+                self._processes.append(subprocess.Popen(command, pass_fds=numbers, **options))  # noqa: S603  # ours
+                self._starting.append(list(ours))
+                for each in theirs:
+                    each.close()
 
     def wait(self) -> None:
         """Wait until each process is ready, and have it read from then on."""
@@ -106,21 +83,23 @@ class PageReaders:
 
 
 def _ask(connection: Connection, question: object) -> Any:
-    try:
+    with _told():
         connection.send(question)
         answer = connection.recv()
-    except (EOFError, OSError):
-        raise BucketUnavailable(_LOST) from None
     if isinstance(answer, BucketError):
         raise answer
     return answer
 
 
-def _read(bucket: Bucket, asked: Asked) -> Copied:
-    page, last = bucket.page(asked.prefix, asked.after, asked.token, asked.most), asked.last
-    if last is not None and page.rows and page.rows[-1][0] > last:
-        page = Page([row for row in page.rows if row[0] <= last])
-    return Copied.of(page)
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, OSError):
+        raise BucketUnavailable(
+            "A process that lists the bucket did not start, or ended before its work was done, perhaps because "
+            "memory was short. Run it again."
+        ) from None
 
 
 def _serve(bucket: Bucket, connection: Connection) -> None:
@@ -128,7 +107,7 @@ def _serve(bucket: Bucket, connection: Connection) -> None:
         while True:
             asked = connection.recv()
             try:
-                connection.send(_read(bucket, asked))
+                connection.send(bucket.page(asked))
             except BucketError as error:
                 connection.send(error)
     finally:

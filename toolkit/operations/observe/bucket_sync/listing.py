@@ -15,9 +15,8 @@ from typing import Any, Final, Self, TypeVar
 
 from toolkit.errors import ObjectDenied
 from toolkit.operations.observe.bucket_sync.scope import Scope
-from toolkit.storage.bucket import Bucket, ObjectSeen
-from toolkit.storage.listing import Copied, Page
-from toolkit.storage.listing_processes import MOST, Asked, PageReaders
+from toolkit.storage.bucket import Asked, Bucket, ObjectSeen, Page
+from toolkit.storage.listing_processes import MOST, PageReaders
 
 ASKERS: Final = 16
 """Keys that are asked for at the same time."""
@@ -39,7 +38,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-def pages_of(bucket: Bucket, scope: Scope, denied: list[str]) -> Generator[Copied]:
+def pages_of(bucket: Bucket, scope: Scope, denied: list[str]) -> Generator[Page]:
     """Yield every object of the scope, in pages, in no particular order; memory holds a page for each part.
 
     One that lies in two ranges comes twice. A key about which the bucket refuses to answer goes into ``denied``:
@@ -58,7 +57,7 @@ def pages_of(bucket: Bucket, scope: Scope, denied: list[str]) -> Generator[Copie
 class Part:
     """A range that is listed page by page, and whose rest may become a part of its own meanwhile."""
 
-    def __init__(self, read: Callable[[Asked], Copied], prefix: str, after: str, last: str | None) -> None:
+    def __init__(self, read: Callable[[Asked], Page], prefix: str, after: str, last: str | None) -> None:
         self._read, self._prefix, self._start, self._last = read, prefix, after, last
         self._before = self._after = after
         self._token: str | None = ""
@@ -75,7 +74,7 @@ class Part:
         """Tells whether the part went on for some pages since it was cut, and may be cut again."""
         return self._pages >= _LONG_PART and not self._whole
 
-    def next(self) -> Copied:
+    def next(self) -> Page:
         """Return the next page."""
         page = self._read(Asked(self._prefix, self._start, self._last, self._token or ""))
         if page.objects:
@@ -137,7 +136,7 @@ def ask_each(look: Callable[[K], V], batches: Iterable[Sequence[K]]) -> Iterator
             yield list(threads.map(look, batch))
 
 
-def _one_by_one(bucket: Bucket, keys: Sequence[str], denied: list[str]) -> Iterator[Copied]:
+def _one_by_one(bucket: Bucket, keys: Sequence[str], denied: list[str]) -> Iterator[Page]:
     def look(key: str) -> ObjectSeen | None:
         try:
             return bucket.head(key)
@@ -147,10 +146,10 @@ def _one_by_one(bucket: Bucket, keys: Sequence[str], denied: list[str]) -> Itera
 
     batches = (keys[start : start + ASKED_AT_ONCE] for start in range(0, len(keys), ASKED_AT_ONCE))
     for found in ask_each(look, batches):
-        yield Copied.of(Page.of(item for item in found if item is not None))
+        yield Page.of([item.row for item in found if item is not None])
 
 
-def side_by_side(threads: ThreadPoolExecutor, readers: PageReaders, parts: Iterable[Part]) -> Iterator[Copied]:
+def side_by_side(threads: ThreadPoolExecutor, readers: PageReaders, parts: Iterable[Part]) -> Iterator[Page]:
     """Yield the pages of the parts, and of those that they are cut into."""
     turns = {threads.submit(part.next): part for part in parts}
     beside: dict[Future[Any], Part | None] = {}

@@ -16,9 +16,8 @@ from toolkit.operations.observe.bucket_sync.listing import ASKED_AT_ONCE, ask_ea
 from toolkit.operations.observe.bucket_sync.scope import Condition, Scope, in_area, in_ranges
 from toolkit.operations.observe.disappearance import FEW, Tolerance
 from toolkit.operations.progress import Progress
-from toolkit.storage.bucket import Bucket
+from toolkit.storage.bucket import Bucket, Page
 from toolkit.storage.database import Database, raw
-from toolkit.storage.listing import Copied
 from toolkit.storage.locks import Lock, take
 from toolkit.storage.observation_clock import stamp
 
@@ -40,7 +39,7 @@ class Changes:
 def observe_objects(
     database: Database,
     bucket: Bucket,
-    pages: Iterable[Copied],
+    pages: Iterable[Page],
     scope: Scope,
     denied: Sequence[str],
     clock: Clock,
@@ -78,9 +77,7 @@ def holds_unrecorded(connection: Connection, now: datetime) -> bool:
     return bool(connection.scalar(sa.text(_UNRECORDED), {"now": now}))
 
 
-def _copy_listing(
-    connection: Connection, pages: Iterable[Copied], progress: Progress, unstorable: list[str]
-) -> int:
+def _copy_listing(connection: Connection, pages: Iterable[Page], progress: Progress, unstorable: list[str]) -> int:
     connection.execute(sa.text(_CREATE_LISTED))
     connection.execute(sa.text("CREATE TEMPORARY TABLE told (key text, version text, how text) ON COMMIT DROP"))
     progress.begin("Listing the bucket", None, "objects")
@@ -88,7 +85,7 @@ def _copy_listing(
         for page in pages:
             copy.write(page.rows)
             unstorable.extend(page.unstorable)
-            progress.advance(page.objects)
+            progress.advance(len(page))
     progress.end()
     connection.execute(sa.text("ANALYZE listed"))
     count: int = connection.scalar(sa.text("SELECT count(DISTINCT key) FROM listed")) or 0
