@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import re
 import stat
-import threading
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -125,19 +124,6 @@ def test_a_dry_run_of_several_files_tells_what_loading_them_would(load: Loads, t
     tried = load(first, second, dry_run=True)
     assert [file.tally.skipped for file in tried.files] == [0, 2]
     assert counts(tried) == counts(load(first, second)) == (3, 0, 2)
-
-
-def test_two_people_who_load_the_same_file_register_it_once(database: Database, load: Loads, tmp_path: Path):
-    source = write_csv(tmp_path / "a.csv", [client(number) for number in range(500)])
-    results: list[LoadResult] = []
-    people = [threading.Thread(target=lambda: results.append(load(source))) for _ in range(2)]
-    for person in people:
-        person.start()
-    for person in people:
-        person.join()
-
-    assert sorted(map(counts, results)) == [(0, 0, 500), (500, 0, 0)]
-    assert len(registered(database)) == 500
 
 
 def test_a_folder_that_another_load_clears_away_too_soon_is_made_again(

@@ -62,16 +62,6 @@ def test_files_with_different_clients_are_copied_at_the_same_time(
     assert len(registered(database)) == 40
 
 
-def test_clients_in_several_files_are_registered_once(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files = [write_csv(tmp_path / f"{at}.csv", [client(5 * at + n) for n in range(10)]) for at in range(3)]
-    found = load_at_once(database, files, monkeypatch)
-    assert set(registered(database).values()) == {1}
-    assert sum(result.accepted for result in found) == len(registered(database)) == 20
-    assert sum(result.skipped for result in found) == 10
-
-
 def test_one_file_that_is_loaded_twice_at_once_is_in_once(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

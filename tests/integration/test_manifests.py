@@ -9,7 +9,6 @@ import os
 import pwd
 import stat
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -259,15 +258,6 @@ def test_a_full_disk_stores_nothing_and_names_the_file(
         ask(CONTRACT)
     assert out.read_text() == "what was there before"
     assert rows(database, "SELECT count(*) FROM evidences") == [(0,)]
-
-
-def test_two_who_ask_for_the_same_at_once_get_one_set_of_records(
-    ask: Ask, database: Database, tmp_path: Path
-) -> None:
-    with ThreadPoolExecutor(4) as threads:
-        results = list(threads.map(lambda n: ask(CONTRACT, RECORDING, out=tmp_path / f"{n}.jsonl"), range(4)))
-    assert sorted((result.issued, result.reissued) for result in results) == [(0, 2), (0, 2), (0, 2), (2, 0)]
-    assert len(record_ids(database)) == 2
 
 
 def test_two_cannot_write_the_same_file_at_once(ask: Ask, out: Path) -> None:

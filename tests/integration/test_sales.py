@@ -207,16 +207,6 @@ def test_who_waited_for_another_observer_looks_later_than_that_one(
     assert all(gone is None or seen < gone for _, _, seen, gone in observations(database))
 
 
-def test_two_loads_of_the_same_new_sales_at_once_take_each_over_once(load: Load, tmp_path: Path) -> None:
-    rows = [f"S-{number},,A,true,2026-02-28T09:30:00," for number in range(2_000)]
-    folders = [tmp_path / name for name in ("one", "two")]
-    for folder in folders:
-        folder.mkdir()
-    with ThreadPoolExecutor(2) as pool:
-        loaded = list(pool.map(lambda folder, rows: load(*rows, folder=folder), folders, (rows, rows[::-1])))
-    assert sorted((each.inserted, each.unchanged) for each in loaded) == [(0, 2_000), (2_000, 0)]
-
-
 def test_observations_cannot_be_rewritten(load: Load, database: Database) -> None:
     load("S-1,,A,true,2026-02-28T09:30:00Z,")
     for statement in (
