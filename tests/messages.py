@@ -184,6 +184,11 @@ def _in_errors(node: ast.AST) -> list[ast.expr]:
     match node:
         case ast.Raise(exc=ast.Call(func=ast.Name(id=name), args=[text, *_])):
             return [text] if name[:1].isupper() and name != "ValueError" else []
+        case (
+            ast.Raise(exc=ast.Call(func=ast.Attribute(value=ast.Name(id="click")), args=[text, *_]))
+            | ast.Expr(value=ast.Call(func=ast.Attribute(attr="fail"), args=[text, *_]))
+        ):
+            return [text]
         case ast.Return(value=ast.Call(func=ast.Name(id=name), args=[text, *_])) if name in _ERRORS:
             return [text]
     return []

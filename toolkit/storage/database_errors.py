@@ -99,6 +99,17 @@ class ErrorTranslation:
                 f"Somebody else keeps a row locked in the database at {self._address}. Nothing was changed; "
                 "try again later."
             )
+        if state == "57014" and "user request" in _first_line(error):
+            return DatabaseError(
+                f"The database at {self._address} broke off: {_first_line(error)}. Its administrator, or another "
+                "session of the same role, cancelled the statement: ask them why, then run the command again."
+            )
+        if state == "57014" and "statement timeout" not in _first_line(error):  # in the words of another language
+            return DatabaseError(
+                f"The database at {self._address} broke off: {_first_line(error)}. Either somebody cancelled the "
+                "statement, or it took longer than statement_timeout allows, which its administrator changes by "
+                "ALTER ROLE ... SET statement_timeout."
+            )
         if setting := _TIME_OUTS.get(state):
             return DatabaseError(
                 f"The database at {self._address} broke off: {_first_line(error)}. Audits, reports and exports "

@@ -108,8 +108,14 @@ def _found(ctx: Context, text: str) -> RunRow:
         return run
     runs = find_runs(database, text)
     if len(runs) != 1:
-        several = "several runs have ids that begin" if runs else "no run has an id that begins"
-        raise click.BadParameter(f"{several} with {text!r}; see: toolkit job history")
+        raise click.BadParameter(
+            (
+                f"several runs have ids that begin with {text!r}"
+                if runs
+                else f"no run has an id that begins with {text!r}"
+            )
+            + "; see: toolkit job history"
+        )
     return runs[0]
 
 
