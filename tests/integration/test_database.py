@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from toolkit.errors import DatabaseError, DatabaseUnavailable, SchemaMismatch
 from toolkit.settings import Settings
 from toolkit.storage.database import Database, raw
+from toolkit.storage.database_errors import ErrorTranslation
 
 
 def reason(database: Database, statement: str) -> str:
@@ -117,3 +118,14 @@ def test_a_transaction_that_fails_leaves_nothing(database: Database) -> None:
         connection.execute(sa.text("CREATE TABLE half_done (id int)"))
         connection.execute(sa.text("SELECT 1 / 0"))
     assert "lacks a table" in reason(database, "SELECT * FROM half_done")
+
+
+def test_a_cancelled_statement_is_told_apart_from_one_that_took_too_long(database: Database) -> None:
+    told = reason(database, "SELECT pg_cancel_backend(pg_backend_pid()), pg_sleep(300)")
+    assert "canceling statement due to user request. Its administrator, or another session" in told
+    assert "time" not in told
+    told = reason(database, "SET statement_timeout = 1; SELECT pg_sleep(300)")
+    assert "its administrator allows them by ALTER ROLE ... SET statement_timeout" in told
+    other_language = pytest.raises(DatabaseError, match="Either somebody cancelled the statement, or it took longer")
+    with other_language, ErrorTranslation("example/db", embedded=False, secret=None).translated():
+        raise psycopg.errors.QueryCanceled
