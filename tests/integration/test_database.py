@@ -126,6 +126,8 @@ def test_a_cancelled_statement_is_told_apart_from_one_that_took_too_long(databas
     assert "time" not in told
     told = reason(database, "SET statement_timeout = 1; SELECT pg_sleep(300)")
     assert "its administrator allows them by ALTER ROLE ... SET statement_timeout" in told
-    other_language = pytest.raises(DatabaseError, match="Either somebody cancelled the statement, or it took longer")
+    other_language = pytest.raises(
+        DatabaseError, match="Either somebody cancelled the statement, or it took longer"
+    )
     with other_language, ErrorTranslation("example/db", embedded=False, secret=None).translated():
         raise psycopg.errors.QueryCanceled

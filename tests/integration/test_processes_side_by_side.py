@@ -5,74 +5,22 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
 from tests.client_rows import client, write_csv
+from tests.conftest import Run
+from tests.forked import start_command
 from tests.integration.uploaded_sales import add_sale, rows
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE, wait_until
 from toolkit.storage.database import Database
-
-FORKS = """
-import json, os, sys
-from toolkit.entrypoints import application_context
-from toolkit.entrypoints.cli import clients, credentials, main, sales
-for line in sys.stdin:
-    started = []
-    for arguments in json.loads(line):
-        if not (pid := os.fork()):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            os._exit(main(arguments))
-        started.append(pid)
-    print(json.dumps(started), flush=True)
-    print(json.dumps([os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in started]), flush=True)
-"""
-"""Each command is a process of its own, but for the modules, which take most of the time of so short a command."""
 
 TYPES = ("POV,audio/mpeg", "AUT,audio/mpeg", "DOC_CONTRATANTE,application/pdf")
 OLD, NEW = range(12), range(12, 40)
 """Sales that are there before, and others."""
-
-
-class Forks:
-    """Starts commands at once, and tells how they ended."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
-        self._read, self._write = process.stdout, process.stdin
-
-    def start(self, commands: Sequence[Sequence[str]]) -> list[int]:
-        assert self._write is not None
-        print(json.dumps(commands), file=self._write, flush=True)
-        return self._next()
-
-    def ended(self) -> list[int]:
-        return self._next()
-
-    def _next(self) -> list[int]:
-        assert self._read is not None
-        return list(json.loads(self._read.readline()))
-
-
-@contextmanager
-def forking(environ: dict[str, str], said: Path) -> Iterator[Forks]:
-    with said.open("w") as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-c", FORKS],
-            env={**os.environ, **environ},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-        )
-        with process:
-            yield Forks(process)
 
 
 def sales_file(path: Path, numbers: Sequence[int]) -> Path:
@@ -117,21 +65,21 @@ def test_twelve_at_once_with_three_killed_in_the_middle_leave_each_row_once(
     commands: list[list[str]],
     database: Database,
     embedded_environment: dict[str, str],
+    run: Run,
     tmp_path: Path,
 ) -> None:
-    said = tmp_path / "said.txt"
-    with forking(embedded_environment, said) as forks:
-        with database.transaction() as holder:
-            holder.execute(sa.text("LOCK TABLE clients, sales, evidences IN SHARE MODE"))
-            pids = forks.start(commands)
-            # Each has read its file and sent rows, and waits for the tables or for one that waits for them.
-            wait_until(lambda: rows(database, _WAITING)[0][0] >= len(commands))
-            for pid in pids[:3]:
-                os.kill(pid, signal.SIGKILL)
-        assert forks.ended() == [-signal.SIGKILL] * 3 + [3, 3, 0] * 3, said.read_text()
-        forks.start(commands[:3])
-        assert forks.ended() == [3, 3, 0], said.read_text()
-    assert "Traceback" not in said.read_text()
+    with database.transaction() as holder:
+        holder.execute(sa.text("LOCK TABLE clients, sales, evidences IN SHARE MODE"))
+        started = [start_command(os.environ | embedded_environment, *words) for words in commands]
+        # Each has read its file and sent rows, and waits for the tables or for one that waits for them.
+        wait_until(lambda: rows(database, _WAITING)[0][0] >= len(commands))
+        for process in started[:3]:
+            process.kill()
+    for process in started:
+        process.join(PATIENCE)
+    assert [process.exitcode for process in started] == [-signal.SIGKILL] * 3 + [3, 3, 0] * 3
+    for words, status in zip(commands, (3, 3, 0), strict=False):
+        run(*words, ends=status)
     for found in (
         "count(DISTINCT cpf) FROM clients",
         "count(DISTINCT client_id) FROM addresses",
