@@ -1,18 +1,20 @@
 """Groups, types, flags and partners: where they stand, and what their codes mean."""
 
 from collections.abc import Iterator, Mapping
+from itertools import permutations
 from typing import Any, Final
 
-from toolkit.storage.service_map.catalog import CatalogTable, Reference
+from toolkit.storage.service_map.catalog import CatalogTable, Column, Reference
 from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.choices import ABSENT, Choice
 from toolkit.storage.service_map.draft.composed import composed_type
 from toolkit.storage.service_map.draft.matching import GOOD, Match, named, score
 from toolkit.storage.service_map.draft.people import People, payer_of
+from toolkit.storage.service_map.draft.pivots import VALUE
 from toolkit.storage.service_map.draft.references import kinds_and_keys, references_of
 from toolkit.storage.service_map.draft.samples import Field, Samples, fields_of
 from toolkit.storage.service_map.draft.vocabulary import tokens, words
-from toolkit.storage.service_map.expressions import quoted
+from toolkit.storage.service_map.expressions import literal, quoted
 from toolkit.storage.service_map.model import TODO
 
 _WANTED: Final = {"utility_group": {"group", "dealership", "tariff"}, "evidence_type": {"type"}}
@@ -39,6 +41,8 @@ class Coded:
         elsewhere = self._elsewhere(match.table, column)
         if elsewhere is not None and (here is None or not elsewhere.open):
             return elsewhere
+        if here is None and column == "utility_group" and (beside := self._group_beside(match.table)) is not None:
+            return beside
         if column == "evidence_type" and (made := composed_type(match, self._samples)) is not None:
             return made
         wanted = f"one of {', '.join(codes.MEANINGS[column][1])}; nothing was found"
@@ -62,15 +66,63 @@ class Coded:
 
     def _payer_beside(self, sales: CatalogTable) -> Choice | None:
         """Return the choice where a table with at most one row for each sale tells who pays."""
+        for field, row in self._beside(sales, "is_client_financial_responsible"):
+            said = self._flag(field)
+            return Choice({**self._whole(said.source), **row}, said.why, review=said.review)
+        return None
+
+    def _group_beside(self, sales: CatalogTable) -> Choice | None:
+        """Return the choice where rows of the sale, such as its attributes, tell the group."""
+        for field, row in self._beside(sales, "utility_group"):
+            why = "" if field.table.name in self._samples.catalog else "by an attribute of the sale"
+            return self._with_codes("utility_group", field, row, why)
+        for table, reference in self._naming(sales):
+            for field in fields_of(table, self._samples):
+                if field.path or score("sales", "utility_group", field, self._samples) < _SURE:
+                    continue
+                owner, group = quoted(reference.column), quoted(field.column.name)
+                each = f"SELECT {owner}, string_agg(DISTINCT {group}::text, '/') AS {group}"
+                rows = f"({each} FROM {table.name} GROUP BY {owner}) AS lines"
+                row = {"column": field.column.name, "table": rows, "key": reference.column, "by": reference.key}
+                why = f"of all rows of {table.name} for a sale"
+                return self._with_codes("utility_group", field, row, why)
+        return None
+
+    def _beside(self, sales: CatalogTable, column: str) -> Iterator[tuple[Field, dict[str, str]]]:
+        """Yield the fields for a column in tables with at most one row for each sale, and their lookups."""
+        naming = list(self._naming(sales))
+        for table, reference in [*naming, *self._attributes(naming, column)]:
+            once = not self._samples.repeats(Field(table, table.columns[reference.column]))
+            for field in fields_of(table, self._samples) if once else ():
+                if score("sales", column, field, self._samples) >= _SURE:
+                    row = _lookup(field.column.name, table, reference)
+                    yield field, row | {"key": reference.column, "by": reference.key}
+
+    def _naming(self, sales: CatalogTable) -> Iterator[tuple[CatalogTable, Reference]]:
+        """Yield the tables whose rows name sales, with the references to them."""
         for table in self._samples.catalog.values():
             for reference in references_of(table, self._samples):
-                once = not self._samples.repeats(Field(table, table.columns[reference.column]))
-                for field in fields_of(table, self._samples) if reference.table == sales.name and once else ():
-                    if score("sales", "is_client_financial_responsible", field, self._samples) >= _SURE:
-                        said, row = self._flag(field), _lookup(field.column.name, table, reference)
-                        row |= {"key": reference.column, "by": reference.key}
-                        return Choice({**self._whole(said.source), **row}, said.why, review=said.review)
-        return None
+                if reference.table == sales.name:
+                    yield table, reference
+
+    def _attributes(
+        self, naming: list[tuple[CatalogTable, Reference]], column: str
+    ) -> Iterator[tuple[CatalogTable, Reference]]:
+        """Yield queries for the rows of one attribute, where a table has a row for each attribute of a sale."""
+        for table, reference in naming:
+            owner = table.columns[reference.column]
+            texts = [each for each in table.columns.values() if each.family in {"text", "enum"}]
+            for name, value in permutations([each for each in texts if each is not owner], 2):
+                kinds = [Field(table, owner), Field(table, name)]
+                if not set(words(value.name)) & VALUE or self._samples.repeats_together(kinds):
+                    continue
+                for kind in self._samples.values(kinds[1]):
+                    shown = f"{quoted(owner.name)}, {quoted(value.name)} AS {quoted(kind)}"
+                    rows = f"(SELECT {shown} FROM {table.name} WHERE {quoted(name.name)}::text = {literal(kind)})"  # noqa: S608
+                    columns = {owner.name: owner, kind: Column(kind)}
+                    found = CatalogTable(rows, kind, columns=columns, references=[reference])
+                    if named("sales", column, Field(found, columns[kind])) >= GOOD:
+                        yield found, reference
 
     def _perhaps(self, match: Match) -> str:
         """Name the columns with few short values, or about a payer, that nothing was taken from."""

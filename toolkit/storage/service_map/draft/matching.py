@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from toolkit.storage.service_map.catalog import CatalogTable
+from toolkit.storage.service_map.catalog import QUERY, CatalogTable
 from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.samples import (
     CPF,
@@ -22,7 +22,14 @@ from toolkit.storage.service_map.draft.samples import (
     fields_of,
     share,
 )
-from toolkit.storage.service_map.draft.vocabulary import COLUMN_WORDS, FAMILIES, TABLE_WORDS, WEIGHTS, tokens
+from toolkit.storage.service_map.draft.vocabulary import (
+    COLUMN_WORDS,
+    FAMILIES,
+    TABLE_WORDS,
+    WEIGHTS,
+    tokens,
+    words,
+)
 
 _MOMENTS: Final = ("created_at", "completed_at", "requested_at", "expires_at")
 _SHARED: Final = ({"file_format", "type"}, {"file_name", "object_key"})
@@ -69,11 +76,12 @@ def _ranked(tables: Collection[CatalogTable], samples: Samples) -> list[tuple[st
             match
             for table in tables
             if not any(_stands_for(other, table, samples) for other in samples.alike(table))
+            and not any(_is_copied(other, table) for other in tables)
             if (match := matched(relation, table, samples)).score >= _FITS
         ]
         for relation in TABLE_WORDS
     }
-    fitting["sales"] = [match for match in fitting["sales"] if not _is_named_by_sales(match, fitting["sales"])]
+    fitting["sales"] = [match for match in fitting["sales"] if not _stands_beside(match, fitting["sales"])]
     naming = fitting["evidences"]
     for relation in ("sales", "clients"):
         named = {reference.table for match in naming for reference in match.table.references}
@@ -98,12 +106,12 @@ def _among(match: Match, others: list[Match], named: Collection[str], samples: S
     return replace(match, rivals=tuple(rivals), is_named=alone, score=match.score + _NEAR * is_named)
 
 
-def _is_named_by_sales(match: Match, others: list[Match]) -> bool:
-    """Tell whether a table without the name of sales is one that a table of that name refers to."""
+def _stands_beside(match: Match, others: list[Match]) -> bool:
+    """Tell whether a key joins a table without the name of sales to one of that name: its lines, or its place."""
     named = [other.table for other in others if _named_for("sales", other.table) == _BY_NAME]
-    return match.table not in named and any(
-        reference.table == match.table.name for table in named for reference in table.references
-    )
+    ways = [(one, other) for table in named for one, other in ((table, match.table), (match.table, table))]
+    joined = any(reference.table == other.name for one, other in ways for reference in one.references)
+    return joined and match.table not in named
 
 
 _FITS: Final = 2
@@ -114,6 +122,15 @@ _NEAR: Final = 1
 def _stands_for(one: CatalogTable, other: CatalogTable, samples: Samples) -> bool:
     """Tell whether the first of two tables built alike and named alike, in two schemas, is the one to look at."""
     return one.plain_name == other.plain_name and samples.weight(one) > samples.weight(other)
+
+
+def _is_copied(one: CatalogTable, other: CatalogTable) -> bool:
+    """Tell whether each change of rows of the first table is kept in the second: with more columns, and no key."""
+    key = next((column.name for column in one.columns.values() if column.key), None)
+    named_alike = set(words(one.plain_name)) & set(words(other.plain_name))
+    if key is None or other.kind == QUERY or not named_alike or not one.columns.keys() < other.columns.keys():
+        return False
+    return not (other.columns[key].key or other.columns[key].unique)
 
 
 def matched(relation: str, table: CatalogTable, samples: Samples) -> Match:

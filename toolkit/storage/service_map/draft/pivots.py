@@ -53,7 +53,7 @@ def _keys(tall: _Tall, kinds: set[str], samples: Samples) -> list[tuple[str, ...
 
 def _tall(table: CatalogTable, samples: Samples) -> _Tall | None:
     columns = [(each, set(words(each.name))) for each in table.columns.values()]
-    values = [each for each, said in columns if each.family == "json" or said & _VALUE]
+    values = [each for each, said in columns if each.family == "json" or said & VALUE]
     texts = [(each, said) for each, said in columns if each.family in {"text", "enum"}]
     kinds = [each for each, said in texts if said & _KIND and each not in values]
     required = [(each, said) for each, said in columns if each.required]
@@ -152,7 +152,7 @@ def _pivot(
     return found
 
 
-_VALUE: Final = {"value", "valor", "val"}
+VALUE: Final = {"value", "valor", "val"}
 _KIND: Final = {
     *("type", "event", "name", "action", "kind", "attribute", "attr", "key", "field", "property"),
     *("tipo", "evento", "nome", "acao", "atributo", "chave", "campo", "propriedade"),

@@ -150,7 +150,8 @@ class Drafting:
         if alike:
             drafted.reasons.append(f"built alike, and not read: {', '.join(other.name for other in alike)}")
         rivals = list(dict.fromkeys(self._rivals(name, match)))
-        if others_hold := self._samples.rows_of_their_own(match.table, alike):
+        others_hold = self._samples.rows_of_their_own(match.table, alike)
+        if others_hold or (others_hold := self._samples.kept_apart(match.table)):
             drafted.question = _which(match.table, others_hold)
         elif rivals:
             others = ", ".join(map(self._samples.counted, rivals))
@@ -209,6 +210,13 @@ class Drafting:
             linked = any(each.table == other.name for one, other in ways for each in one.references)
             files = self._matches["evidences"].table if "evidences" in self._matches else taken
             if table is taken or table is files or table.name in files.parts:
+                continue
+            part = any(each.table == taken.name for each in table.references)  # as the lines of an order are
+            if (
+                part
+                and set(tokens(taken.says)) < set(tokens(table.says))
+                and tokens(table.says).count("sale") == 1
+            ):
                 continue
             if linked and set(tokens(table.says)) & MEANINGS == {"sale"}:
                 yield table
@@ -284,7 +292,9 @@ def _mask(values: list[str], places: int) -> str:
 
 def _which(table: CatalogTable, others: list[CatalogTable]) -> str:
     names = [table.name, *(other.name for other in others)]
-    union = " UNION ALL ".join(f"SELECT * FROM {name}" for name in names)  # noqa: S608
+    same = all(other.columns.keys() == table.columns.keys() for other in others)
+    common = [quoted(each) for each in table.columns if all(each in other.columns for other in others)]
+    union = " UNION ALL ".join(f"SELECT {'*' if same else ', '.join(common)} FROM {name}" for name in names)  # noqa: S608
     return f"{' and '.join(names)} are built alike: name the one to read; or, where no key repeats, all: ({union})"
 
 

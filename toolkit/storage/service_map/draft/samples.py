@@ -203,6 +203,25 @@ class Samples:
             and set(words(other.plain_name)) & set(words(table.plain_name))
         ]
 
+    def kept_apart(self, table: CatalogTable) -> list[CatalogTable]:
+        """Return the tables with the columns of this one, and perhaps others, and no key of it: its older rows."""
+        key = next((column for column in table.columns.values() if column.key), None)
+        required = {column.name for column in table.columns.values() if column.required}
+        query = """
+            SELECT count(*) > 0 AND count(*) FILTER (WHERE {key}::text IN (SELECT {key}::text FROM {table})) = 0
+            FROM (SELECT * FROM {other} LIMIT {rows}) AS there
+        """
+        return [
+            other
+            for other in self.catalog.values()
+            if key is not None
+            and {key.name} < required <= other.columns.keys() != table.columns.keys()
+            and set(words(other.plain_name)) & set(words(table.plain_name))
+            and table.readable
+            and other.readable
+            and self.rows(query.format(key=quoted(key.name), table=table.name, other=other.name, rows=_ROWS))[0][0]
+        ]
+
     def weight(self, table: CatalogTable) -> tuple[int, int, str]:
         """Return how much says that a table is the one in use of its name: foreign keys and rows of its schema."""
         keys = sum(other.schema == table.schema and len(other.references) for other in self.catalog.values())
