@@ -30,7 +30,6 @@ from toolkit.operations.spreadsheets import Chunk
 from toolkit.reports import write_report
 from toolkit.reports.job_history import write_history_page
 from toolkit.reports.notices import headline
-from toolkit.reports.report import Report
 from toolkit.reports.times import told_detail
 
 PORTUGUESE = language("pt-BR")
@@ -116,7 +115,7 @@ def test_numbers_days_and_plurals_are_those_of_the_language() -> None:
 def test_the_detail_of_a_file_is_told_as_people_say_it(detail: str, english: str, portuguese: str) -> None:
     zone = ZoneInfo("America/Sao_Paulo")
     for spoken, told in ((language("en"), english), (PORTUGUESE, portuguese)):
-        assert told_detail(detail, Report(result_of([]), zone, (), spoken)) == told
+        assert told_detail(detail, spoken, zone) == told
 
 
 def test_a_portuguese_report_keeps_the_codes_and_the_formats_for_programs(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit.domain.codes import CODES
+from toolkit.domain.integrity import IntegrityFinding
 from toolkit.domain.report_cells import items
 from toolkit.operations.judge.audit.census import UNVERIFIED
 from toolkit.operations.judge.audit.details import COMPLETED_DAYS, MOST
@@ -118,11 +119,16 @@ def _trend(report: Report) -> pd.DataFrame:
 
 def _file_findings(report: Report) -> pd.DataFrame:
     say = report.language.text
+
+    def meaning(each: IntegrityFinding) -> str:
+        detail = told_detail(each.detail, report.language, report.timezone)
+        return f"{say(CODES[each.problem].meaning)}{f' ({detail})' if detail else ''}"
+
     rows = [
         {
             "sales": ", ".join(each.sale_ids) or say("none"),
             "code": each.problem,
-            "meaning": f"{say(CODES[each.problem].meaning)} {told_detail(each.detail, report)}".strip(),
+            "meaning": meaning(each),
             "folders": "\n".join(each.folders),
         }
         for each in report.result.file_findings

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.reports.report import Report
+from toolkit.language import Language
 
 _LATE: Final = re.compile(r"late by (?:(\d+) days?, )?(\d+):(\d\d):(\d\d)")
 _REPLACED: Final = re.compile(r"replaced at (\d{4}-\d\d-\d\d \d\d:\d\d) UTC")
@@ -37,9 +37,8 @@ def iso_column(moments: pd.Series[Any], timezone: ZoneInfo) -> list[str | None]:
     return found
 
 
-def told_detail(detail: str, report: Report) -> str:
+def told_detail(detail: str, language: Language, timezone: ZoneInfo) -> str:
     """Return the detail of a finding about a file as people say it; programs get it as it was found."""
-    language = report.language
     if late := _LATE.fullmatch(detail):
         days, hours, minutes, seconds = (int(each or 0) for each in late.groups())
         counted = {
@@ -52,5 +51,5 @@ def told_detail(detail: str, report: Report) -> str:
         return language.text("late by %(time)s", time=time)
     if replaced := _REPLACED.fullmatch(detail):
         moment = datetime.fromisoformat(replaced[1]).replace(tzinfo=UTC)
-        return language.text("replaced at %(moment)s", moment=language.moment(moment, report.timezone))
+        return language.text("replaced at %(moment)s", moment=language.moment(moment, timezone))
     return language.sentence(detail)

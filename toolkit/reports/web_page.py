@@ -200,7 +200,7 @@ def _data(report: Report) -> dict[str, Any]:
         "cases": {"sales": web_cases.SALES, "atOnce": web_cases.AT_ONCE},
         "fileFindings": [
             {"problem": each.problem, "sales": each.sale_ids, "folders": each.folders}
-            | {"detail": told_detail(each.detail, report)}
+            | {"detail": told_detail(each.detail, report.language, report.timezone)}
             for each in result.file_findings
         ],
     }

@@ -8,13 +8,14 @@ from toolkit.domain.documents import named
 from toolkit.entrypoints.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
 from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
 from toolkit.entrypoints.cli.unmasking import show_names_options, unmasking_for
-from toolkit.entrypoints.spoken import _, counted, readable
+from toolkit.entrypoints.spoken import _, counted, readable, spoken
 from toolkit.operations.judge.audit.details import OF_ANY_RECORD, faults_at
 from toolkit.operations.prove.custody_log.events import record_unmasking
 from toolkit.operations.verify.contents.verification import verify_contents
 from toolkit.operations.verify.integrity import integrity_findings_at, records_of_unknown_partners
 from toolkit.reports.document_life import fault_records
 from toolkit.reports.report import tuples
+from toolkit.reports.times import told_detail
 from toolkit.storage.observation_clock import final_moment
 
 _SHOWN = 50
@@ -114,7 +115,7 @@ def findings(ctx: Context, show_names: bool, reason: str, as_json: bool) -> int:
     else:
         for finding in found:
             about = ", ".join(finding.keys if show_names else finding.sale_ids or finding.folders)
-            detail = f" ({finding.detail})" if finding.detail else ""
+            detail = f" ({told_detail(finding.detail, spoken(), ctx.settings.timezone)})" if finding.detail else ""
             show(f"{finding.problem}: {about}: {_(CODES[finding.problem].meaning)}{detail}")
         if not found:
             show("no findings about files")

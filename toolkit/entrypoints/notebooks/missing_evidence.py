@@ -18,7 +18,7 @@ from toolkit.entrypoints.notebooks.display import Bars, Colour, Fact, Facts, Fil
 from toolkit.entrypoints.notebooks.notebook_errors import application, given_path, told_plainly
 from toolkit.entrypoints.notebooks.progress_line import cell_progress
 from toolkit.entrypoints.snapshot_auditing import audit_of_snapshot, engine_of
-from toolkit.entrypoints.spoken import _, sentence
+from toolkit.entrypoints.spoken import _, spoken
 from toolkit.entrypoints.timestamps import parse_timestamp
 from toolkit.errors import SettingsError
 from toolkit.language import Language, default_language
@@ -28,6 +28,7 @@ from toolkit.reports import DEFAULT_FORMATS, chosen, write_report
 from toolkit.reports.notices import headline, notices
 from toolkit.reports.palette import COLOURS
 from toolkit.reports.report import tuples
+from toolkit.reports.times import told_detail
 
 
 @told_plainly
@@ -106,7 +107,7 @@ def _parts(result: AuditResult, written: Sequence[Path], timezone: ZoneInfo, spo
     if result.open:
         parts.append(_open_sales(result))
     if result.file_findings:
-        parts.append(_file_findings(result))
+        parts.append(_file_findings(result, timezone))
     return parts
 
 
@@ -119,14 +120,14 @@ def _open_sales(result: AuditResult) -> Grid:
     return Grid("Sales to act on, the gravest and oldest first", columns, rows, total=result.open)
 
 
-def _file_findings(result: AuditResult) -> Grid:
+def _file_findings(result: AuditResult, timezone: ZoneInfo) -> Grid:
     columns = ["finding", "sales", "where", "detail"]
     rows = [
         (
             _(CODES[finding.problem].meaning),
             ", ".join(finding.sale_ids),
             ", ".join(finding.folders),
-            sentence(finding.detail),
+            told_detail(finding.detail, spoken(), timezone),
         )
         for finding in result.file_findings[: Grid.SHOWN]
     ]

@@ -100,7 +100,7 @@ class SaleWriter {
   // A code in sentences: its meaning, and the remedy with the people who have to act.
   explained(code, detail = "") {
     const word = this.page.words.codes[code];
-    const told = [element("span", { className: "reason" }, [word?.meaning, detail].filter(Boolean).join(" "))];
+    const told = [element("span", { className: "reason" }, [word?.meaning, detail && `(${detail})`].filter(Boolean).join(" "))];
     if (!word?.remedy) return told;
     const label = word.owner ? `${this.page.words.page.toDo.replace("{owner}", word.owner)}: ` : "";
     return [...told, element("span", { className: "remedy" }, label, word.remedy)];
