@@ -12,6 +12,7 @@ from toolkit.storage.service_map.draft.references import meanings_of
 from toolkit.storage.service_map.draft.samples import Field, Samples
 from toolkit.storage.service_map.draft.vocabulary import PAYER, tokens
 from toolkit.storage.service_map.expressions import quoted
+from toolkit.storage.service_map.model import TODO
 
 _CODED: Final = {"text", "enum", "integer", "number"}
 _FEW: Final = 12
@@ -29,23 +30,40 @@ def composed_type(match: Match, samples: Samples) -> Choice | None:
     for one, two in combinations(_coded(match.table, samples), 2):
         texts = [f"coalesce({each.expression}, '')" for each, _ in (one, two)]
         sql = f"{texts[0]} || '/' || {texts[1]}"
-        meant = {
-            f"{code}/{other}": codes.evidence_type(f"{meaning} {another}")
-            for code, meaning in one[1].items()
-            for other, another in two[1].items()
+        told = {f"{code}/{other}": (said, also) for code, said in one[1].items() for other, also in two[1].items()}
+        parts = {
+            value: told.get(value, ("", "")) for each in samples.texts(match.table, sql) for value in [each or ""]
         }
-        found = {value or "": meant.get(value or "") for value in samples.texts(match.table, sql)}
-        known = {value: kind for value, kind in found.items() if kind is not None}
-        if len(known) == len(found) and len(set(known.values())) >= _KINDS:
+        known = {value: kind for value, both in parts.items() if (kind := codes.evidence_type(" ".join(both)))}
+        alone = (
+            all(codes.evidence_type(both[place]) == known.get(value) for value, both in parts.items())
+            for place in (0, 1)
+        )
+        if len(known) == len(parts) and len(set(known.values())) >= _KINDS and not any(alone):
             names = f"{one[0].name} and {two[0].name}"
             return Choice({"sql": sql, "codes": known}, f"by {names} together: {', '.join(known)}", review=True)
     for sql in _parts_of_files(match):
         values = [value or "" for value in samples.texts(match.table, sql)]
         known, unknown = codes.decoded("evidence_type", values, "")
         if not unknown and len(values) >= _KINDS:
+            kinds = {value: known.get(value, value) for value in values}
+            if (coded := _codes_by_files(match, sql, kinds, samples)) is not None:
+                return None if coded.open else coded
             source = {"sql": sql} | ({"codes": known} if known else {})
             return Choice(source, f"by a part of its key or name: {', '.join(values)}", review=True)
     return None
+
+
+def _codes_by_files(match: Match, sql: str, kinds: dict[str, str], samples: Samples) -> Choice | None:
+    """Return what the codes of a column mean by the names of their files; open where these do not agree."""
+    field = match.fields.get("evidence_type")
+    values = [] if field is None else samples.values(field)
+    if field is None or len(values) < len(set(kinds.values())):
+        return None  # too few codes for these types
+    pairs = samples.texts(match.table, f"{sql} || '/' || {field.expression}")
+    named = {(code, kinds.get(part)) for part, _, code in (each.partition("/") for each in pairs if each)}
+    meant = dict(named) if len(named) == len(values) else dict.fromkeys(values, TODO)
+    return Choice({**field.members, "codes": meant}, "by the names of their files", review=True)
 
 
 def named_in_key(match: Match, other: CatalogTable, shown: Field, key: str, samples: Samples) -> Choice | None:

@@ -3,7 +3,7 @@
 They are looked at only where no table of the catalog holds the records and the keys of their files.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -11,7 +11,7 @@ from toolkit.storage.service_map.catalog import QUERY, CatalogTable, Column, Ref
 from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.matching import GOOD, Match, score
 from toolkit.storage.service_map.draft.pivots import pivots_of
-from toolkit.storage.service_map.draft.references import kinds_and_keys, references_of
+from toolkit.storage.service_map.draft.references import kinds_and_keys, meanings_of, references_of
 from toolkit.storage.service_map.draft.samples import (
     ENDING,
     KEY,
@@ -247,35 +247,55 @@ def _with_their_files(tables: list[CatalogTable], samples: Samples) -> Iterator[
 def _owned(link: CatalogTable, file: CatalogTable, on: str, samples: Samples) -> Iterator[CatalogTable]:
     """Yield records whose files are joined by rows that name a record by a kind and a key."""
     for kind, key in kinds_and_keys(link):
-        for value in samples.values(Field(link, kind)):
+        for value, meaning in meanings_of(Field(link, kind), samples).items():
+            of_kind = f"{quoted(kind.name)}::text = {literal(value)}"
+            shown = _shown_of_link(link, kind, of_kind, samples)
             for record in samples.catalog.values():
                 own = key_of(record)
-                if own is None or tokens(value)[-1:] != tokens(record.says)[-1:] or not tokens(value):
+                if own is None or tokens(meaning)[-1:] != tokens(record.says)[-1:] or not tokens(meaning):
                     continue
                 source = (
-                    f"{record.name} AS record JOIN {link.name} AS link ON link.{quoted(kind.name)}::text = "
-                    f"{literal(value)} AND link.{quoted(key.name)}::text = record.{quoted(own.name)}::text "
+                    f"{record.name} AS record JOIN {link.name} AS link ON link.{of_kind} "
+                    f"AND link.{quoted(key.name)}::text = record.{quoted(own.name)}::text "
                     f"JOIN {file.name} AS file ON {on.replace('record.', 'link.')}"
                 )
-                yield _beside(record, file, source, many=True, link_key=key_of(link))
+                yield _beside(record, file, source, many=True, link=shown)
+
+
+def _shown_of_link(link: CatalogTable, kind: Column, of_kind: str, samples: Samples) -> list[tuple[str, Column]]:
+    """Return the key of the rows of a kind, and the text by which they tell the files of one record apart."""
+    key, found = key_of(link), []
+    if key is not None:
+        found.append((f"link.{quoted(key.name)}", replace(key, name="link_id", key=True)))
+    for column in link.columns.values():
+        if column.family in {"text", "enum"} and column is not kind and not column.unique:
+            told = set(samples.texts(link, f"CASE WHEN {of_kind} THEN {quoted(column.name)}::text END")) - {None}
+            if _FEWEST <= len(told) <= _MOST_ROLES:
+                found.append((f"link.{quoted(column.name)}", replace(column, name=ATTACHED_AS)))
+                break
+    return found
 
 
 def _beside(
-    record: CatalogTable, file: CatalogTable, source: str, *, many: bool = False, link_key: Column | None = None
+    record: CatalogTable,
+    file: CatalogTable,
+    source: str,
+    *,
+    many: bool = False,
+    link: Collection[tuple[str, Column]] = (),
 ) -> CatalogTable:
-    """Return the columns of both; where ``many`` rows may share a record, theirs is the key."""
+    """Return the columns of both; where ``many`` rows may share a record, theirs or the link's is the key."""
     shown = [
         (f"record.{quoted(column.name)}", replace(column, key=False, unique=False) if many else column)
         for column in record.columns.values()
     ]
     taken = {column.name for column in record.columns.values()}
     for column in file.columns.values():
-        if (column.key and (not many or link_key)) or tokens(column.says)[-1:] == ("updated",):
+        if (column.key and (not many or link)) or tokens(column.says)[-1:] == ("updated",):
             continue
         name = f"file_{column.name}" if column.name in taken else column.name
         shown.append((f"file.{quoted(column.name)}", replace(column, name=name, unique=False)))
-    if link_key is not None:
-        shown.append((f"link.{quoted(link_key.name)}", replace(link_key, name="link_id", key=True)))
+    shown += link
     made = "a row for each file; a record without one is left out"
     return _query(record.plain_name, shown, source, record.references, made)
 
@@ -320,6 +340,9 @@ def _holds_places(values: list[str]) -> bool:
     return not values or share([value for value in values if value.strip()], PLACE) > _MOST
 
 
+ATTACHED_AS: Final = "attached_as"
+"""The column that a query shows the role of a file under, where one record has files of several."""
+_MOST_ROLES: Final = 12
 _LONGEST_KIND: Final = 40
 _FEWEST: Final = 2
 _MOST: Final = 0.8

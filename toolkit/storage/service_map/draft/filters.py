@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from toolkit.storage.service_map.catalog import CatalogTable, Column
 from toolkit.storage.service_map.draft import codes
 from toolkit.storage.service_map.draft.choices import Choice
+from toolkit.storage.service_map.draft.derived import ATTACHED_AS
 from toolkit.storage.service_map.draft.history import end_of, histories_of, holds, later_version, tells_versions
 from toolkit.storage.service_map.draft.references import KEY_WORDS, meanings_of, names_of_rows, references_of
 from toolkit.storage.service_map.draft.samples import Field, Samples, fields_of
@@ -128,7 +129,9 @@ def settled(
         end = end_of(field)
         former = end is not None and "true" in samples.texts(table, f"({end[0]}::timestamptz <= now())::text")
         coded = field.family in {"boolean", "enum"}
-        if said & {"updated", "requested", "by"} or not (coded or moment or tells or former):
+        of_sales = name == "sales" and "type" in said and said <= _OF_SALES
+        kinds = len(values) > 1 and (of_sales or column.name == ATTACHED_AS)
+        if said & {"updated", "requested", "by"} or not (coded or moment or tells or former or kinds):
             continue
         if field.path and not said & _MAY_TELL:
             continue
@@ -138,7 +141,9 @@ def settled(
         opaque = bool(states) and all(map(_OPAQUE.fullmatch, states))
         published = moment and "draft" in said and samples.values(field) != [] and samples.lacks(field)
         version = "version" in said and not later_version(field) and tells_versions(field, samples)
-        asks = former or unsure or opaque or published or version or (len(values) > 1 and bool(said & _TELL))
+        asks = (
+            former or unsure or opaque or published or version or kinds or (len(values) > 1 and bool(said & _TELL))
+        )
         if asks or not used:
             shown = len(values) <= _CODES and all(len(value) <= _CODE_LENGTH for value in values)
             means = holds(end[0]) if former and end else ", ".join(values) if shown else ""
@@ -182,6 +187,8 @@ def tenants(table: CatalogTable, samples: Samples) -> str:
     return ""
 
 
+_OF_SALES: Final = {"sale", "type", "id", "code"}
+"""The tokens of a column that tells kinds of sales apart, or sales from what else their table holds."""
 _CODES: Final = 12
 _CODE_LENGTH: Final = 24
 _UNSURE: Final = {"test", "faulty"}

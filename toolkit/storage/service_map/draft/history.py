@@ -41,11 +41,15 @@ class History:
         return f"coalesce(({last} LIMIT 1), '') NOT IN ({', '.join(map(literal, states))})"
 
     def moment(self, states: list[str]) -> str | None:
-        """Return when one of these was last reached, where the rows have times."""
+        """Return when one of these was last reached and not undone, where the rows have times."""
         if not self.field.table.columns[self.order].family.startswith("timestamp"):
             return None
-        reached = f"{self.rows} AND {self._state} IN ({', '.join(map(literal, states))})"
-        return f"(SELECT max(past.{quoted(self.order)}) {reached})"
+        reached, undone = (
+            f"max(past.{quoted(self.order)}) FILTER (WHERE {self._state} IN ({', '.join(map(literal, each))}))"
+            for each in (states, self.states({"reopened"}))
+        )
+        later = f" HAVING coalesce({undone} < {reached}, true)" if self.states({"reopened"}) else ""
+        return f"(SELECT {reached} {self.rows}{later})"
 
     @property
     def _state(self) -> str:
@@ -64,7 +68,8 @@ def histories_of(table: CatalogTable, samples: Samples, others: Collection[str] 
             continue
         for column in past.columns.values():
             said = set(words(column.name)) | set(tokens(column.says))
-            if said & _STATE and not said & _BEFORE and column.family != "boolean" and column.name != owner.column:
+            other = said & _BEFORE or column.key or column.name == owner.column
+            if said & _STATE and not other and column.family not in {"boolean", "date", "time", *_MOMENTS}:
                 found = Field(past, column)
                 one = f"past.{quoted(owner.column)} = {THIS}.{quoted(owner.key)}"
                 rows = f"FROM {past.name} AS past WHERE {one}"

@@ -12,7 +12,7 @@ from toolkit.storage.service_map.catalog import CatalogTable, Column, Reference
 from toolkit.storage.service_map.draft.choices import Choice
 from toolkit.storage.service_map.draft.codes import stated
 from toolkit.storage.service_map.draft.samples import Field, Samples, share
-from toolkit.storage.service_map.draft.vocabulary import TABLE_WORDS, tokens
+from toolkit.storage.service_map.draft.vocabulary import TABLE_WORDS, tokens, words
 from toolkit.storage.service_map.expressions import THIS, literal, quoted
 
 KEY_WORDS: Final = {"id", "code", "uuid", "number", "key"}
@@ -120,9 +120,15 @@ def key_like(field: Field, other: CatalogTable, samples: Samples) -> Column | No
         )
         and (each.key or each.unique or not samples.repeats(Field(other, each)))
     ]
+    held = {each.name for each in candidates if len(candidates) > 1 and samples.holds(Field(other, each), values)}
     return min(
         candidates,
-        key=lambda each: (each.family != column.family, each.name != column.name, not each.key),
+        key=lambda each: (
+            each.name not in held,
+            each.family != column.family,
+            each.name != column.name,
+            not each.key,
+        ),
         default=None,
     )
 
@@ -150,22 +156,27 @@ class Owner:
 def owner_of(table: CatalogTable, target: str, samples: Samples) -> Owner | None:
     """Return how rows of the table name their sale or client, where no foreign key can say it."""
     for kind, key in kinds_and_keys(table):
-        values = samples.values(Field(table, kind))
-        wanted = [value for value in values if {*tokens(value)[-1:]} & TABLE_WORDS[target][0]]
+        said = meanings_of(Field(table, kind), samples).items()
+        wanted = [value for value, meaning in said if {*tokens(meaning)[-1:]} & TABLE_WORDS[target][0]]
         if wanted:
             return Owner(key, kind, wanted)
     return None
 
 
 def kinds_and_keys(table: CatalogTable) -> Iterator[tuple[Column, Column]]:
-    """Yield the pairs of columns that hold the kind and the key of an owner."""
-    for kind in table.columns.values():
-        for ending, other in (("type", "id"), ("Type", "Id"), ("TYPE", "ID"), ("model", "id")):
-            key = table.columns.get(kind.name.removesuffix(ending) + other)
-            if kind.family in {"text", "enum"} and kind.name.endswith(ending) and key is not None:
-                yield kind, key
+    """Yield the pairs of columns that hold the kind and the key of an owner: named alike but for such words."""
+    keys = [(each, set(words(each.name))) for each in table.columns.values() if not each.key]
+    for kind, said in keys:
+        if said & _KINDS and (kind.family in {"text", "enum"} or table.reference(kind.name) is not None):
+            for key, named in keys:
+                if key is not kind and named & _KEYS and named - _KEYS - _ROW == said - _KINDS - _KEYS - _ROW:
+                    yield kind, key
 
 
+_KINDS: Final = {"type", "tipo", "kind", "model", "class", "classe", "clase", "table", "tabela", "tabla"}
+_KEYS: Final = {"id", "key", "pk"}
+_ROW: Final = {"content", "object", "record", "row", "model", "name"}
+"""Words for any row of any table, as in ``content_type_id`` and ``object_id``."""
 _NUMBERS: Final = {"integer", "number"}
 _SHAPES: Final = {
     "uuid": re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),

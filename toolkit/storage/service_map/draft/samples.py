@@ -100,6 +100,12 @@ class Samples:
             self._known[key] = [text for text in self.texts(field.table, field.expression) if text is not None]
         return self._known[key]
 
+    def holds(self, field: Field, values: Sequence[str]) -> bool:
+        """Tell whether a column holds one of these values."""
+        held = f"SELECT FROM {field.table.name} AS {THIS} WHERE {field.expression}"
+        listed = ", ".join(map(literal, values))
+        return bool(values and field.table.readable and self.rows(f"SELECT EXISTS ({held} IN ({listed}))")[0][0])
+
     def texts(self, table: CatalogTable, sql: str) -> list[str | None]:
         """Return some distinct results of SQL over the first rows; ``None`` too, where a row has no value."""
         if not table.readable:
