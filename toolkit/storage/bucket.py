@@ -22,6 +22,7 @@ from toolkit.storage.post_policy import signed_fields
 __all__ = ["Area", "Asked", "Bucket", "ObjectSeen", "Page", "UploadForm"]
 
 _CHUNK: Final = 256 * 1024
+_FOLDERS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,13 @@ class Bucket:
         """Return the page that is asked for, of one prefix within the area."""
         with self._server.translated():
             return self._listing.page(asked, self.area.shows if self.area.ignored else None)
+
+    def folders(self, prefix: str = "") -> list[str]:
+        """Return the first folders below ``prefix``, each with the slash at its end."""
+        asked = {"Bucket": self.name, "Prefix": prefix, "Delimiter": "/", "MaxKeys": _FOLDERS}
+        with self._server.translated():
+            found = self._client.list_objects_v2(**asked).get("CommonPrefixes", ())
+            return [str(each["Prefix"]) for each in found]
 
     def head(self, key: str) -> ObjectSeen | None:
         """Return the object under ``key`` as it is now, ``None`` where there is none."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -99,7 +100,8 @@ def map_(ctx: Context, out: Path | None, force: bool) -> int:
     if out is not None and out.exists() and not force:
         raise InvalidInput(f"{out} is there already; --force writes over it.")
     with _opened(ctx, mapped=True) as database:
-        draft = draft_map(database, ctx.settings.timezone.key, _holds(ctx))
+        holds = _holds(ctx)
+        draft = draft_map(database, ctx.settings.timezone.key, holds, _folders(ctx) if holds else ())
     if out is None:
         click.echo(draft.text, nl=False)
     else:
@@ -242,6 +244,15 @@ def _holds(ctx: Context) -> Callable[[str], bool] | None:
         note(f"note: the bucket was not looked at. {error}")
         return None
     return lambda key: bucket.head(key) is not None
+
+
+def _folders(ctx: Context) -> list[str]:
+    """Return the first folders of the bucket, and those inside them where they are few."""
+    first = ctx.application.bucket.folders()
+    return first + [inner for each in first[:_OPENED] for inner in ctx.application.bucket.folders(each)]
+
+
+_OPENED: Final = 3
 
 
 @contextmanager

@@ -24,7 +24,7 @@ It goes in four steps, each over what the steps before it found::
 Whatever is not read from the database itself is marked REVIEW; what only a person knows is marked TODO.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -49,13 +49,19 @@ class Draft:
     to_review: tuple[str, ...]
 
 
-def draft_map(database: Database, zone: str, holds: Callable[[str], bool] | None = None) -> Draft:
+def draft_map(
+    database: Database,
+    zone: str,
+    holds: Callable[[str], bool] | None = None,
+    folders: Sequence[str] = (),
+) -> Draft:
     """Draft a mapping from the catalog and from some values of each column.
 
     Args:
         database: its tables are only read.
         zone: of bare times that nothing else is known about.
         holds: tells whether an object lies in the bucket under a key; ``None`` where there is no bucket to ask.
+        folders: of the bucket, in which keys are looked for that do not name theirs.
     """
     with database.snapshot() as connection:
         samples = Samples(connection)
@@ -67,7 +73,7 @@ def draft_map(database: Database, zone: str, holds: Callable[[str], bool] | None
         elif made := derived_tables(matches, samples):
             mixed = {name for each in made for name in each.parts}
             matches = match_tables([*(each for each in tables if each.name not in mixed), *made], samples)
-        drafting = Drafting(matches, samples, zone, holds)
+        drafting = Drafting(matches, samples, zone, holds, folders)
         relations = drafting.relations()
     lines = [_HEAD, f"timezone = {drafting.zones.default.line}", ""]
     for relation in relations:

@@ -1,7 +1,7 @@
 """Find the key, the name and the type of a file: in one column, several, or parts of one."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -25,10 +25,17 @@ _BUCKETS: Final = {"bucket", "container"}
 _SEVERAL: Final = 2
 _SLASHES: Final = 3
 _TRIED: Final = 10
+_TRIED_BELOW: Final = 3
+"""The keys that are looked for below each folder of the bucket."""
 
 
-def file_parts(match: Match, samples: Samples, holds: Callable[[str], bool] | None) -> dict[str, Choice]:
-    """Return the choices for ``object_key``, ``file_name``, ``file_format`` and ``type``."""
+def file_parts(
+    match: Match, samples: Samples, holds: Callable[[str], bool] | None, folders: Sequence[str] = ()
+) -> dict[str, Choice]:
+    """Return the choices for ``object_key``, ``file_name``, ``file_format`` and ``type``.
+
+    ``folders`` are those of the bucket: one of them may stand in front of all keys.
+    """
     key, name = match.fields.get("object_key"), match.fields.get("file_name")
     folder = _folder(match, samples, {key, name})
     named = name or key
@@ -60,7 +67,8 @@ def file_parts(match: Match, samples: Samples, holds: Callable[[str], bool] | No
             if "bucket" in words(column.name)
         )
         inside = None if whole else _within_rows(key, match, samples, holds)
-        found["object_key"] = inside or _as_stored(source, examples, holds, "", in_bucket=in_bucket)
+        below = _below_a_folder(key, examples[:_TRIED], holds, folders)
+        found["object_key"] = inside or below or _as_stored(source, examples, holds, "", in_bucket=in_bucket)
         is_address = "url" in found["object_key"].source
         last = Choice(
             {**key.members, "url": True, "strip": ".*/"}
@@ -203,6 +211,21 @@ def _within_rows(
         return None
     likely = f'{{ folder = "{folders[0]}", name = "{name.column.name}" }}' if folders else "a folder and the name"
     return Choice({"sql": TODO}, f"a name without its folder; the key may be {likely}")
+
+
+def _below_a_folder(
+    key: Field, examples: list[str], holds: Callable[[str], bool] | None, folders: Sequence[str]
+) -> Choice | None:
+    """Return the key below one folder of the bucket, where the column leaves it out of all keys."""
+    if holds is None or any(map(holds, examples)):
+        return None
+    tried = [each.lstrip("/") for each in examples[:_TRIED_BELOW]]
+    known = [folder for folder in folders if any(holds(folder + each) for each in tried)]
+    if len(known) > 1:
+        named = ", ".join(known)
+        return Choice({"sql": TODO}, f"the keys lie below several folders ({named}): which row's below which?")
+    sql = f"{literal(''.join(known))} || ltrim({key.expression}, '/')"
+    return Choice({"sql": sql}, f"as the bucket knows it: below {known[0]}", review=True) if known else None
 
 
 def _media(found: Field | None, named: Field | None, samples: Samples) -> Choice:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -87,9 +87,14 @@ class Drafting:
     """Puts the relations together from the matches."""
 
     def __init__(
-        self, matches: Mapping[str, Match], samples: Samples, zone: str, holds: Callable[[str], bool] | None
+        self,
+        matches: Mapping[str, Match],
+        samples: Samples,
+        zone: str,
+        holds: Callable[[str], bool] | None,
+        folders: Sequence[str],
     ) -> None:
-        self._matches, self._samples, self._holds = matches, samples, holds
+        self._matches, self._samples, self._holds, self._folders = matches, samples, holds, folders
         self.zones = Zones(samples.catalog, zone)
         self._where = {name: self._rows(name) for name in matches}
         self._identities, self._coded = Identities(matches, samples), Coded(matches, samples)
@@ -130,7 +135,7 @@ class Drafting:
             where = Choice(TODO, "which rows count? none that was deleted or cancelled; true for all")
             return DraftedRelation(name, CatalogTable(TODO, TODO), choices, where, question=question)
         drafted = DraftedRelation(name, match.table, question=match.table.question)
-        files = file_parts(match, self._samples, self._holds) if name == "evidences" else {}
+        files = file_parts(match, self._samples, self._holds, self._folders) if name == "evidences" else {}
         for column in NEEDED[name].columns:
             drafted.choices[column.name] = files.get(column.name) or self._choice(name, match, column.name)
         drafted.where = self._where[name]
