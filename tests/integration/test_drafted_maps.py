@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from tests.integration.test_service_maps import MAPS, STORY, mapped
+from tests.integration.test_service_maps import MAPS, STORY, environment, mapped
 from toolkit.domain.clock import wall_clock
 from toolkit.domain.evidence import EvidenceType
 from toolkit.domain.findings import Status
 from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
+from toolkit.entrypoints.cli import main
 from toolkit.errors import WriteRefused
 from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.observe.service_history import observe_service
 from toolkit.reports.notices import notices
 from toolkit.storage import schema
+from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database, raw
 from toolkit.storage.service_map import ServiceMap, load_map
 from toolkit.storage.service_map.draft import Draft, draft_map
@@ -364,6 +368,79 @@ def test_rows_that_one_bucket_or_one_moment_does_not_hold_are_asked_about(
     draft = draft_map(empty_database, "America/Sao_Paulo", {"1/a.pdf"}.__contains__)
     assert place in draft.to_fill_in
     assert question in draft.text
+
+
+OF_TWO_KINDS = """
+    CREATE TABLE deals (
+      id int PRIMARY KEY, type text, code text UNIQUE, grp text, client_pays boolean, created_at date);
+    INSERT INTO deals VALUES (1, 'EnergyDeal', 'S-1', 'A', true), (2, 'TelecomDeal', 'T-1', 'A', true);
+"""
+WITH_PREVIEWS = """
+    CREATE TABLE sales (id int PRIMARY KEY, code text UNIQUE, grp text, client_pays boolean, created_at date);
+    CREATE TABLE evidences (id int PRIMARY KEY, sale_id int REFERENCES sales, type text, created_at date);
+    CREATE TABLE blobs (id int PRIMARY KEY, key text NOT NULL UNIQUE, content_type text);
+    CREATE TABLE attachments (
+      id int PRIMARY KEY, name text, record_type text, record_id int, blob_id int REFERENCES blobs);
+    INSERT INTO sales VALUES (1, 'S-1', 'A', true, '2026-10-01');
+    INSERT INTO evidences VALUES (1, 1, 'Pov', '2026-10-01'), (2, 1, 'Kyc', '2026-10-01');
+    INSERT INTO blobs SELECT n, md5(n::text), 'application/pdf' FROM generate_series(1, 3) AS n;
+    INSERT INTO attachments VALUES (1, 'file', 'Evidence', 1, 1), (2, 'file', 'Evidence', 2, 2);
+    INSERT INTO attachments VALUES (3, 'preview', 'Evidence', 2, 3);
+"""
+ORDINALS = """
+    CREATE TABLE evidences (id int PRIMARY KEY, sale_id int, type_no int, file_name text, key text);
+    INSERT INTO evidences VALUES (1, 1, 0, 'pov.mp3', 'a/1'), (2, 1, 5, 'kyc.pdf', 'a/2');
+"""
+LABELS = """
+    CREATE TYPE kind AS ENUM ('HOLDER_VOICE', 'FACE_MATCH', 'UTILITY_BILL');
+    CREATE TABLE evidences (id int PRIMARY KEY, "saleId" text, source text, kind kind, key text);
+    INSERT INTO evidences VALUES (1, 'cl1', 'app', 'HOLDER_VOICE', 'a/1.mp3');
+    INSERT INTO evidences VALUES (2, 'cl2', 'web', 'FACE_MATCH', 'a/2.pdf');
+"""
+BELOW = """
+    CREATE TABLE evidences (id int PRIMARY KEY, sale_id int, type text, file text);
+    INSERT INTO evidences VALUES (1, 1, 'POV', 'calls/1.mp3'), (2, 1, 'KYC', 'ids/2.pdf');
+"""
+
+
+@pytest.mark.parametrize(
+    ("tables", "keys", "said"),
+    [
+        (OF_TWO_KINDS, "", "# which rows count? some may not, by type (EnergyDeal, TelecomDeal); true for all"),
+        (WITH_PREVIEWS, "", "# which rows count? some may not, by attached_as (file, preview); true for all"),
+        (ORDINALS, "", 'codes = { 0 = "POV", 5 = "KYC" } }  # REVIEW: by the names of their files'),
+        (
+            f"{ORDINALS}; INSERT INTO evidences VALUES (3, 1, 5, 'pov.mp3', 'a/3')",
+            "",
+            '{ 0 = "TODO", 5 = "TODO" }',
+        ),
+        (LABELS, "", 'codes = { HOLDER_VOICE = "POV", FACE_MATCH = "KYC", UTILITY_BILL = "TODO" }'),
+        (BELOW, "media/calls/1.mp3", "# REVIEW: as the bucket knows it: below media/"),
+        (BELOW, "media/calls/1.mp3 old/ids/2.pdf", "# the keys lie below several folders (media/, old/)"),
+    ],
+)
+def test_a_draft_takes_no_row_for_evidence_that_other_rows_or_the_bucket_contradict(
+    empty_database: Database, tables: str, keys: str, said: str
+) -> None:
+    with empty_database.transaction() as connection:
+        raw(connection).execute(tables.encode())
+    holds = keys.split().__contains__ if keys else None
+    assert said in draft_map(empty_database, "America/Sao_Paulo", holds, ["media/", "old/"]).text
+
+
+def test_the_command_looks_for_keys_below_the_folders_of_the_bucket(
+    empty_database: Database,
+    bucket: Bucket,
+    bucket_environment: Mapping[str, str],
+    s3: Any,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with empty_database.transaction() as connection:
+        raw(connection).execute(BELOW.encode())
+    s3.put_object(Bucket=bucket.name, Key="media/eu/calls/1.mp3", Body=b"1")
+    environ = environment(empty_database, bucket_environment, "none") | {"TOOLKIT_SERVICE_MAP": ""}
+    assert main(["db", "map"], environ) == 3
+    assert "as the bucket knows it: below media/eu/" in capsys.readouterr().out
 
 
 TENANTS = """

@@ -385,6 +385,17 @@ def test_notices_tell_what_weakens_the_numbers(result: AuditResult) -> None:
     assert never[0] == "The bucket had never been read at this moment, so no file could count."
 
 
+@pytest.mark.parametrize(
+    ("files", "told"), [("POV? DC~", True), ("POV? DC!", False), ("POV? DC", False), ("", False)]
+)
+def test_files_of_nobody_and_none_of_the_records_may_be_those_of_another_bucket(files: str, told: bool) -> None:
+    strange = (IntegrityFinding(IntegrityProblem.KEY_OUTSIDE_LAYOUT, ("avatars/1.png",)),)
+    said = [
+        text for text in notices(result_of([Told("x", files)], file_findings=strange)) if "another way" in text
+    ]
+    assert bool(said) is told
+
+
 def test_a_workbook_tells_a_time_before_its_calendar_as_text(tmp_path: Path) -> None:
     result = result_of([Told("x")])
     result.rows.loc[0, "createdAt"] = pd.Timestamp("1899-01-01T12:00:00Z")

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from toolkit.domain.codes import CODES
 from toolkit.domain.contents import Coverage
+from toolkit.domain.findings import Reason
 from toolkit.domain.integrity import IntegrityProblem
 from toolkit.language import ENGLISH, Language
 from toolkit.operations.judge.audit import AuditResult
@@ -92,6 +93,11 @@ def _notices(result: AuditResult, language: Language, timezone: ZoneInfo) -> Ite
             "The bucket was last read at %(moment)s: what was sent or deleted since then is not known here.",
             moment=language.moment(sync.finished_at, timezone),
         )
+    if _may_be_another_bucket(result):
+        yield say(
+            "No file that an evidence record names lies in the bucket, although others do: this may be the bucket "
+            "of something else, or the keys may be read in another way than they are written there."
+        )
     since, taken_from = result.source.picture_since, sync and sync.taken_from
     if taken_from:
         yield say(
@@ -161,6 +167,18 @@ def _notices(result: AuditResult, language: Language, timezone: ZoneInfo) -> Ite
         )
     if result.cpf_shown:
         yield say("This report holds whole CPFs: keep it as closely as the contracts themselves.")
+
+
+def _may_be_another_bucket(result: AuditResult) -> bool:
+    """Tell whether the bucket holds files, and none of those that the records name."""
+    strangers = {IntegrityProblem.OBJECT_WITHOUT_RECORD, IntegrityProblem.KEY_OUTSIDE_LAYOUT}
+    if any(result.coverage.values()) or strangers.isdisjoint(each.problem for each in result.file_findings):
+        return False
+    pieces = result.missing[[*Reason]].sum()
+    return bool(pieces[_NOT_THERE].any() and not pieces[[Reason.UNUSABLE, Reason.VANISHED]].any())
+
+
+_NOT_THERE: Final = [Reason.NOT_UPLOADED, Reason.EXPIRY_UNKNOWN, Reason.EXPIRED]
 
 
 def _coverage_notices(result: AuditResult, language: Language) -> Iterator[str]:

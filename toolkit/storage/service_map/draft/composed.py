@@ -62,7 +62,7 @@ def _codes_by_files(match: Match, sql: str, kinds: dict[str, str], samples: Samp
         return None  # too few codes for these types
     pairs = samples.texts(match.table, f"{sql} || '/' || {field.expression}")
     named = {(code, kinds.get(part)) for part, _, code in (each.partition("/") for each in pairs if each)}
-    meant = dict(named) if len(named) == len(values) else dict.fromkeys(values, TODO)
+    meant = dict(sorted(named)) if len(named) == len(values) else dict.fromkeys(values, TODO)
     return Choice({**field.members, "codes": meant}, "by the names of their files", review=True)
 
 

@@ -86,12 +86,11 @@ class Identities:
                 key = key_like(Field(table, column), other, self._samples)
                 if key is not None:
                     return self._looked_up(wanted, other, key.name, column, "by its name: " + _SAID_BY_NAME)
-        owner = owner_of(table, target, self._samples)
-        key = None if owner is None else key_like(Field(table, owner.key), other, self._samples)
-        if owner is not None and key is not None:
+        if (owner := owner_of(table, target, self._samples)) is not None:
             self.owners[name, target] = owner
             self._samples.narrow(table, owner.condition)
-            return self._looked_up(wanted, other, key.name, owner.key, _SAID_BY_NAME)
+            if (key := key_like(Field(table, owner.key), other, self._samples)) is not None:
+                return self._looked_up(wanted, other, key.name, owner.key, _SAID_BY_NAME)
         if optional and self.people is not None and self.people.person_key == name_there:
             return self.people.client
         if name == "evidences" and (by := named_by_values(table, other, self._samples)) is not None:

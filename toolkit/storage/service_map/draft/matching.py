@@ -162,9 +162,10 @@ def _named_for(relation: str, table: CatalogTable) -> float:
     said = tokens(table.says)
     if not said:
         return 0
-    if said[-1] in sure and not (relation == "clients" and "payer" in said):
+    described = said[0] in {"type", "status"}  # as in tipo_documento
+    if said[-1] in sure and not (described or (relation == "clients" and "payer" in said)):
         return _BY_NAME
-    if said[-1] in _DESCRIPTIONS or (relation == "clients" and "payer" in said):
+    if described or said[-1] in _DESCRIPTIONS or (relation == "clients" and "payer" in said):
         return -2.5
     if said[-1] in perhaps:
         return 1.5

@@ -66,9 +66,9 @@ def file_parts(
             for column in match.table.columns.values()
             if "bucket" in words(column.name)
         )
-        inside = None if whole else _within_rows(key, match, samples, holds)
         below = _below_a_folder(key, examples[:_TRIED], holds, folders)
-        found["object_key"] = inside or below or _as_stored(source, examples, holds, "", in_bucket=in_bucket)
+        inside = None if whole or below else _within_rows(key, match, samples, holds)
+        found["object_key"] = below or inside or _as_stored(source, examples, holds, "", in_bucket=in_bucket)
         is_address = "url" in found["object_key"].source
         last = Choice(
             {**key.members, "url": True, "strip": ".*/"}

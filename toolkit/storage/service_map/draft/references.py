@@ -165,18 +165,17 @@ def owner_of(table: CatalogTable, target: str, samples: Samples) -> Owner | None
 
 def kinds_and_keys(table: CatalogTable) -> Iterator[tuple[Column, Column]]:
     """Yield the pairs of columns that hold the kind and the key of an owner: named alike but for such words."""
-    keys = [(each, set(words(each.name))) for each in table.columns.values() if not each.key]
-    for kind, said in keys:
+    named = [(each, set(words(each.name))) for each in table.columns.values() if not each.key]
+    keys = [(each, said) for each, said in named if len(said) > 1 and "id" in said]
+    for kind, said in named:
         if said & _KINDS and (kind.family in {"text", "enum"} or table.reference(kind.name) is not None):
-            for key, named in keys:
-                if key is not kind and named & _KEYS and named - _KEYS - _ROW == said - _KINDS - _KEYS - _ROW:
-                    yield kind, key
+            whose = said - _KINDS - _ANY_ROW
+            yield from ((kind, key) for key, told in keys if key is not kind and told - _ANY_ROW == whose)
 
 
 _KINDS: Final = {"type", "tipo", "kind", "model", "class", "classe", "clase", "table", "tabela", "tabla"}
-_KEYS: Final = {"id", "key", "pk"}
-_ROW: Final = {"content", "object", "record", "row", "model", "name"}
-"""Words for any row of any table, as in ``content_type_id`` and ``object_id``."""
+_ANY_ROW: Final = {"id", "content", "object", "record", "row", "model", "name"}
+"""Words that name no table, as in ``content_type_id`` and ``object_id``."""
 _NUMBERS: Final = {"integer", "number"}
 _SHAPES: Final = {
     "uuid": re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
