@@ -98,6 +98,14 @@ def _notices(result: AuditResult, language: Language, timezone: ZoneInfo) -> Ite
             "No file that an evidence record names lies in the bucket, although others do: this may be the bucket "
             "of something else, or the keys may be read in another way than they are written there."
         )
+    if sync is not None and sync.denied:
+        yield count(
+            "The bucket refused to answer about %(number)s file when it was read last: evidence that is called "
+            "missing may be there, and evidence that counts may be gone.",
+            "The bucket refused to answer about %(number)s files when it was read last: evidence that is called "
+            "missing may be there, and evidence that counts may be gone.",
+            sync.denied,
+        )
     since, taken_from = result.source.picture_since, sync and sync.taken_from
     if taken_from:
         yield say(

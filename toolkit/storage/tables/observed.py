@@ -91,12 +91,13 @@ bucket_syncs = table(
     numbered(),
     *columns(moment, "started_at", "finished_at", Text, "bucket", sa.Boolean, "full_listing"),
     *columns(sa.BigInteger, "listed", "appeared", "vanished", "cycle?", Text, "read_to?"),
-    *columns(sa.BigInteger, "asked?", "unreadable?", Text, "source?"),
+    *columns(sa.BigInteger, "asked?", "unreadable?", "denied?", Text, "source?"),
 )
 """Each finished reading of the bucket.
 
 Readings go round all keys in cycles: one read those after the ``read_to`` of the one before, up to its own, or to
-the end where that is null. ``asked`` counts the keys that were asked for one by one. ``source``
+the end where that is null. ``asked`` counts the keys that were asked for one by one, ``denied`` those about which
+the bucket refused to answer. ``source``
 names an inventory or a journal that was taken over instead.
 """
 

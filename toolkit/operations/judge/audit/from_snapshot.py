@@ -69,9 +69,13 @@ def audit_snapshot(
     moment = as_of or snapshot.moment
     judged = _judged(tables, engine, moment, path_of or tables.path_of)
     with tables.snapshot() as reader:
-        synced, since = last_sync(reader, moment), reader.scalar(sa.text(_PICTURE_SINCE), {"moment": moment})
+        synced = last_sync(reader, moment, exported=True)
+        since = reader.scalar(sa.text(_PICTURE_SINCE), {"moment": moment})
         files = _file_findings(people, reader, moment) if with_file_findings and people is not None else None
         unknown = records_of_unknown_partners(reader, moment) if with_file_findings else 0
+    if people is not None:
+        with people.snapshot() as connection:
+            synced = last_sync(connection, moment)
     concerned = {sale_id for finding in files or () for sale_id in finding.sale_ids}
     lists = SnapshotLists(judged, tables, moment, concerned).with_sales()
     of_files = None if files is None else present_file_findings(files, sales_of(judged, files))

@@ -18,6 +18,8 @@ class LastSync:
     bucket: str
     taken_from: str | None = None
     """The inventory or journal that was taken over instead of reading it."""
+    denied: int = 0
+    """The number of keys about which the bucket refused to answer: what was known of them stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +57,12 @@ class Source:
     """False where the database of a snapshot could not be asked for CPFs, names, reasons and keys of objects."""
 
 
-def last_sync(connection: Reader, moment: datetime) -> LastSync | None:
-    """Return the last reading of the bucket by then."""
+def last_sync(connection: Reader, moment: datetime, *, exported: bool = False) -> LastSync | None:
+    """Return the last reading of the bucket by then; a snapshot, where it was ``exported``, has no ``denied``."""
     syncs = tables.bucket_syncs
+    denied = sa.literal(0) if exported else sa.func.coalesce(syncs.c.denied, 0)
     row = connection.execute(
-        sa.select(syncs.c.finished_at, syncs.c.bucket, syncs.c.source)
+        sa.select(syncs.c.finished_at, syncs.c.bucket, syncs.c.source, denied)
         .where(syncs.c.finished_at <= moment)
         .order_by(syncs.c.finished_at.desc(), syncs.c.id.desc())
         .limit(1)

@@ -109,7 +109,12 @@ def sync_bucket(
         observe_service(database, clock, tolerance)
     looked = examine(database, bucket, scope, clock, progress)
     looked = replace(looked, unreadable=tuple(dict.fromkeys((*looked.unreadable, *denied))))
-    values = {"started_at": started_at, "full_listing": scope.full, "asked": len(scope.asked)}
+    values = {
+        "started_at": started_at,
+        "full_listing": scope.full,
+        "asked": len(scope.asked),
+        "denied": len(denied),
+    }
     values |= {"cycle": scope.cycle, "read_to": scope.read_to}
     with database.transaction() as connection:
         return note_reading(connection, bucket, changes, looked, clock, **values)

@@ -122,6 +122,7 @@ def take_over(
         with database.transaction() as connection:
             values = _picture(connection, moment if lacking else began, moment) | {
                 "asked": asked,
+                "denied": len(denied),
                 "source": delivery.address,
             }
             synced = note_reading(connection, bucket, changes, examined, clock, **values)
