@@ -307,6 +307,15 @@ def test_an_export_that_broke_off_goes_on_with_its_own_moment(story: Story, tmp_
     assert set(verify_snapshot(full)) == {None}
 
 
+def test_a_full_disk_is_named_by_the_place_that_has_no_room(
+    store: FolderStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "draft").write_text("rows")
+    with monkeypatch.context() as full, pytest.raises(OSError, match=r"No space left.*snapshot/rows\.parquet"):
+        full.setattr("shutil.move", Mock(side_effect=OSError(28, "No space left on device", "draft")))
+        store.put("rows.parquet", tmp_path / "draft")
+
+
 @pytest.mark.parametrize("what", ["another key", "files removed", "another custody log", "finished"])
 def test_an_export_that_broke_off_goes_on_only_with_files_that_fit(
     what: str, story: Story, store: FileStore, tmp_path: Path

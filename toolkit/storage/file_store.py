@@ -63,7 +63,11 @@ class FolderStore:
         place = self._folder / name
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         beside = place.with_name(f".{place.name}")
-        shutil.move(draft, beside)
+        try:
+            shutil.move(draft, beside)
+        except OSError as error:  # which names the draft, where it is this folder that has no room
+            beside.unlink(missing_ok=True)
+            raise OSError(error.errno, error.strerror, str(place)) from None
         _to_disk(beside)
         beside.rename(place)
         _to_disk(place.parent)
