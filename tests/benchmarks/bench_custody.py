@@ -20,7 +20,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 from uuid import uuid4
 
 import boto3
@@ -31,7 +30,8 @@ from tests import gateway
 from tests.benchmarks.timing import timed
 from tests.own_services import own_database
 from toolkit.domain.evidence import object_key
-from toolkit.operations.observe.bucket_sync import listing, sync_bucket
+from toolkit.operations.observe.bucket_sync import sync_bucket
+from toolkit.operations.observe.bucket_sync.listing import Part, pages_of, side_by_side
 from toolkit.operations.observe.bucket_sync.scope import Scope
 from toolkit.operations.observe.disappearance import Tolerance
 from toolkit.operations.upload.sending import upload_files
@@ -40,6 +40,7 @@ from toolkit.storage import embedded
 from toolkit.storage.bucket import Bucket
 from toolkit.storage.database import Database
 from toolkit.storage.identifiers import new_id
+from toolkit.storage.listing_processes import MOST, PageReaders
 from toolkit.storage.tables import evidences, sales
 
 _OBJECTS = 100_000
@@ -102,8 +103,7 @@ def _listing(server: _Server, database: Database, objects: int) -> None:
     ways: list[tuple[str, Callable[[], object]]] = [
         ("boto3's paginator", lambda: _count(page["Contents"] for page in paginator.paginate(Bucket=bucket.name))),
         ("one page after another", lambda: _count(bucket.seen())),
-        ("parts side by side", lambda: _count_parts(bucket)),
-        ("in several processes", lambda: _count_parts(bucket, long=1)),
+        ("parts side by side", lambda: _count(pages_of(bucket, Scope(), []))),
     ]
     if shutil.which("rclone"):
         target = f"bench:{bucket.name}"
@@ -113,10 +113,15 @@ def _listing(server: _Server, database: Database, objects: int) -> None:
         ways.insert(1, ("s5cmd", lambda: server.s5cmd("ls", f"s3://{bucket.name}/*")))
     peer = None
     print(f"\nlisting {objects:,} objects     keys a second   to boto3")
-    for name, way in ways:
-        rate = objects / min(timed(way).seconds, timed(way).seconds)
-        peer = peer or rate
-        print(f"{name:<28}{rate:14,.0f}{rate / peer:11.1f}")
+    with ThreadPoolExecutor(MOST) as threads, PageReaders(bucket) as readers:
+        readers.start()
+        readers.wait()
+        parts = partial(Part, readers.read, "", "", None)
+        ways.append(("in several processes", lambda: _count(side_by_side(threads, readers, [parts()]))))
+        for name, way in ways:
+            rate = objects / min(timed(way).seconds, timed(way).seconds)
+            peer = peer or rate
+            print(f"{name:<28}{rate:14,.0f}{rate / peer:11.1f}")
 
 
 def _incremental(server: _Server, database: Database, sizes: list[int]) -> None:
@@ -254,11 +259,6 @@ def _credentials(bucket: Bucket, home: Path, files: int) -> Path:
             line = {"saleId": "s", "fileName": name, "evidenceType": "DOC_CONTRATANTE", "id": str(evidence_id)}
             file.write(json.dumps({**line, "url": form.url, "fields": form.fields}) + "\n")
     return path
-
-
-def _count_parts(bucket: Bucket, long: int = sys.maxsize) -> int:
-    with patch.object(listing, "LONG_LISTING", long):
-        return sum(len(page) for page in listing.pages_of(bucket, Scope(), []))
 
 
 def _count(pages: Iterator[Any]) -> int:

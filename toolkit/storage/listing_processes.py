@@ -21,6 +21,7 @@ AT_ONCE: Final = 8
 """Pages that one process reads at the same time, most of which is waiting for the network."""
 
 PROCESSES: Final = min(max(2, os.cpu_count() or 1), 8)
+"""Processes that read beside this one."""
 
 MOST: Final = PROCESSES * AT_ONCE
 """Pages that all of them read at the same time."""

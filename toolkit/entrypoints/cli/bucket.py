@@ -47,6 +47,7 @@ def sync(
     Every object that a record of an open sale (not completed) names is looked at, and so is
     every key where something can have been uploaded since the last time. All other objects
     are looked at in turn, each within TOOLKIT_PICTURE_DAYS (7); --full looks at all of them.
+    More than 500,000 keys are listed by several processes: one for each core, from 2 to 8.
 
     \b
     A bucket of many millions of keys need not be listed. ADDRESS is a folder or
