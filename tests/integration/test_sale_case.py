@@ -225,3 +225,28 @@ def test_a_load_of_sales_says_which_groups_no_rule_covers(run: Run, tmp_path: Pa
     said = run("--quiet", "sales", "load", path, "--overwrite").err
     assert "2 sales of the utility group 'b'" in said
     assert "1 sale of the utility group 'GRUPO Z'" in said
+
+
+def test_a_sale_that_the_service_deleted_is_shown_as_it_was_last_seen(
+    run: Run, told: dict[EvidenceType, UUID], database: Database
+) -> None:
+    add_sale(database, "sale-2")
+    before = run("sale", "show", "sale-1", "--json").told
+    with database.transaction() as connection:
+        connection.execute(sa.delete(evidences))
+        connection.execute(sa.delete(sales).where(sales.c.id == "sale-1"))
+    told_by = ("status", "utilityGroup", "rule", "missing")
+    unnoticed = run("sale", "show", "sale-1", "--json").told
+    assert [unnoticed[name] for name in told_by] == [before[name] for name in told_by]
+    assert (before["gone"], unnoticed["gone"], unnoticed["goneAt"]) == (False, True, None)
+    assert {each["status"] for each in unnoticed["findings"]} == {"open"}
+    assert "Seen to be gone: not yet" in run("sale", "show", "sale-1").out
+    run("-q", "findings", ends=3)
+    case = run("sale", "show", "sale-1", "--json").told
+    assert [case[name] for name in told_by] == [before[name] for name in told_by]
+    assert {(each["status"], each["reason"]) for each in case["findings"]} == {("resolved", "SALE_GONE")}
+    assert [each["code"] for each in case["nextSteps"]] == ["SALE_GONE"]
+    assert [each["id"] for each in case["records"]] == [each["id"] for each in before["records"]]
+    assert case["goneAt"]
+    assert case["timeline"][: len(before["timeline"])] == before["timeline"] == unnoticed["timeline"]
+    assert "There is no sale with the id 'sale-3'" in run("sale", "show", "sale-3", ends=1).err

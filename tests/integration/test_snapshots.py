@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hmac
 import json
+import os
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -40,7 +42,14 @@ from toolkit.operations.judge.findings.waivers import add_waiver
 from toolkit.operations.snapshot.contents import CLOSINGS, CONTENTS
 from toolkit.operations.snapshot.export import export_snapshot, is_of
 from toolkit.operations.snapshot.manifest import FORMAT, name_of
-from toolkit.operations.snapshot.reading import Fault, open_snapshot, prune_snapshot, snapshots, verify_snapshot
+from toolkit.operations.snapshot.reading import (
+    Fault,
+    open_snapshot,
+    prune_copies,
+    prune_snapshot,
+    snapshots,
+    verify_snapshot,
+)
 from toolkit.operations.snapshot.secret import secret_of
 from toolkit.reports import write_report
 from toolkit.reports.notices import notices
@@ -397,6 +406,18 @@ def test_pruning_keeps_what_an_export_continues_that_was_made_beside_a_full_one(
     assert open_snapshot(store).moment == day(11)
 
 
+def test_copies_that_nobody_used_for_a_day_make_room(tmp_path: Path) -> None:
+    (tmp_path / "ab").mkdir()
+    now = time.time()
+    for name, days in (("older", 3), ("old", 2), ("used", 1.5), ("in use", 0.5)):
+        (tmp_path / "ab" / name).write_bytes(bytes(100))
+        os.utime(tmp_path / "ab" / name, (now, now - days * 86_400))
+    for room, kept in ((400, 4), (299, 2), (0, 1), (0, 1)):
+        prune_copies(tmp_path, room)
+        assert len(list((tmp_path / "ab").iterdir())) == kept
+    assert (tmp_path / "ab" / "in use").exists()
+
+
 @pytest.mark.usefixtures("spark_client")
 def test_the_commands_export_to_a_bucket_that_every_engine_reads(
     run: Run,
@@ -409,7 +430,12 @@ def test_the_commands_export_to_a_bucket_that_every_engine_reads(
     first_week(story)
     target = f"s3://{bucket.name}/snapshots"
     run("snapshot", "export", target)
+    unused = Path(embedded_environment["TOOLKIT_HOME"], "snapshots", "cache", "ab", "copy")
+    unused.parent.mkdir(parents=True, exist_ok=True)
+    unused.write_bytes(bytes(10 << 20))
+    os.utime(unused, (0, 0))
     found = run("audit", "--snapshot", target, "--json", ends=3).told
+    assert not unused.exists()
     assert (found["sales"], found["compliant"], found["incomplete"], found["conflict"]) == (4, 1, 2, 1)
     assert found["source"]["snapshot"].startswith(target)
     monkeypatch.setenv("AWS_ALLOW_HTTP", "true")

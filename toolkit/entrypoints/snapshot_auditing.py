@@ -17,7 +17,7 @@ from toolkit.operations.private_folder import PrivateFolder
 from toolkit.operations.snapshot.export import is_of
 from toolkit.operations.snapshot.manifest import Manifest, name_of
 from toolkit.operations.snapshot.moved import snapshot_of
-from toolkit.operations.snapshot.reading import checked_file, open_snapshot
+from toolkit.operations.snapshot.reading import checked_file, open_snapshot, prune_copies
 from toolkit.operations.snapshot.secret import known_secret
 from toolkit.storage.database import Database
 from toolkit.storage.partitions import Moved, moved
@@ -73,6 +73,7 @@ def audit_of_snapshot(
     snapshot = open_snapshot(store, as_of)
     cache = application.settings.home / "snapshots" / "cache"
     cache.mkdir(parents=True, exist_ok=True, mode=0o700)
+    prune_copies(cache, 2 * sum(file.bytes for manifest in snapshot.manifests for file in manifest.files))
     checked = lru_cache(None)(lambda file: str(checked_file(store, file, cache)))
     remote = None
     if engine is EngineName.SPARK and "://" in store.address:

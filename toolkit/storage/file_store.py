@@ -146,6 +146,7 @@ class S3Store:
             with self._server.translated(), self._missing_told(name):
                 self._client.download_file(self._bucket, self._prefix + name, str(draft))
             draft.rename(place)
+        place.touch()  # tells when it was used last
         return place
 
     def sha256(self, name: str) -> str:

@@ -41,9 +41,10 @@ def show_sale(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json
     """Show the sale SALE_ID: its rule, its records and files, what is missing, findings and the time line.
 
     \b
-    Neither the service nor the bucket is looked at again: toolkit audit does that. The time
-    line comes from the custody log; who wrote and deleted each file, from where, from the
-    journal of the bucket, where one was taken over (toolkit bucket sync --journal).
+    Neither the service nor the bucket is looked at again: toolkit audit does that. A sale that
+    the service holds no more is shown as it was last seen there. The time line comes from the
+    custody log; who wrote and deleted each file, from where, from the journal of the bucket,
+    where one was taken over (toolkit bucket sync --journal).
 
     \b
     Examples:
@@ -66,6 +67,10 @@ def _show(case: SaleCase, ctx: Context) -> None:
     zone = ctx.settings.timezone
     whose = _(_PAYERS[case.is_client_financial_responsible])
     show(f"{case.sale_id}: {_(case.verdict.status)}")
+    if case.gone:
+        show("  The service holds this sale no more; what follows is what was last seen of it.")
+        noted = readable(case.gone_at, zone) if case.gone_at else _("not yet; toolkit audit looks")
+        show(f"  {_('Seen to be gone')}: {noted}")
     show(f"  group {case.utility_group}, {whose}, partner {case.partner or '-'}, client {case.client_id or '-'}")
     completed = f"completed {readable(case.completed_at, zone)}" if case.completed_at else _("not completed")
     show(f"  created {readable(case.created_at, zone)}, {completed}")
@@ -117,6 +122,8 @@ def _as_json(case: SaleCase, ctx: Context) -> dict[str, Any]:
         "createdAt": iso_exact(case.created_at, zone),
         "completedAt": iso_exact(case.completed_at, zone) if case.completed_at else None,
         "lastSync": iso_exact(case.last_sync.finished_at, zone) if case.last_sync else None,
+        "gone": case.gone,
+        "goneAt": iso_exact(case.gone_at, zone) if case.gone_at else None,
         "status": case.verdict.status,
         "rule": [{"evidenceType": each.named, "accepts": list(each.accepts)} for each in case.rule],
         "missing": [

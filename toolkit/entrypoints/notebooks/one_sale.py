@@ -41,6 +41,9 @@ def _parts(case: SaleCase, zone: ZoneInfo) -> list[Part]:
         Fact("Bucket read", readable(case.last_sync.finished_at, zone) if case.last_sync else _("never")),
         Fact("completed", readable(case.completed_at, zone) if case.completed_at else _("no")),
     ]
+    if case.gone:
+        noted = readable(case.gone_at, zone) if case.gone_at else _("not yet; toolkit audit looks")
+        facts.append(Fact("Seen to be gone", noted))
     steps = [(step.code, _(CODES[step.code].meaning), _(step.remedy)) for step in case.next_steps]
     records = [
         (

@@ -7,9 +7,9 @@ from uuid import UUID
 
 import pandas as pd
 import sqlalchemy as sa
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 
-from toolkit.domain.codes import CODES, SaleWarning, Subject, missing_code
+from toolkit.domain.codes import CODES, EndReason, SaleWarning, Subject, missing_code
 from toolkit.domain.custody_events import CustodyEvent
 from toolkit.domain.deadlines import Deadlines
 from toolkit.domain.evidence import EvidenceType
@@ -18,8 +18,9 @@ from toolkit.domain.findings import Problem, Reason, Verdict
 from toolkit.domain.masking import Unmasking
 from toolkit.domain.rules import Evidence, Requirement, Sale, evaluate, requirements
 from toolkit.domain.waivers import Waiver
+from toolkit.errors import SaleNotFound
 from toolkit.operations import Clock
-from toolkit.operations.judge.audit.records import EvidenceRecord
+from toolkit.operations.judge.audit.records import EvidenceRecord, records_at
 from toolkit.operations.judge.audit.sale_evidence import TimeLine, time_line
 from toolkit.operations.judge.audit.source import LastSync, last_sync
 from toolkit.operations.judge.evidence_records import records_seen, sale_row
@@ -27,7 +28,8 @@ from toolkit.operations.judge.findings.history import audits_until, lives_at
 from toolkit.operations.judge.findings.living import living
 from toolkit.operations.judge.findings.waivers import waivers_at
 from toolkit.storage.database import Database
-from toolkit.storage.tables import evidence_openings, object_events
+from toolkit.storage.observation_clock import TICK
+from toolkit.storage.tables import evidence_openings, object_events, sale_observations
 
 _OF_THE_SERVICE: Final = (Problem.GROUP_UNKNOWN, Problem.PAYER_UNKNOWN)
 """Problems that no evidence record can mend."""
@@ -73,7 +75,10 @@ class Opening:
 
 @dataclass(frozen=True, eq=False)
 class SaleCase:
-    """One sale as it stands now, by what was last seen of the service and the bucket."""
+    """One sale as it stands now, by what was last seen of the service and the bucket.
+
+    A sale that is ``gone`` from the service stands as it was last observed there.
+    """
 
     sale_id: str
     utility_group: str
@@ -97,10 +102,15 @@ class SaleCase:
     """The links of the time line's ``OPENED``, oldest first."""
     object_events: tuple[ObjectEvent, ...]
     """Writes and deletions of its files, as far as a journal of the bucket was taken over, oldest first."""
+    gone: bool
+    gone_at: datetime | None
+    """When it was seen to be gone; ``None`` while the service holds it, or nobody has looked since."""
 
     @property
     def next_steps(self) -> list[NextStep]:
         """Each code that keeps the sale from being compliant, with its remedy."""
+        if self.gone:
+            return [NextStep(EndReason.SALE_GONE, CODES[EndReason.SALE_GONE].remedy, in_records=False)]
         steps = [
             NextStep(problem, CODES[problem].remedy, in_records=problem not in _OF_THE_SERVICE)
             for problem in self.verdict.problems
@@ -128,18 +138,26 @@ def sale_case(
     With ``unmasking``, which the custody log is told of, the records have the names of their files.
 
     Raises:
-        SaleNotFound: no sale has this id.
+        SaleNotFound: the service has no sale with this id, and none was ever observed.
+        ObservationsMoved: the sale is gone, and what was seen of it was moved to a snapshot.
     """
     now = clock()
     with database.snapshot() as connection:
-        sale = sale_row(connection, sale_id)
-        records = records_seen(connection, sale_id, now, unmasking)
+        sale, gone = _sale(connection, sale_id)
+        gone_at = sale.gone_at if gone else None
+        if gone:
+            moment = now if gone_at is None else gone_at - TICK
+            with database.at(moment) as past:
+                records = list(records_at(past, [sale_id], moment))
+        else:
+            records = records_seen(connection, sale_id, now, unmasking)
         judged = Sale(sale.utility_group, sale.is_client_financial_responsible, sale.completed_at is not None)
         verdict = evaluate(judged, _counted(records))
         lives = lives_at(connection, now, sale_id=sale_id)
         waivers = [each for each in waivers_at(connection, now) if each.holds(deadlines.day_of(now))]
         audits = audits_until(connection, now)
-        findings = living(_present(sale, verdict, lives), lives, audits, waivers, now, deadlines)
+        present = _present(sale_id, sale, verdict, lives)
+        findings = living(present if gone_at is None else present[:0], lives, audits, waivers, now, deadlines)
         timeline = time_line(connection, [sale_id], {each.id: each.object_key for each in records})
         opened = tuple(_openings(connection, timeline))
         in_bucket = tuple(_object_events(connection, records))
@@ -162,7 +180,22 @@ def sale_case(
         timeline,
         opened,
         in_bucket,
+        gone,
+        gone_at,
     )
+
+
+def _sale(connection: Connection, sale_id: str) -> tuple[Row[Any], bool]:
+    """Return the row of a sale, or its last observation where the service holds it no more; tell which it is."""
+    try:
+        return sale_row(connection, sale_id), False
+    except SaleNotFound:
+        seen = sale_observations
+        query = sa.select(seen).where(seen.c.sale_id == sale_id)
+        last = connection.execute(query.order_by(seen.c.id.desc()).limit(1)).one_or_none()
+        if last is None:
+            raise
+        return last, True
 
 
 def _counted(records: list[EvidenceRecord]) -> list[Evidence]:
@@ -173,14 +206,14 @@ def _counted(records: list[EvidenceRecord]) -> list[Evidence]:
     ]
 
 
-def _present(sale: Any, verdict: Verdict, lives: pd.DataFrame) -> pd.DataFrame:
+def _present(sale_id: str, sale: Any, verdict: Verdict, lives: pd.DataFrame) -> pd.DataFrame:
     """Return the findings of the sale now; those about its files stand as the last audit noted them."""
     codes: list[tuple[str, str | None]] = [(str(problem), None) for problem in verdict.problems]
     codes += [(missing_code(piece.evidence_type), str(piece.reason)) for piece in verdict.missing]
     if sale.client_id is None:
         codes.append((str(SaleWarning.WITHOUT_CLIENT), None))
-    about = (sale.id, sale.partner, sale.utility_group)
-    rows = [(finding_id(code, sale.id), code, *about, reason) for code, reason in codes]
+    about = (sale_id, sale.partner, sale.utility_group)
+    rows = [(finding_id(code, sale_id), code, *about, reason) for code, reason in codes]
     noted = lives.loc[lives["closed_at"].isna(), ["id", "code"]].itertuples(index=False, name=None)
     rows += [(each, code, *about, None) for each, code in noted if CODES[code].subject is Subject.FILE]
     return pd.DataFrame(

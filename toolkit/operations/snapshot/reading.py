@@ -1,10 +1,13 @@
 """List the exports of a snapshot, verify their files, and find the files of a moment."""
 
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import file_digest, sha256
 from pathlib import Path
+from typing import Final
 
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.operations.snapshot.manifest import PREFIX, File, Manifest, name_of, read_manifest
@@ -132,6 +135,26 @@ def checked_file(store: FileStore, file: File, cache: Path) -> Path:
             f"{error} Bring it back from a backup, or, where no months were moved there, export the whole history "
             "again: toolkit snapshot export TARGET --full"
         ) from None
+
+
+_IN_USE: Final = 24 * 3600
+"""Seconds since its last use after which nobody reads a copy any more."""
+
+
+def prune_copies(cache: Path, room: int) -> None:
+    """Remove the copies of files that were used longest ago, until the others take no more than ``room`` bytes.
+
+    Those that were used within a day stay: another process may read them.
+    """
+    copies = []
+    for copy in cache.glob("*/*"):
+        with suppress(FileNotFoundError):  # another process removes some, too
+            about = copy.stat()
+            copies.append((about.st_mtime, about.st_size, copy))
+    for used_at, size, copy in sorted(copies, reverse=True):
+        room -= size
+        if room < 0 and used_at < time.time() - _IN_USE:
+            copy.unlink(missing_ok=True)
 
 
 def prune_snapshot(store: FileStore, keep: int) -> list[str]:
