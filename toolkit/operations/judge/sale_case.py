@@ -24,7 +24,7 @@ from toolkit.operations.judge.audit.records import EvidenceRecord, records_at
 from toolkit.operations.judge.audit.sale_evidence import TimeLine, time_line
 from toolkit.operations.judge.audit.source import LastSync, last_sync
 from toolkit.operations.judge.evidence_records import records_seen, sale_row
-from toolkit.operations.judge.findings.history import audits_until, lives_at
+from toolkit.operations.judge.findings.history import audits_until, lives_at, without_sale
 from toolkit.operations.judge.findings.living import living
 from toolkit.operations.judge.findings.waivers import waivers_at
 from toolkit.storage.database import Database
@@ -154,6 +154,8 @@ def sale_case(
         judged = Sale(sale.utility_group, sale.is_client_financial_responsible, sale.completed_at is not None)
         verdict = evaluate(judged, _counted(records))
         lives = lives_at(connection, now, sale_id=sale_id)
+        if gone:
+            lives["sale_gone"] = lives["id"].isin(without_sale(connection, None, now).to_pylist())
         waivers = [each for each in waivers_at(connection, now) if each.holds(deadlines.day_of(now))]
         audits = audits_until(connection, now)
         present = _present(sale_id, sale, verdict, lives)
