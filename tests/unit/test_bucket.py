@@ -330,3 +330,34 @@ def test_the_aws_variables_are_read_from_the_environment_that_is_given() -> None
         sts_endpoint="https://all.example.com",
     )
     assert SECRET not in repr(settings)
+
+
+def listed(more: bool, etag: str = '"0"', moment: str = "2026-03-02T12:00:00.123456Z") -> Answer:
+    token = "<NextContinuationToken>next</NextContinuationToken>" if more else ""
+    body = (
+        f"<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>{str(more).lower()}</IsTruncated>{token}"
+        f"<Contents><Key>a</Key><LastModified>{moment}</LastModified><ETag>{etag}</ETag><Size>1</Size></Contents>"
+        "</ListBucketResult>"
+    )
+    return Answer(200, body.encode(), {"Content-Type": "application/xml"})
+
+
+@pytest.mark.parametrize(
+    ("etag", "moment"),
+    [
+        ("&quot;0-2&quot;", "2026-03-02T12:00:00.123456Z"),
+        ("&#34;0-2&#34;", "2026-03-02T12:00:00.123456789Z"),
+        ("0-2", "2026-03-02T12:00:00.123456Z"),
+    ],
+)
+def test_pages_are_read_alike_however_a_server_writes_them(serve: Serve, etag: str, moment: str) -> None:
+    server = serve(listed(False, etag, moment))
+    [[item]] = bucket_at(server.url).seen()
+    assert (item.etag, item.last_modified) == ("0-2", datetime(2026, 3, 2, 12, 0, 0, 123456, UTC))
+    assert len(server.requests) == 1, "no page came from boto3"
+
+
+def test_one_page_that_fails_comes_from_boto3_and_the_next_ones_as_before(serve: Serve) -> None:
+    server = serve(listed(True), refusal(503, "SlowDown"), listed(True), listed(False))
+    assert sum(map(len, bucket_at(server.url).seen())) == 3
+    assert ["X-Amz-Signature" in request.path for request in server.requests] == [True, True, False, True]
