@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import signal
 import sys
@@ -17,6 +16,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.conftest import Run, SettableClock
+from tests.forked import FORKED
 from tests.integration.test_custody_proof import unguarded
 from tests.integration.test_schema import execute
 from tests.integration.uploaded_sales import add_record, add_sale, rows
@@ -306,10 +306,6 @@ def test_a_moment_that_was_moved_is_told_by_the_snapshot_or_not_at_all(
     assert "cannot be taken over from there" in run("snapshot", "export", tmp_path / "newer", ends=1).err
     told = run("audit", "--as-of", APRIL.isoformat(), ends=1).err
     assert f"are in the snapshot {target} alone, which cannot be read" in told
-
-
-FORKED = multiprocessing.get_context("forkserver")
-FORKED.set_forkserver_preload(["tests.job_runner", "tests.integration.test_partitions"])
 
 
 def killed_at(instant: tuple[str, str], url: str, folder: Path, at: datetime, *, moves: bool) -> None:
