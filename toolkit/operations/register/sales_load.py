@@ -121,11 +121,11 @@ def _stage(
                 invalid[row] = (InvalidField("saleId", f"Stands in line {first} already"),)
                 accepted[row] = False
         rejected += [RejectedRow(int(lines[row]), reasons) for row, reasons in invalid.items()]
-        staged = pa.table({"line": pa.array(lines), **values}).filter(pa.array(accepted)).combine_chunks()
+        staged = pa.table({"line": pa.array(lines), **values}).filter(pa.array(accepted))
         for group in staged["utility_group"].value_counts().to_pylist():
             if group["values"] not in set(UtilityGroup):
                 unknown_groups[group["values"]] += group["counts"]
-        copy_binary(raw(connection), _STAGED, binary_rows([column.chunk(0) for column in staged.columns]))
+        copy_binary(raw(connection), _STAGED, binary_rows([column.combine_chunks() for column in staged.columns]))
         progress.advance(len(piece))
     return rejected, unknown_groups
 
