@@ -26,6 +26,7 @@ from toolkit.operations.judge.audit import run_audit
 from toolkit.operations.judge.audit.sale_evidence import evidence_at, evidence_in_snapshot
 from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
 from toolkit.operations.judge.findings.changes import changes_between
+from toolkit.operations.judge.withdrawal import withdraw
 from toolkit.operations.observe.service_history import observe_service
 from toolkit.operations.prove.custody_log.live import verify_live
 from toolkit.operations.snapshot import moving
@@ -184,7 +185,7 @@ def test_months_leave_once_the_snapshot_holds_them(
     export_snapshot(partitioned, store, tmp_path, clock)
 
 
-def test_what_is_said_of_findings_that_ended_stays_the_same_when_months_leave(
+def test_what_is_said_of_ended_findings_and_withdrawn_records_stays_the_same_when_months_leave(
     partitioned: Database, store: FolderStore, clock: SettableClock, tmp_path: Path
 ) -> None:
     """S-4 was gone and came back between two audits, so that its finding ended because it was mended."""
@@ -196,6 +197,11 @@ def test_what_is_said_of_findings_that_ended_stays_the_same_when_months_leave(
         ("UPDATE public.sales SET utility_group = 'A' WHERE id = 'S-4'", True),
     )
     clock.now = JUNE + timedelta(days=10)
+    people = {"reason": "sent twice", "withdrawn_by": "ana", "approved_by": "bia"}
+    withdraw(partitioned, add_record(partitioned, "S-2", key="sales/2.pdf")[0], clock=clock, **people)
+    observe_service(partitioned, clock)
+    execute(partitioned, "DELETE FROM public.evidences WHERE object_key = 'sales/2.pdf'")
+    add_record(partitioned, "S-2", key="sales/2.pdf")
     for statement, audited in steps:
         execute(partitioned, statement)
         observe_service(partitioned, clock)
@@ -206,14 +212,16 @@ def test_what_is_said_of_findings_that_ended_stays_the_same_when_months_leave(
     clock.now = AUGUST
 
     def told() -> Any:
-        findings = run_audit(partitioned, clock=clock, as_of=AUGUST).life.findings
+        result = run_audit(partitioned, clock=clock, as_of=AUGUST)
+        findings, withdrawn = result.life.findings, result.withdrawals.to_dict("records")
         gone = changes_between(partitioned, JUNE + timedelta(days=10), AUGUST).without_sale
-        return findings[["saleId", "code", "status", "reason"]].to_dict("records"), gone.to_pylist()
+        return findings[["saleId", "code", "status", "reason"]].to_dict("records"), gone.to_pylist(), withdrawn
 
     before = told()
     assert {(row["saleId"], row["reason"]) for row in before[0] if row["reason"] == "SALE_GONE"} == {
         ("S-5", "SALE_GONE")
     }
+    assert len(before[2]) == 1
     assert move(partitioned, store, clock, tmp_path)
     assert told() == before
     assert verify_live(partitioned, elsewhere=elsewhere_of(store, tmp_path)).differences == ()

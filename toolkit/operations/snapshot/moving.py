@@ -3,8 +3,8 @@
 The snapshot is continued first. Then every row of each month is compared with what its files hold, and only then
 do the partitions leave, in one transaction that also notes them. So a month is in the database or in the snapshot,
 whenever this is killed. Few observations stay in the database, too: those of a record whose key no other one there
-tells, as the snapshot has no keys of objects, and those with which a sale was gone or came back, which tell why
-findings ended.
+tells, as the snapshot has no keys of objects, the last ones of withdrawn records, which reports list, and those
+with which a sale was gone or came back, which tell why findings ended.
 """
 # ruff: noqa: S608  # names of our own tables
 
@@ -247,6 +247,17 @@ _OF_RECORDS: Final = """
       )
       AND NOT EXISTS (
           SELECT FROM {month} AS later WHERE later.object_key = ended.object_key AND later.id > ended.id
+      )
+    UNION
+    SELECT {columns} FROM {month} AS ended
+    WHERE evidence_id IN (SELECT evidence_id FROM audit.withdrawals)
+      AND NOT EXISTS (
+          SELECT FROM {others} AS later
+          WHERE later.evidence_id = ended.evidence_id AND later.seen_at > ended.seen_at
+      )
+      AND NOT EXISTS (
+          SELECT FROM {month} AS later
+          WHERE later.evidence_id = ended.evidence_id AND later.seen_at > ended.seen_at
       )
 """
 
