@@ -3,7 +3,7 @@
 ::
 
     report         what is shown, and how
-    sections       the lists beside the sales, for all formats
+    lists          the lists and what each is about; columns their columns; sections the cells, for all formats
     wording        the words for codes; notices the headline, the notices and the provenance
     web_page       HTML, one self-contained page: page_words has its words, charts draws its bars,
                    web_data packs its sales, web_cases what stands behind each row

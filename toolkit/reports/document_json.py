@@ -1,37 +1,6 @@
 """``missing-evidence.json``: the same report for programs, with the same bytes whenever that moment is asked for.
 
-::
-
-    report, asOf              "missing-evidence"; times are ISO 8601 with an offset
-    sales, compliant, incomplete, conflict                     counts of sales
-    completedWithoutEvidence, withoutClient                    counts of sales
-    unexamined                counted files that nobody has looked into yet
-    coverage   {verified, firstBytes, never, unreadable}       counted files by how far they were looked at
-    compliantVerified         compliant sales of which every counted file was verified
-    byGroup    [{utilityGroup, compliant, incomplete, conflict}]
-    missing    [{evidenceType, UNUSABLE, VANISHED, NOT_UPLOADED, EXPIRY_UNKNOWN, EXPIRED,
-               NEVER_REQUESTED}]      counts of sales
-    problems   [{problem, severity, sales}]
-    fileFindings  [{problem, saleIds, evidenceIds, folders, detail}]      about the files themselves
-    ages       [{ageDays, incomplete, conflict}]               open sales by days since their creation
-    source     {database, embedded, bucket, lastSync, toolkit, rules, seal, pictureSince, snapshot,
-               recordsAssumedAt, hiddenRows, copiedRows}
-    partner    the partner that everything is restricted to, or null
-    findingCounts  {open, waived, resolved, reopened, overdue}
-    changes    {since, new, resolved, reopened, open, saleGone}      counts of findings since the audit before,
-                                 or null; ``saleGone`` are those of ``resolved`` whose sale is gone
-    trend      [{day, present, came, went}]                    findings by day
-    partners   [{partner, sales, compliant, incomplete, conflict, findings, overdue, waived, trend, medianDays}]
-    rows       [{saleId, ...}]   one a sale that is not compliant: the columns of the CSV, with real lists,
-                                 ``missing`` as [{evidenceType, reason}]
-    warnings   the same for compliant sales that have a warning
-    unverified the same for compliant sales on files that are not fully verified, the first ones
-    changed    [{id, change}]    the findings that are new, resolved or reopened, as ``changes`` counts them
-    completed  [{saleId, partner, completedAt, status}]        sales completed in the 30 days before, at most 100
-                                 of each partner, with their status now
-    findings, unusableFiles, withdrawals, waivers              see ``toolkit.reports.document_life``
-
-``templates/report.schema.json`` is its JSON Schema.
+``templates/report.schema.json`` describes its fields, and comes with the package for those who read them.
 """
 
 import json
