@@ -176,7 +176,7 @@ def test_months_leave_once_the_snapshot_holds_them(
     files = SnapshotTables(
         snapshot_of(store, last), lambda file: str(store.local(file.name, tmp_path)), tmp_path, people=partitioned
     )
-    (told,) = evidence_in_snapshot(files, partitioned, MARCH, ["S-1"])
+    (told,) = evidence_in_snapshot(files, MARCH, ["S-1"])
     assert told.timeline == evidence.timeline, "also of a file whose key the snapshot has not"
     assert move(partitioned, store, clock, tmp_path) == []
     for there in (store, FolderStore(Path(store.place, "..", Path(store.place).name), "written otherwise")):

@@ -39,21 +39,15 @@ class Bar:
     meaning: str
     segments: tuple[Segment, ...]
 
-    @property
-    def total(self) -> int:
-        """The sum of the segments."""
-        return sum(segment.count for segment in self.segments)
-
 
 @dataclass(frozen=True, slots=True)
 class Chart:
     """A table of bars; ``columns`` has the name of each code that a segment can have.
 
-    ``row_filter`` and ``column_filter`` are the filters of the page that lead from a number to its sales.
+    ``name`` and ``column_filter`` are the filters of the page that lead from a number to its sales.
     """
 
     name: str
-    row_filter: str
     column_filter: str
     title: str
     about: str
@@ -71,7 +65,6 @@ def charts(result: AuditResult, language: Language) -> list[Chart]:
     return [
         Chart(
             name="group",
-            row_filter="group",
             column_filter="status",
             title=say("Status by utility group"),
             about=say("All sales"),
@@ -81,7 +74,6 @@ def charts(result: AuditResult, language: Language) -> list[Chart]:
         ),
         Chart(
             name="age",
-            row_filter="age",
             column_filter="status",
             title=say("How long it has been open"),
             about=say("Open sales, by days since they were created"),
@@ -91,7 +83,6 @@ def charts(result: AuditResult, language: Language) -> list[Chart]:
         ),
         Chart(
             name="missing",
-            row_filter="missing",
             column_filter="reason",
             title=say("What is missing, and why"),
             about=say("Incomplete sales that lack each piece, by how far the best attempt at it got"),

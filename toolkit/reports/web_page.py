@@ -183,7 +183,7 @@ def _packed(report: Report) -> Iterator[Markup]:
 
 def _data(report: Report) -> dict[str, Any]:
     """Return what the script of the page needs beside the sales: the words for codes, and the files."""
-    result = report.result
+    result, payers = report.result, _PAYERS.items()
     return {
         "language": report.language.code,
         "asOf": report.language.moment(result.as_of, report.timezone),
@@ -196,7 +196,10 @@ def _data(report: Report) -> dict[str, Any]:
         "compliant": str(Status.COMPLIANT),
         "printed": PRINTED_ROWS,
         "notInCsv": ["dueAt", "overdue"],
-        "rules": {group: {payer: _rule(group, pays) for payer, pays in _PAYERS.items()} for group in UtilityGroup},
+        "rules": {
+            group: {payer: [each.accepts for each in requirements(Sale(group, pays))] for payer, pays in payers}
+            for group in UtilityGroup
+        },
         "cases": {"sales": web_cases.SALES, "atOnce": web_cases.AT_ONCE},
         "fileFindings": [
             {"problem": each.problem, "sales": each.sale_ids, "folders": each.folders}
@@ -204,11 +207,6 @@ def _data(report: Report) -> dict[str, Any]:
             for each in result.file_findings
         ],
     }
-
-
-def _rule(group: str, client_pays: bool | None) -> list[tuple[str, ...]]:
-    """Return the pieces that a sale of the group needs, each with the types that meet it."""
-    return [each.accepts for each in requirements(Sale(group, client_pays))]
 
 
 def asset(*names: str) -> Markup:

@@ -20,22 +20,24 @@ from urllib.parse import quote
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
+from toolkit.domain.findings import Status
 from toolkit.entrypoints.notebook_results import RESULT_TYPE
 from toolkit.entrypoints.notebooks.notebook_errors import working_folder
 from toolkit.entrypoints.spoken import _, sentence, spoken
+from toolkit.reports.palette import COLOURS
 
 
 class Colour(StrEnum):
     """The colours of the report's pages (``toolkit/reports/templates/page.css``)."""
 
-    GOOD = "#b7cdc4"
-    WARNING = "#e09a2d"
-    BAD = "#a52f45"
+    GOOD = COLOURS[Status.COMPLIANT]
+    WARNING = COLOURS[Status.INCOMPLETE]
+    BAD = COLOURS[Status.CONFLICT]
     NEUTRAL = "#1f5a8a"
     QUIET = "#8a94a0"
 
 
-STATUS_COLOURS: Final = {"compliant": Colour.GOOD, "incomplete": Colour.WARNING, "conflict": Colour.BAD}
+STATUS_COLOURS: Final = {str(status): COLOURS[status] for status in Status}
 """The colour of each status of a sale."""
 
 _EDGE: Final = "1px solid rgba(128,128,128,.35)"

@@ -1,6 +1,6 @@
 """Collect everything about one sale: rule, records with files, missing pieces, findings and time line."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -226,16 +226,8 @@ def _present(sale_id: str, sale: Any, verdict: Verdict, lives: pd.DataFrame) -> 
 def _openings(connection: Connection, timeline: TimeLine) -> list[Opening]:
     ids = [UUID(event.detail["opening"]) for event, _ in timeline if event.kind == CustodyEvent.OPENED]
     told = evidence_openings.c
-    columns = (
-        told.id,
-        told.evidence_id,
-        told.opened_by,
-        told.account,
-        told.reason,
-        told.opened_at,
-        told.expires_at,
-    )
-    query = sa.select(*columns).where(told.id.in_(ids)).order_by(told.opened_at, told.id)
+    query = sa.select(*(told[each.name] for each in fields(Opening))).where(told.id.in_(ids))
+    query = query.order_by(told.opened_at, told.id)
     return [Opening(*row) for row in connection.execute(query)]
 
 

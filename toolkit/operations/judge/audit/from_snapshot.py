@@ -113,7 +113,7 @@ class SnapshotLists(Lists):
 
     def evidence(self, sale_ids: Sequence[str]) -> Iterator[SaleEvidence]:
         """Yield the evidence of these sales, with time lines where the database tells them."""
-        return evidence_in_snapshot(self.place, self.place.people, self.moment, sale_ids)
+        return evidence_in_snapshot(self.place, self.moment, sale_ids)
 
     def _to_act_on(self) -> pd.DataFrame:
         found = super()._to_act_on()

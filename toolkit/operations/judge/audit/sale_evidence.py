@@ -43,9 +43,10 @@ def evidence_at(database: Database, moment: datetime, sale_ids: Sequence[str]) -
 
 
 def evidence_in_snapshot(
-    tables: SnapshotTables, people: Database | None, moment: datetime, sale_ids: Sequence[str]
+    tables: SnapshotTables, moment: datetime, sale_ids: Sequence[str]
 ) -> Iterator[SaleEvidence]:
     """Yield the same of a snapshot, which holds no custody log: that is asked of the database that it is of."""
+    people = tables.people
     with tables.snapshot() as reader, nullcontext() if people is None else people.snapshot() as log:
         records = _by_sale(records_at(reader, sale_ids, moment))  # at once: each reading goes through all files
         for start in range(0, len(sale_ids), _AT_ONCE):
