@@ -112,6 +112,8 @@ def test_findings_about_files_have_a_table_of_their_own(page: Any) -> None:
     page.locator("#file-findings").get_by_role("button", name="Sales").click()
     assert sales() == ["<b>x</b>", "S-9", "S-10, S-9"]
     assert len(shown(page)) == 5  # the sales stay as they were
+    page.locator("#file-findings").get_by_role("link", name="S-10").click()
+    assert page.get_by_role("dialog").get_by_role("heading", level=2).inner_text() == "S-10"
 
 
 def test_filters_narrow_the_table_down(page: Any) -> None:

@@ -54,9 +54,10 @@ def test_a_withdrawal_is_told_although_the_service_deleted_the_record(
         connection.execute(sa.delete(evidences))
     sync_bucket(database, bucket, clock=clock, tolerance=Tolerance(confirmed=True))
     clock.now += timedelta(days=1)
-    [told] = withdrawals_at(database, clock.now).itertuples()
-    assert (told.saleId, told.evidenceId, told.approvedBy) == ("sale-1", evidence_id, "Rui")
-    assert withdrawals_at(database, clock.now - timedelta(days=9)).empty
+    with database.snapshot() as connection:
+        [told] = withdrawals_at(connection, clock.now).itertuples()
+        assert (told.saleId, told.evidenceId, told.approvedBy) == ("sale-1", evidence_id, "Rui")
+        assert withdrawals_at(connection, clock.now - timedelta(days=9)).empty
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,9 @@ def verify(ctx: Context, as_json: bool) -> int:
     """
     space = ctx.application
     verified = verify_contents(space.database, space.bucket, clock=space.clock, progress=ctx.progress)
-    faults = faults_at(space.database, space.clock(), OF_ANY_RECORD)
+    moment = space.clock()
+    with space.database.at(moment) as connection:
+        faults = faults_at(connection, moment, OF_ANY_RECORD)
     if as_json:
         print_json(
             {

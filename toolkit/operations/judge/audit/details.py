@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from toolkit.domain.codes import KindFault
 from toolkit.domain.evidence import KIND_OF, EvidenceType
-from toolkit.storage.reader import Place, Reader
+from toolkit.storage.reader import Reader
 from toolkit.storage.tables import (
     content_checks,
     evidence_observations,
@@ -28,17 +28,11 @@ OF_SALES: Final = sale_observations.c.sale_id.is_not(None)
 """Leaves out the files of records that name none of the sales."""
 
 
-def faults_at(place: Place, moment: datetime, which: sa.ColumnElement[bool] = OF_SALES) -> pd.DataFrame:
+def faults_at(connection: Reader, moment: datetime, which: sa.ColumnElement[bool] = OF_SALES) -> pd.DataFrame:
     """Return the unusable files that lay in the bucket under a record that was not withdrawn, the latest first.
 
     ``code`` is a fault of ``toolkit.domain.codes``.
     """
-    with place.at(moment) as connection:
-        return faults_seen(connection, moment, which)
-
-
-def faults_seen(connection: Reader, moment: datetime, which: sa.ColumnElement[bool]) -> pd.DataFrame:
-    """Return the same, as this connection sees the database."""
     record, seen, sale, check = evidence_observations, object_observations, sale_observations, content_checks
     latest, first = latest_look_and_first_fault(seen, moment)
     demanded = sa.case({each.value: kind.value for each, kind in KIND_OF.items()}, value=record.c.evidence_type)
@@ -93,7 +87,7 @@ def latest_look_and_first_fault(
     return every.order_by(looked.c.id.desc()).lateral("latest"), first.lateral("first_fault")
 
 
-def withdrawals_at(place: Place, moment: datetime) -> pd.DataFrame:
+def withdrawals_at(connection: Reader, moment: datetime) -> pd.DataFrame:
     """Return the records that had been withdrawn by then, the latest first, with the reason and both people.
 
     One that the service holds no more is as it was seen last.
@@ -124,11 +118,10 @@ def withdrawals_at(place: Place, moment: datetime) -> pd.DataFrame:
         .where(withdrawals.c.withdrawn_at <= moment)
         .order_by(withdrawals.c.withdrawn_at.desc(), record.c.evidence_id)
     )
-    with place.at(moment) as connection:
-        return pd.DataFrame(connection.execute(query).all(), columns=list(told), dtype=object)
+    return pd.DataFrame(connection.execute(query).all(), columns=list(told), dtype=object)
 
 
-def completed_at(place: Place, moment: datetime) -> pd.DataFrame:
+def completed_at(connection: Reader, moment: datetime) -> pd.DataFrame:
     """Return the sales completed within the ``COMPLETED_DAYS`` before, the latest ``MOST`` of each partner."""
     sale = sale_observations.c
     told = {"saleId": sale.sale_id, "partner": sale.partner, "completedAt": sale.completed_at}
@@ -143,8 +136,7 @@ def completed_at(place: Place, moment: datetime) -> pd.DataFrame:
     )
     found = numbered.subquery().c
     query = sa.select(*(found[name] for name in told)).where(found.place <= MOST)
-    with place.at(moment) as connection:
-        rows = connection.execute(query.order_by(found.completedAt.desc(), found.saleId)).all()
+    rows = connection.execute(query.order_by(found.completedAt.desc(), found.saleId)).all()
     return pd.DataFrame(rows, columns=list(told), dtype=object)
 
 

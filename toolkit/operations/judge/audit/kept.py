@@ -23,7 +23,7 @@ from sqlalchemy import Connection
 
 from toolkit.errors import JudgementDiffers
 from toolkit.operations.judge.audit.census import census, summed
-from toolkit.operations.judge.audit.details import OF_SALES, faults_seen
+from toolkit.operations.judge.audit.details import OF_SALES, faults_at
 from toolkit.operations.judge.audit.judgement import (
     AUDITED,
     Judged,
@@ -131,7 +131,7 @@ class KeptLists(DatabaseLists):
         with self.place.at(self.moment) as connection:
             unusable = sa.select(judged_sales.c.sale_id).where(judged_sales.c.unusable)
             which = sale_observations.c.sale_id.in_(unusable) if self._still(connection) else OF_SALES
-            return faults_seen(connection, self.moment, which)
+            return faults_at(connection, self.moment, which)
 
     def _ask(self, question: Callable[[Judged], ibis.Table]) -> pd.DataFrame:
         with self.place.at(self.moment) as connection:

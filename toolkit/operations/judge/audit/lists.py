@@ -18,7 +18,7 @@ from toolkit.operations.judge.audit.expression import COVERAGES
 from toolkit.operations.judge.audit.judgement import Judged
 from toolkit.operations.judge.audit.sale_evidence import SaleEvidence, evidence_at
 from toolkit.storage.database import Database
-from toolkit.storage.reader import Place
+from toolkit.storage.reader import Place, Reader
 
 ROW_COLUMNS: Final = {
     "saleId": "sale_id",
@@ -80,17 +80,17 @@ class Lists(ABC):
     @cached_property
     def faults(self) -> pd.DataFrame:
         """The unusable files; columns as in ``toolkit.operations.judge.audit.details.faults_at``."""
-        return faults_at(self.place, self.moment)
+        return self._seen(faults_at)
 
     @cached_property
     def withdrawals(self) -> pd.DataFrame:
         """The withdrawn records with reason and people; columns as in ``details.withdrawals_at``."""
-        return withdrawals_at(self.place, self.moment)
+        return self._seen(withdrawals_at)
 
     @cached_property
     def completed(self) -> pd.DataFrame:
         """The sales that were completed lately, see ``details.completed_at``."""
-        return completed_at(self.place, self.moment)
+        return self._seen(completed_at)
 
     @abstractmethod
     def evidence(self, sale_ids: Sequence[str]) -> Iterator[SaleEvidence]:
@@ -100,6 +100,10 @@ class Lists(ABC):
         """Return the same lists, those of the judged sales read now: the judged sales are gone later."""
         _ = self.sales, self.completions
         return self
+
+    def _seen(self, read: Callable[[Reader, datetime], pd.DataFrame]) -> pd.DataFrame:
+        with self.place.at(self.moment) as connection:
+            return read(connection, self.moment)
 
     def _ask(self, question: Callable[[Judged], Table]) -> pd.DataFrame:
         return self.judged.read(question(self.judged))
