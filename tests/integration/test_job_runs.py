@@ -18,7 +18,7 @@ from tests.conftest import SettableClock
 from toolkit.domain.jobs.definitions import Job, read_jobs
 from toolkit.domain.jobs.outcomes import FailureCode, RunStatus
 from toolkit.errors import LeaseLost
-from toolkit.operations.jobs.history import missed_since_success, recent_runs
+from toolkit.operations.jobs.history import due_for_deletion, missed_since_success, recent_runs
 from toolkit.operations.jobs.notices import Notice, NoticeKind, note_delivery, undelivered
 from toolkit.operations.jobs.processes import is_dead, this_process
 from toolkit.operations.jobs.runs import (
@@ -135,6 +135,30 @@ def test_a_slot_that_nobody_started_is_noted_and_told_once(
     assert (notice.kind, len(notice.content["slots"])) == ("missed", 3)
     assert [run.slot for run in missed_since_success(database, "nightly")] == list(slots)
     assert {run.status for run in recent_runs(database)} == {RunStatus.MISSED}
+
+
+def test_what_a_clock_that_was_ahead_called_missed_is_watched_again(
+    database: Database, job: Job, night: SettableClock
+) -> None:
+    watch(database, job, night)
+    night.now += timedelta(days=400)
+    assert len(watch(database, job, night).missed) == 399
+    night.now = SLOT + timedelta(hours=8)
+    assert watch(database, job, night).missed == ()
+    assert recent_runs(database) == []
+    night.now += timedelta(days=2)
+    assert watch(database, job, night).missed == tuple(SLOT + timedelta(days=days) for days in (1, 2))
+
+
+def test_no_file_is_due_for_deletion_by_a_clock_alone_that_is_ahead(
+    database: Database, job: Job, night: SettableClock
+) -> None:
+    now = datetime.now(UTC)
+    for days in (1, 1000):
+        night.now = now - timedelta(days=days)
+        succeed(database, take_run(database, job, night.now, night), night)
+    night.now = now + timedelta(days=4000)
+    assert [run.slot for run in due_for_deletion(database, job, night)] == [now - timedelta(days=1000)]
 
 
 def test_of_several_slots_one_is_caught_up_with_within_its_window(

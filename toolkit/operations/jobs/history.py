@@ -82,10 +82,13 @@ def missed_since_success(database: Database, job: str) -> Sequence[RunRow]:
 
 
 def due_for_deletion(database: Database, job: Job, clock: Clock) -> Sequence[RunRow]:
-    """Return the ended runs of slots that are older than the job keeps files, whose files were not deleted yet."""
-    runs = job_runs.c
+    """Return the ended runs of slots that are older than the job keeps files, whose files were not deleted yet.
+
+    They are so by the clock of the database as well: one that is ahead for a moment would have all files deleted.
+    """
+    runs, now = job_runs.c, sa.func.least(clock(), sa.func.now())
     due = sa.select(job_runs).where(
-        runs.job == job.name, runs.slot < clock() - job.keep, runs.purged_at.is_(None), runs.status.in_(_ENDED)
+        runs.job == job.name, runs.slot < now - job.keep, runs.purged_at.is_(None), runs.status.in_(_ENDED)
     )
     return _rows(database, due.order_by(runs.slot))
 

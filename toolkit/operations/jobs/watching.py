@@ -54,13 +54,19 @@ def watch_job(database: Database, job: Job, clock: Clock, told: Told) -> Watched
 
 
 def _watched_until(connection: Connection, job: Job, now: datetime) -> datetime:
-    """Return the time up to which slots are accounted for, and lock it until the transaction ends."""
+    """Return the time up to which slots are accounted for, and lock it until the transaction ends.
+
+    Where that is still to come, the clock was ahead: what it called missed may still be started.
+    """
     schedule = f"{job.schedule.expression} {job.schedule.zone.key}"
     row = {"job": job.name, "schedule": schedule, "watched_until": now}
     connection.execute(insert(job_schedules).values(row).on_conflict_do_nothing())
     mine = job_schedules.c.job == job.name
     found = connection.execute(sa.select(job_schedules).where(mine).with_for_update()).one()
-    if found.schedule != schedule:
+    if found.watched_until > now:
+        early = (job_runs.c.job == job.name) & (job_runs.c.slot > now)
+        connection.execute(sa.delete(job_runs).where(early, job_runs.c.status == RunStatus.MISSED))
+    if found.schedule != schedule or found.watched_until > now:
         connection.execute(sa.update(job_schedules).where(mine).values(row))
         return now
     until: datetime = found.watched_until
