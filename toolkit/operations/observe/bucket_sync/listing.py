@@ -151,15 +151,21 @@ def _one_by_one(bucket: Bucket, keys: Sequence[str], denied: list[str]) -> Itera
 
 def side_by_side(threads: ThreadPoolExecutor, readers: PageReaders, parts: Iterable[Part]) -> Iterator[Page]:
     """Yield the pages of the parts, and of those that they are cut into."""
-    turns = {threads.submit(part.next): part for part in parts}
+    waiting, pages = list(parts), 0
+    turns: dict[Future[Any], Part] = {}
     beside: dict[Future[Any], Part | None] = {}
-    pages = 0
-    while turns or beside:
+    while waiting or turns or beside:
+        while waiting and len(turns) + len(beside) < readers.at_once:
+            part = waiting.pop()
+            turns[threads.submit(part.next)] = part
+        for part in turns.values():
+            if part.is_long and part not in beside.values() and len(turns) + len(beside) < readers.at_once:
+                beside[threads.submit(part.cut)] = part
         for ready in wait((*turns, *beside), return_when=FIRST_COMPLETED).done:
             if ready in beside:
                 del beside[ready]
                 if (rest := ready.result()) is not None:
-                    turns[threads.submit(rest.next)] = rest
+                    waiting.append(rest)
                 continue
             part, page, pages = turns.pop(ready), ready.result(), pages + 1
             if part.goes_on:
@@ -168,6 +174,3 @@ def side_by_side(threads: ThreadPoolExecutor, readers: PageReaders, parts: Itera
             if pages == LONG_LISTING:
                 readers.start()
                 beside[threads.submit(readers.wait)] = None
-        for part in turns.values():
-            if part.is_long and part not in beside.values() and len(turns) + len(beside) < readers.at_once:
-                beside[threads.submit(part.cut)] = part
