@@ -215,6 +215,8 @@ def print_grants(ctx: Context, role: str, purpose: str) -> None:
     The operator is not the owner: an owner of schema audit could switch off the triggers that keep
     history. Run the SQL as the owner of the database, and again after each upgrade.
 
+    A table inside SQL of the mapping gets its rights where it is named there with its schema.
+
     \b
     Examples:
       toolkit db grants --role toolkit_owner --as owner | psql "$ADMIN_URL"

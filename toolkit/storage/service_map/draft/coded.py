@@ -46,7 +46,7 @@ class Coded:
         if column == "evidence_type" and (made := composed_type(match, self._samples)) is not None:
             return made
         wanted = f"one of {', '.join(codes.MEANINGS[column][1])}; nothing was found"
-        return here or Choice({"sql": TODO}, f"{wanted}{self._perhaps(match)}")
+        return here or Choice({"sql": TODO}, f"{wanted}{self._perhaps(match, column)}")
 
     def payer(self, match: Match, people: People | None) -> Choice:
         """Return the choice for ``is_client_financial_responsible``."""
@@ -61,7 +61,8 @@ class Coded:
         cpf = None if clients is None else clients.fields.get("cpf")
         own_cpf = None if cpf is None or cpf.path else cpf.column.name
         elsewhere = payer_of(match.table, None if clients is None else clients.table, own_cpf, self._samples)
-        why = f"is the client the one who pays? nothing was found{self._perhaps(match)}"
+        perhaps = self._perhaps(match, "is_client_financial_responsible")
+        why = f"is the client the one who pays? nothing was found{perhaps}"
         return elsewhere or Choice({"sql": TODO}, why)
 
     def _payer_beside(self, sales: CatalogTable) -> Choice | None:
@@ -124,8 +125,9 @@ class Coded:
                     if named("sales", column, Field(found, columns[kind])) >= GOOD:
                         yield found, reference
 
-    def _perhaps(self, match: Match) -> str:
-        """Name the columns with few short values, or about a payer, that nothing was taken from."""
+    def _perhaps(self, match: Match, wanted: str) -> str:
+        """Name the columns with few short values, or with a fitting name, that nothing was taken from."""
+        relation = _RELATION.get(wanted, "sales")
         taken = {field.column.name for field in match.fields.values()}
         found = []
         for column in match.table.columns.values():
@@ -135,7 +137,7 @@ class Coded:
             values = [value.rstrip() for value in self._samples.values(Field(match.table, column))]
             if 0 < len(values) <= _FEW and all(len(value) <= _SHORT for value in values):
                 found.append(f"{column.name} ({', '.join(values)})")
-            elif column.labels or {"payer", "responsible"} & set(tokens(column.says)):
+            elif column.labels or named(relation, wanted, Field(match.table, column)) >= GOOD:
                 found.append(column.name)
         return f"; perhaps in {', '.join(found)}" if found else ""
 
@@ -194,7 +196,8 @@ class Coded:
                 here = _along(way, each.column.name, self._samples.catalog)
                 if values and len(unknown) < len(values) / 2:
                     return self._with_codes(column, each, here, guess)
-                if about and ("name" in says or _WANTED[column] & says) and fallback is None:
+                described = about and ("name" in says or _WANTED[column] & says)
+                if described and fallback is None and not (main and column == "evidence_type"):
                     fallback = self._with_codes(column, each, here, guess)
         return fallback
 

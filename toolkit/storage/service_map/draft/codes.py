@@ -52,6 +52,8 @@ def evidence_type(text: str) -> str | None:
         return EvidenceType.KYC
     payer = bool(meant & PAYER)
     client = "client" in tokens("_".join(spelled - _ANYBODY if payer else spelled))
+    if payer and not client and spelled & LISTS["and"]:
+        return None  # of the payer and somebody else, or two things of the payer
     if spelled & LISTS["audio"] and client != payer:
         return EvidenceType.AUT if payer else EvidenceType.POV
     both = bool(spelled & LISTS["both"]) or (client and payer)

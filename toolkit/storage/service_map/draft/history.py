@@ -4,6 +4,7 @@ A replication fills tables with a row for each time that it read a row of the se
 So do rows whose time is not over, and the highest version of a file.
 """
 
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
@@ -132,13 +133,23 @@ def end_of(found: Field) -> tuple[str, str] | None:
     if found.family == "period":
         return f"upper({own})", found.column.name
     if found.family in {"timestamptz", "timestamp", "date"}:
-        for end, begin in (("to", "from"), ("end", "start"), ("until", "from"), ("fim", "inicio"), ("ate", "de")):
-            ended = words(found.name)
-            beginning = tuple(begin if word == end else word for word in ended)
-            for column in found.table.columns if end in ended else ():
-                if words(column) == beginning:
-                    return own, column
+        name = "".join(words(found.name))
+        beginnings = {
+            name[: place.start()] + begin + name[place.end() :]
+            for end, begin in _ENDS
+            for place in re.finditer(end, name)
+        }
+        for column in found.table.columns:
+            if "".join(words(column)) in beginnings:
+                return own, column
     return None
+
+
+_ENDS: Final = (
+    *(("to", "from"), ("thru", "from"), ("until", "from"), ("end", "start"), ("end", "begin"), ("ate", "de")),
+    *(("fim", "inicio"), ("fim", "ini"), ("termino", "inicio"), ("final", "inicial"), ("fin", "inicio")),
+)
+"""Words in the name of the end of a time, with those in the name of its beginning."""
 
 
 def tells_versions(found: Field, samples: Samples) -> bool:

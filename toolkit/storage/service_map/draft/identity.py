@@ -61,7 +61,8 @@ class Identities:
         """Return how a row names the client or the sale that it belongs to."""
         table, optional = self._matches[name].table, target == "clients" and name == "sales"
         if target not in self._matches:
-            return Choice(ABSENT) if optional else Choice({"sql": TODO})
+            why = f"which of the {target} does it belong to?"
+            return Choice(ABSENT) if optional else Choice({"sql": TODO}, why)
         other, wanted = self._matches[target].table, self._ids[target]
         if other is table:
             return Choice(TODO if wanted is None else wanted.source, "it stands in the same table")
@@ -111,9 +112,8 @@ class Identities:
                 told += f" {link.name} names them by {by.column}."
         named = [each for each in table.columns.values() if set(tokens(each.says)) & TABLE_WORDS[target][0]]
         if alike := next((each for each in named if each.name in other.columns), None):
-            told += (
-                f" Several rows of {other.name} have the same {alike.name}: which one is meant, or are they one?"
-            )
+            told += f" Several rows of {other.name} have the same {alike.name}: which one is meant,"
+            told += " or are they one, for a query in from of [sales]?"
         elif named:
             names = " or ".join(each.name for each in named)
             told += f" Perhaps {names}, whose values are written in another way"
