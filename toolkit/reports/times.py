@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -37,18 +37,25 @@ def iso_column(moments: pd.Series[Any], timezone: ZoneInfo) -> list[str | None]:
     return found
 
 
+def duration(time: timedelta, language: Language) -> str:
+    """``20 days and 23 hours``: the two largest units."""
+    hours, seconds = divmod(time.seconds, 3600)
+    minutes, seconds = divmod(seconds, 60)
+    counted = {
+        language.count("%(number)s day", "%(number)s days", time.days): time.days,
+        language.count("%(number)s hour", "%(number)s hours", hours): hours,
+        language.count("%(number)s minute", "%(number)s minutes", minutes): minutes,
+        language.count("%(number)s second", "%(number)s seconds", seconds): seconds,
+    }
+    return language.listed([told for told, number in counted.items() if number][:2])
+
+
 def told_detail(detail: str, language: Language, timezone: ZoneInfo) -> str:
     """Return the detail of a finding about a file as people say it; programs get it as it was found."""
     if late := _LATE.fullmatch(detail):
         days, hours, minutes, seconds = (int(each or 0) for each in late.groups())
-        counted = {
-            language.count("%(number)s day", "%(number)s days", days): days,
-            language.count("%(number)s hour", "%(number)s hours", hours): hours,
-            language.count("%(number)s minute", "%(number)s minutes", minutes): minutes,
-            language.count("%(number)s second", "%(number)s seconds", seconds): seconds,
-        }
-        time = language.listed([told for told, number in counted.items() if number][:2])
-        return language.text("late by %(time)s", time=time)
+        time = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+        return language.text("late by %(time)s", time=duration(time, language))
     if replaced := _REPLACED.fullmatch(detail):
         moment = datetime.fromisoformat(replaced[1]).replace(tzinfo=UTC)
         return language.text("replaced at %(moment)s", moment=language.moment(moment, timezone))

@@ -113,7 +113,7 @@ def map_(ctx: Context, out: Path | None, force: bool) -> int:
     return NEEDS_ATTENTION if draft.to_fill_in else DONE
 
 
-@db.command()
+@db.command(short_help="Prove the mapping on the data.")
 @json_option
 @pass_context
 def check(ctx: Context, as_json: bool) -> int:

@@ -14,8 +14,9 @@ from toolkit.entrypoints.cli.printing import json_option, note, print_json, show
 from toolkit.entrypoints.jobs.job_settings import job_named
 from toolkit.entrypoints.jobs.scheduler_files import SCHEDULERS, Installation
 from toolkit.entrypoints.jobs.steps import prepare
-from toolkit.entrypoints.spoken import readable
+from toolkit.entrypoints.spoken import readable, spoken
 from toolkit.operations.jobs.history import last_done, missed_since_success, recent_runs
+from toolkit.reports.times import duration
 
 
 @click.group()
@@ -101,7 +102,7 @@ def check(ctx: Context, name: str | None) -> None:
         slot = each.schedule.following(ctx.application.clock())
         folder = desk.rounds.folder_of(each)
         steps = prepare(each, slot, desk.settings.file.parent, folder.final(slot), CommandLine())
-        show(f"{each.name}, due {readable(slot, zone)}, late by {each.late} at most:")
+        show(f"{each.name}, due {readable(slot, zone)}, late by {duration(each.late, spoken())} at most:")
         for step in steps:
             values = step.filled(folder.final(slot) / step.step.name)
             told = "".join(f"  {key}={value!r}" for key, value in values.items())

@@ -20,8 +20,8 @@ from toolkit.storage import embedded
 def up(ctx: Context) -> None:
     """Start the embedded services and make their schema ready; say where they are.
 
-    Nobody has to: they start at their first use. They are shared by everything that uses the same
-    TOOLKIT_HOME, and run on until: toolkit down
+    Without this command they start at their first use. They are shared by everything that uses
+    the same TOOLKIT_HOME, and run on until: toolkit down
 
     \b
     Example:
