@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import PATIENCE
+
 _CHROMIUM = shutil.which("chromium")
 
 needs_browser = pytest.mark.skipif(
@@ -41,6 +43,7 @@ def well_behaved(browser: Any, *own: str, **options: Any) -> Iterator[Any]:
     """A page that complains of nothing and asks nobody but addresses that begin with one of its ``own``."""
     idle = _IDLE[repr(options)]
     opened = idle.pop() if idle else browser.new_page(**options)
+    opened.set_default_timeout(PATIENCE * 1000)
     complaints: list[str] = []
     requests: list[str] = []
     listeners = {

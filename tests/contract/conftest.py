@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from tests.conftest import fresh_bucket
 from tests.contract.server import SECRET, Server, serving
 from tests.integration.uploaded_sales import add_sale
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE, wait_until
 from toolkit.entrypoints import tokens
 from toolkit.settings import Settings
 from toolkit.storage.database import Database
@@ -59,7 +59,7 @@ def issue(environ: dict[str, str], ttl: timedelta = timedelta(hours=1)) -> str:
 
 def partner_of(url: str, token: str | None) -> httpx.Client:
     headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
-    return httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=30)
+    return httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=PATIENCE)
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from tests.contract.crafted_tokens import claims, token
 from tests.contract.server import SECRET
 from tests.contract.sockets import in_process
 from tests.contract.test_register_client import errors
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE, wait_until
 from toolkit.entrypoints.cli import main
 from toolkit.entrypoints.http_api import quotas, revocations
 from toolkit.storage.tables import evidence_requests, evidences
@@ -39,7 +39,7 @@ def subject() -> str:
 @pytest.fixture
 def ask(service: Service, subject: str) -> Iterator[Any]:
     """Ask for credentials with a token of ``subject`` and these claims."""
-    with httpx.Client(base_url=service.server.url, trust_env=False, timeout=30) as client:
+    with httpx.Client(base_url=service.server.url, trust_env=False, timeout=PATIENCE) as client:
 
         def ask(sale_id: str, body: Any = UPLOAD, **named: Any) -> httpx.Response:
             sent = token(claims(**{"sub": subject, **named}), SECRET)

@@ -22,7 +22,7 @@ from filelock import FileLock
 
 PROGRAMS: Final = ("ceph-mon", "ceph-osd", "radosgw", "ceph", "monmaptool", "radosgw-admin")
 
-_START_SECONDS: Final = 120
+_START_SECONDS: Final = 300
 
 _started: list[subprocess.Popen[bytes]] = []
 """The processes that this one started; they end by themselves."""

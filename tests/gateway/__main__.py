@@ -17,13 +17,14 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import boto3
 import httpx
 from botocore.config import Config
+
+from tests.waiting import wait_until
 
 _CONF: Final = """
 [global]
@@ -101,7 +102,7 @@ class Cluster:
         self._start_disk()
         access = {"endpoint_url": f"http://127.0.0.1:{ports[1]}"} | self._make_user()
         self._daemon("radosgw", "-f", "--name", "client.rgw", "--keyring", str(self._keyring))
-        _until(lambda: _answers(access["endpoint_url"]))
+        wait_until(lambda: _answers(access["endpoint_url"]))
         _allow_sessions(access)
         return access
 
@@ -136,7 +137,7 @@ class Cluster:
                 self._daemon("ceph-osd", "-f", "-i", "0")
             return b'"num_up_osds":1' in self._ceph("osd", "stat", "--format", "json")
 
-        _until(is_up)
+        wait_until(is_up)
 
     def _make_user(self) -> dict[str, str]:
         keys = {"access_key": secrets.token_hex(10).upper(), "secret_key": secrets.token_hex(20)}
@@ -172,14 +173,6 @@ def _again(*command: str) -> bytes:
         except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
             time.sleep(0.3)
     return _run(*command)
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError
-        time.sleep(0.1)
 
 
 def _answers(url: str) -> bool:

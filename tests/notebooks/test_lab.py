@@ -35,7 +35,7 @@ def asked(work: Path) -> Iterator[Callable[[str], Any]]:
     server = subprocess.Popen(command, cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL)
 
     def ask(path: str) -> Any:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}?token=t", timeout=60) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}?token=t", timeout=PATIENCE) as answer:
             return json.load(answer)
 
     def answers() -> bool:
