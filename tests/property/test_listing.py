@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import cast
 from unittest.mock import patch
 from urllib.parse import quote, unquote
@@ -15,10 +16,11 @@ from hypothesis import strategies as st
 from tests.memory_bucket import SeededBucket
 from toolkit.operations.observe.bucket_sync.listing import Part, side_by_side
 from toolkit.storage import listing_processes
-from toolkit.storage.bucket import Bucket
+from toolkit.storage.bucket import Bucket, ObjectSeen, Page
 from toolkit.storage.listing import _decoded
 from toolkit.storage.listing_processes import MOST, PageReaders
 
+_TEXT = st.text("a\\tnrx\t\n\ré😀")
 _PLACE = st.none() | st.integers(0, 89)
 
 
@@ -56,6 +58,12 @@ def test_parts_show_the_keys_of_their_ranges_and_no_others(
 def copied(key: str) -> str:
     """A key as COPY reads it in its text format, by PostgreSQL's documentation."""
     return key.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+
+
+@given(st.lists(st.tuples(_TEXT, st.integers(0, 2**40), _TEXT, st.datetimes(timezones=st.just(UTC)))))
+def test_the_rows_of_a_page_are_those_of_its_objects(values: list[tuple[str, int, str, datetime]]) -> None:
+    objects = [ObjectSeen(*each) for each in values]
+    assert list(Page.of([item.row for item in objects])) == objects
 
 
 @given(st.lists(st.text(st.characters(blacklist_categories=["Cs"])) | st.text("a %0+\n&é😀")))

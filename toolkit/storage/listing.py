@@ -82,12 +82,15 @@ class Page:
     def of(cls, rows: Sequence[Row], token: str | None = None) -> Self:
         """Return the objects as a page."""
         first, last = (rows[0][0], rows[-1][0]) if rows else ("", "")
-        keys, objects, refused = "".join([row[0] for row in rows]), len(rows), list[str]()
-        if not _is_storable(keys):
+        texts, objects, refused = "".join([row[0] + row[2] for row in rows]), len(rows), list[str]()
+        if not _is_storable(texts):
             refused = [row[0] for row in rows if not _is_storable(row[0])]
             rows = [row for row in rows if _is_storable(row[0])]
-        if any(map(keys.__contains__, _ESCAPES)):
-            rows = [(row[0].translate(_TRANSLATED), *row[1:]) for row in rows]
+        if any(map(texts.__contains__, _ESCAPES)):
+            marks = str.maketrans(_ESCAPES)
+            rows = [
+                (key.translate(marks), size, etag.translate(marks), moment) for key, size, etag, moment in rows
+            ]
         text = "".join([f"{key}\t{size}\t{etag}\t{moment}\n" for key, size, etag, moment in rows])
         unstorable = tuple(key.encode("unicode_escape").decode() for key in refused)
         return cls(text.encode(), objects, first, last, token, unstorable)
@@ -96,9 +99,10 @@ class Page:
         return self.objects
 
     def __iter__(self) -> Iterator[ObjectSeen]:
+        meant = {escape: character for character, escape in _ESCAPES.items()}
         for row in self.rows.decode().split("\n")[:-1]:
-            key, size, etag, moment = row.split("\t")
-            key = re.sub(r"\\.", lambda found: _MEANT[found[0]], key)
+            values = (re.sub(r"\\.", lambda found: meant[found[0]], value) for value in row.split("\t"))
+            key, size, etag, moment = values
             yield ObjectSeen(key, int(size), etag, datetime.fromisoformat(moment))
 
 
@@ -111,9 +115,6 @@ def _is_storable(text: str) -> bool:
 
 _ESCAPES: Final = {"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"}
 """The characters that mean something to COPY, and those that it reads as them."""
-_TRANSLATED: Final = str.maketrans(_ESCAPES)
-_MEANT: Final = {escape: character for character, escape in _ESCAPES.items()}
-
 
 _Answer = tuple[list[Row], str | None]
 """The rows of a page, and the token of the next one where there is one."""
