@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import stat
 from dataclasses import replace
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.reported import AS_OF, Told, result_of, written
+from tests.reported import AS_OF, Told, result_of, source, written
 from toolkit.errors import InvalidInput, ReportError
 from toolkit.operations.judge.audit import AuditResult
 from toolkit.reports import (
@@ -57,6 +58,12 @@ def test_a_report_is_recognised_as_it_was_written(result: AuditResult, tmp_path:
         "missing-evidence.json": FileState.MISSING,
         "missing-evidence-new.csv": FileState.ADDED,
     }
+
+
+@pytest.mark.parametrize("embedded", [[], ["database", "bucket"]])
+def test_the_manifest_names_the_services_that_were_embedded_ones(embedded: list[str], tmp_path: Path) -> None:
+    out = written(result_of([Told("S-1")], given_source=source(embedded=embedded)), tmp_path, "csv")
+    assert json.loads((out / "manifest.json").read_text())["embedded"] == embedded
 
 
 def test_an_earlier_report_is_moved_beneath_the_folder(result: AuditResult, tmp_path: Path) -> None:

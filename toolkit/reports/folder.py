@@ -140,7 +140,7 @@ def _write_manifest(
         "madeAt": iso(result.made_at, report.timezone),
         **named(result, "sales", "compliant", "incomplete", "conflict", "coverage"),
         "verifiedFirst": result.verification is not None if result.of_now else None,
-        **named(result.source, "toolkit", "rules"),
+        **named(result.source, "toolkit", "rules", "embedded"),
         "custodySeal": seal,
         "files": [
             {"name": name, "bytes": (folder / name).stat().st_size, "sha256": digest(folder / name)}
