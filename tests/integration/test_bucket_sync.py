@@ -218,6 +218,18 @@ def test_only_the_area_is_listed_and_a_key_that_a_record_names_is_asked_for_anyw
     assert sync().vanished == 1
 
 
+def test_a_file_that_is_listed_and_asked_for_in_turn_is_the_same_one(
+    sync: Any, put: Any, database: Database, bucket: Bucket
+) -> None:
+    """An answer tells the time of an object to the second, and listings of some servers tell parts of it."""
+    add_sale(database)
+    put(add_record(database)[1], PDF)
+    sync()
+    for bucket.area in (Area(prefixes=("elsewhere/",)), Area()):
+        found = sync()
+        assert (found.listed, found.changed, found.examined) == (1, 0, 0)
+
+
 def test_another_bucket_is_refused_until_it_is_adopted(
     sync: Any, put: Any, database: Database, bucket: Bucket, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -142,9 +142,11 @@ _CREATE_ENDED: Final = """
     WHERE NOT EXISTS (
         SELECT FROM listed
         WHERE listed.key = known.key
-          AND (listed.size, listed.etag, listed.last_modified) = (known.size, known.etag, known.last_modified)
+          AND (listed.size, listed.etag, date_trunc('second', listed.last_modified))
+            = (known.size, known.etag, date_trunc('second', known.last_modified))
     )
 """
+"""An object that was asked for has its time to the second, and in some listings with parts of it."""
 
 _COUNT_ENDED: Final = "SELECT count(*) FILTER (WHERE changed), count(*) FILTER (WHERE NOT changed) FROM ended"
 
