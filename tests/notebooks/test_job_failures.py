@@ -15,13 +15,14 @@ import pytest
 from tests.integration.homes import fill_up, small_disk
 from tests.made_notebooks import write_notebook
 from toolkit.entrypoints.cli import main
+from toolkit.entrypoints.jobs.holding import Holding
 
 JOBS = """
 [jobs.nightly]
 schedule = "0 2 * * *"
 late = "2d"
 retries = 0
-timeout = "{timeout}"
+timeout = "1h"
 cell-timeout = "{cell_timeout}"
 
 [[jobs.nightly.steps]]
@@ -40,8 +41,8 @@ class Office:
         ours = {"TOOLKIT_JOBS": str(folder / "jobs.toml"), "TOOLKIT_JOBS_OUT": str(self.out)}
         self.environ = {**environ, **ours}
 
-    def write(self, ends: str, timeout: str = "1h", cell_timeout: str = "1h") -> None:
-        self.limit(timeout, cell_timeout)
+    def write(self, ends: str, cell_timeout: str = "1h") -> None:
+        self.limit(cell_timeout)
         sources = [
             f"import os, time\nfrom pathlib import Path\nPath('{self.folder}/pid').write_text(str(os.getpid()))",
             "Path(out, 'half').write_text('x')\nprint('before')",
@@ -49,8 +50,8 @@ class Office:
         ]
         write_notebook(self.folder / "ends.ipynb", *sources, parameters="out = '.'  # folder")
 
-    def limit(self, timeout: str = "1h", cell_timeout: str = "1h") -> None:
-        (self.folder / "jobs.toml").write_text(JOBS.format(timeout=timeout, cell_timeout=cell_timeout))
+    def limit(self, cell_timeout: str = "1h") -> None:
+        (self.folder / "jobs.toml").write_text(JOBS.format(cell_timeout=cell_timeout))
 
     def run(self) -> tuple[int, dict[str, Any]]:
         status = main(["job", "run", "nightly", "--json"], self.environ)
@@ -82,7 +83,6 @@ def office(embedded_environment: dict[str, str], tmp_path: Path, capsys: pytest.
 @pytest.mark.parametrize(
     ("ends", "limits", "code"),
     [
-        ("time.sleep(600)", {"timeout": "20s"}, "TIMED_OUT"),
         ("time.sleep(600)", {"cell_timeout": "5s"}, "CELL_TIMED_OUT"),
         ("bytearray(1 << 62)", {}, "KERNEL_OUT_OF_MEMORY"),
         ("1 / 0", {}, "CELL_FAILED"),
@@ -93,6 +93,15 @@ def test_an_end_before_the_end_has_its_code_and_is_mended(
 ) -> None:
     office.write(ends, **limits)
     office.fails_and_is_mended(code)
+
+
+def test_a_run_whose_time_is_up_has_its_code(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is up as soon as the last cell began, however long a busy machine took to come there."""
+    last, mended = office.folder / "last", office.folder / "mended"
+    remaining = property(lambda _: 0.0 if last.exists() and not mended.exists() else 600.0)
+    monkeypatch.setattr(Holding, "remaining", remaining)
+    office.write(f"Path('{last}').touch(); time.sleep(600)")
+    office.fails_and_is_mended("TIMED_OUT")
 
 
 @pytest.mark.usefixtures("kills_counted")
