@@ -397,6 +397,27 @@ LABELS = """
     INSERT INTO evidences VALUES (1, 'cl1', 'app', 'HOLDER_VOICE', 'a/1.mp3');
     INSERT INTO evidences VALUES (2, 'cl2', 'web', 'FACE_MATCH', 'a/2.pdf');
 """
+OF_QUOTES = """
+    CREATE TABLE customers (id int PRIMARY KEY, cpf text);
+    CREATE TABLE quotes (id int PRIMARY KEY, number text UNIQUE);
+    CREATE TABLE sales (
+      id int PRIMARY KEY, code text UNIQUE, grp text, created_at date, quote_id int REFERENCES quotes,
+      customer_id int REFERENCES customers, payer_id int REFERENCES customers);
+    CREATE TABLE evidences (
+      id int PRIMARY KEY, sale_id int REFERENCES sales, customer_id int REFERENCES customers, kind text, key text,
+      created_at date, quote_id int REFERENCES quotes);
+    INSERT INTO customers VALUES (1, '52998224725'); INSERT INTO quotes VALUES (1, 'Q-1');
+    INSERT INTO sales VALUES (1, 'S-1', 'A', '2026-10-01', 1, 1);
+    INSERT INTO evidences VALUES (1, 1, 1, 'customer_voice', 'a/1.mp3', '2026-10-01');
+    INSERT INTO evidences VALUES (2, NULL, 1, 'payer_voice', 'a/2.mp3', '2026-10-01', 1);
+"""
+IN_ONE_ROW = """
+    CREATE TABLE contracts (id int PRIMARY KEY, contract_no text UNIQUE, client_cpf text, payer_cpf text, grp text);
+    CREATE TABLE contract_files (
+      id int PRIMARY KEY, contract_id int REFERENCES contracts, kind text, key text, created_at date);
+    INSERT INTO contracts VALUES (1, 'S-1', '52998224725', NULL, 'A'), (2, 'S-2', '52998224725', '11144477735', 'B');
+    INSERT INTO contract_files VALUES (1, 1, 'client_voice', 'a/1.mp3'), (2, 2, 'payer_voice', 'a/2.mp3');
+"""
 BELOW = """
     CREATE TABLE evidences (id int PRIMARY KEY, sale_id int, type text, file text);
     INSERT INTO evidences VALUES (1, 1, 'POV', 'calls/1.mp3'), (2, 1, 'KYC', 'ids/2.pdf');
@@ -415,6 +436,9 @@ BELOW = """
             '{ 0 = "TODO", 5 = "TODO" }',
         ),
         (LABELS, "", 'codes = { HOLDER_VOICE = "POV", FACE_MATCH = "KYC", UTILITY_BILL = "TODO" }'),
+        (OF_QUOTES, "", 'sale_id = { sql = "TODO" }  # rows without sale_id name a sale by quote_id: which one?'),
+        (OF_QUOTES, "", """{ sql = 'this."payer_id" IS NULL OR this."payer_id" = this."customer_id"' }"""),
+        (IN_ONE_ROW, "", "# REVIEW: the payer's CPF is the client's, or none is named"),
         (BELOW, "media/calls/1.mp3", "# REVIEW: as the bucket knows it: below media/"),
         (BELOW, "media/calls/1.mp3 old/ids/2.pdf", "# the keys lie below several folders (media/, old/)"),
     ],

@@ -7,6 +7,7 @@ It goes in four steps, each over what the steps before it found::
        samples         the catalog, and some values of each column
        codes           what another system's codes stand for, by its comments or by plain names
        references      which tables a row names, by keys, by names, or by a kind and a key
+       inherited       columns of a row that stand in the row of another table which it continues
     2. the table of each relation
        matching        the best table, and the field of it for each column
        derived         queries for a relation that no table holds; unions: files that stand in several tables
@@ -32,6 +33,7 @@ from typing import Final
 from toolkit.storage.database import Database
 from toolkit.storage.service_map.draft.derived import derived_tables
 from toolkit.storage.service_map.draft.history import read_last_rows
+from toolkit.storage.service_map.draft.inherited import read_with_parents
 from toolkit.storage.service_map.draft.matching import match_tables
 from toolkit.storage.service_map.draft.relations import Drafting
 from toolkit.storage.service_map.draft.samples import Samples
@@ -66,6 +68,7 @@ def draft_map(
     with database.snapshot() as connection:
         samples = Samples(connection)
         read_last_rows(samples)
+        read_with_parents(samples)
         tables = samples.catalog.values()
         matches = match_tables(tables, samples)
         if union := union_of_files(matches, samples):

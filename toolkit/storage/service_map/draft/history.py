@@ -17,7 +17,20 @@ from toolkit.storage.service_map.expressions import THIS, literal, quoted
 
 _MOMENTS: Final = {"timestamptz", "timestamp"}
 _HISTORY: Final = {"history", "status"}
-_STATE: Final = {"status", "event", "evento", "action", "acao", "type"}
+_STATE: Final = {
+    "status",
+    "event",
+    "evento",
+    "action",
+    "acao",
+    "type",
+    "to",
+    "new",
+    "para",
+    "novo",
+    "nova",
+    "nuevo",
+}
 _BEFORE: Final = {"from", "old", "previous", "anterior", "before", "antes"}
 
 

@@ -68,6 +68,9 @@ class Identities:
             return Choice(TODO if wanted is None else wanted.source, "it stands in the same table")
         found = reference_to(other, target, table.references, table)
         if found is not None:
+            also = self._also_named(table, other, found.column) if name == "evidences" else ""
+            if also:
+                return Choice({"sql": TODO}, f"rows without {found.column} name a sale by {also}: which one?")
             return self._looked_up(wanted, other, found.key, table.columns[found.column])
         wide = next((each for each in table.wide_references if each.table == other.name), None)
         name_there = None if wanted is None else wanted.name
@@ -119,6 +122,15 @@ class Identities:
             told += f" Perhaps {names}, whose values are written in another way"
         why = f"which of the {target} does it belong to?{told}"
         return Choice(ABSENT) if optional else Choice({"sql": TODO}, why)
+
+    def _also_named(self, table: CatalogTable, other: CatalogTable, column: str) -> str:
+        """Return the column by which rows without this one name something that the other table names, too."""
+        theirs = {each.table for each in other.references} - {match.table.name for match in self._matches.values()}
+        for each in table.references:
+            lacking = f"({THIS}.{quoted(column)} IS NULL AND {THIS}.{quoted(each.column)} IS NOT NULL)::text"
+            if each.table in theirs and "true" in self._samples.texts(table, lacking):
+                return each.column
+        return ""
 
     def _looked_up(self, wanted: Field | None, other: CatalogTable, key: str, by: Column, why: str = "") -> Choice:
         if wanted is None:

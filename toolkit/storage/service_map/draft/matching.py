@@ -62,6 +62,9 @@ def match_tables(tables: Collection[CatalogTable], samples: Samples) -> dict[str
         alone = {other for other, name in taken.items() if name == match.table.name}
         if not alone or alone | {relation} in ({"clients", "addresses"}, {"sales", "addresses"}):
             found[relation] = match
+    for match in (match for relation, match in _ranked(tables, samples) if relation == "sales"):
+        if "sales" not in found and "sale" in tokens(match.table.says):  # with its client in one row
+            found["sales"] = match
     clients, addresses = found.get("clients"), found.get("addresses")
     if clients and addresses and clients.table is addresses.table:  # the number of the house is no client's
         own = {column: field for column, field in clients.fields.items() if field not in addresses.fields.values()}

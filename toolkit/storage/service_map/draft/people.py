@@ -46,7 +46,8 @@ def people_of(sales: CatalogTable, clients: CatalogTable, samples: Samples) -> P
             payer = next((code for code, role in roles.items() if PAYER & set(tokens(role))), None)
             others = {code: role for code, role in roles.items() if code != payer}
             client = next((code for code, role in others.items() if "client" in tokens(role)), None)
-            if payer is not None and client is not None:
+            of_files = any(map(codes.evidence_type, roles.values()))  # whose voice, whose document
+            if payer is not None and client is not None and not of_files:
                 return _by_parts(table, to_sale, to_client, quoted(column.name), client, payer)
     return None
 

@@ -36,8 +36,19 @@ def words(name: str) -> tuple[str, ...]:
 @cache
 def tokens(name: str) -> tuple[str, ...]:
     """Return the meanings of the words in a name; words without meaning are left out."""
-    meant = (_MEANT.get(word, _MEANT.get(word.removesuffix("s"), word)) for word in words(name))
-    return tuple(filter(None, meant))
+    return tuple(token for word in words(name) for token in _meant(word) if token)
+
+
+def _meant(word: str) -> tuple[str, ...]:
+    """Return what a word means; one such as ``deletedat`` lost its capitals where nobody quoted it."""
+    known = _MEANT.get(word, _MEANT.get(word.removesuffix("s")))
+    parts = None if known is not None else _UNQUOTED.fullmatch(word)
+    if parts is not None and parts[1] in _MEANT:
+        return _MEANT[parts[1]], _MEANT[parts[2]]
+    return (word if known is None else known,)
+
+
+_UNQUOTED: Final = re.compile("(.{4,})(at|id|by|key|type|name|date|code|number|group|status|pays)")
 
 
 def spoken(name: str, comment: str) -> str:
