@@ -412,10 +412,11 @@ OF_QUOTES = """
     INSERT INTO evidences VALUES (2, NULL, 1, 'payer_voice', 'a/2.mp3', '2026-10-01', 1);
 """
 IN_ONE_ROW = """
-    CREATE TABLE contracts (id int PRIMARY KEY, contract_no text UNIQUE, client_cpf text, payer_cpf text, grp text);
+    CREATE TABLE contracts (id int PRIMARY KEY, number text UNIQUE, client_cpf text, payer_cpf text, grp text);
     CREATE TABLE contract_files (
       id int PRIMARY KEY, contract_id int REFERENCES contracts, kind text, key text, created_at date);
-    INSERT INTO contracts VALUES (1, 'S-1', '52998224725', NULL, 'A'), (2, 'S-2', '52998224725', '11144477735', 'B');
+    INSERT INTO contracts VALUES (1, 'S-1', '52998224725', NULL, 'A');
+    INSERT INTO contracts VALUES (2, 'S-2', '52998224725', '11144477735', 'B');
     INSERT INTO contract_files VALUES (1, 1, 'client_voice', 'a/1.mp3'), (2, 2, 'payer_voice', 'a/2.mp3');
 """
 BELOW = """

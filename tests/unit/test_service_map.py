@@ -7,6 +7,7 @@ import pytest
 from toolkit.errors import SettingsError
 from toolkit.storage.grants import As, grants
 from toolkit.storage.service_map import load_map
+from toolkit.storage.service_map.draft.vocabulary import tokens
 
 SALES = """
 timezone = "UTC"
@@ -90,3 +91,19 @@ def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
 def test_rights_are_printed_for_the_names_as_they_are() -> None:
     first, *_ = grants("night 100%", As.READER, database='a "b" %')
     assert first == 'GRANT CONNECT ON DATABASE "a ""b"" %" TO "night 100%";'
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("deletedat", ("deleted", "at")),
+        ("isdeleted", ("flag", "deleted")),
+        ("customerpays", ("client", "payer")),
+        ("inativo", ("inativo",)),
+        ("salesperson", ("salesperson",)),
+    ],
+)
+def test_a_name_that_nobody_quoted_is_parted_where_both_halves_are_known(
+    name: str, meant: tuple[str, ...]
+) -> None:
+    assert tokens(name) == meant

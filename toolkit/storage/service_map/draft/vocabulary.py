@@ -42,13 +42,14 @@ def tokens(name: str) -> tuple[str, ...]:
 def _meant(word: str) -> tuple[str, ...]:
     """Return what a word means; one such as ``deletedat`` lost its capitals where nobody quoted it."""
     known = _MEANT.get(word, _MEANT.get(word.removesuffix("s")))
-    parts = None if known is not None else _UNQUOTED.fullmatch(word)
-    if parts is not None and parts[1] in _MEANT:
+    parts = None if known is not None else _UNQUOTED.fullmatch(word) or _UNQUOTED_FLAG.fullmatch(word)
+    if parts is not None and {*parts.groups()} <= _MEANT.keys():
         return _MEANT[parts[1]], _MEANT[parts[2]]
     return (word if known is None else known,)
 
 
 _UNQUOTED: Final = re.compile("(.{4,})(at|id|by|key|type|name|date|code|number|group|status|pays)")
+_UNQUOTED_FLAG: Final = re.compile("(is|has)(.{4,})")
 
 
 def spoken(name: str, comment: str) -> str:
