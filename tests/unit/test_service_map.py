@@ -99,7 +99,7 @@ def test_rights_are_printed_for_the_names_as_they_are() -> None:
         ("deletedat", ("deleted", "at")),
         ("isdeleted", ("flag", "deleted")),
         ("customerpays", ("client", "payer")),
-        ("inativo", ("inativo",)),
+        ("paidat", ("paidat",)),
         ("salesperson", ("salesperson",)),
     ],
 )
