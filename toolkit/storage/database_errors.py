@@ -133,7 +133,8 @@ class ErrorTranslation:
         if state == "08001" and error.diag.severity_nonlocalized == "ERROR":
             return DatabaseUnavailable(
                 f"The database at {self._address} answers, but not the other server that a table of it stands in: "
-                f"{_first_line(error)}. Try again later."
+                f"{_first_line(error)}. Try again later, or let its administrator check the server's address and "
+                "the user mapping of this role."
             )
         if lost or state.startswith(("08", "57P")) or (not state and isinstance(error, _LINK_ERRORS)):
             return self._unavailable(self._said(error) if not state else "")
