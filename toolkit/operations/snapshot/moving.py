@@ -4,7 +4,7 @@ The snapshot is continued first. Then every row of each month is compared with w
 do the partitions leave, in one transaction that also notes them. So a month is in the database or in the snapshot,
 whenever this is killed. Few observations stay in the database, too: those of a record whose key no other one there
 tells, as the snapshot has no keys of objects, the last ones of withdrawn records, which reports list, and those
-with which a sale was gone or came back, which tell why findings ended.
+with which a sale was gone or came back, which tell that it was observed and why findings ended.
 """
 # ruff: noqa: S608  # names of our own tables
 
@@ -230,7 +230,6 @@ _OF_SALES: Final = """
             UNION ALL
             SELECT id, sale_id, seen_at, gone_at FROM {month}
         ) AS every
-        WHERE sale_id IN (SELECT sale_id FROM audit.finding_observations)
         WINDOW of_sale AS (PARTITION BY sale_id ORDER BY seen_at)
     )
     SELECT {columns} FROM {month} AS ended JOIN beside USING (id)
