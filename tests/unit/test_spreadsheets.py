@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import errno
 import gzip
+import os
 import zipfile
+from contextlib import closing
+from io import BytesIO
 from pathlib import Path
 
 import openpyxl
@@ -10,6 +14,7 @@ import xlsxwriter
 
 from toolkit.errors import UnreadableFile
 from toolkit.operations.spreadsheets import Reading, encodings, find_sources, open_table, read_table
+from toolkit.operations.spreadsheets.xlsx_writer import Looks, Workbook
 
 TEXT = "saleId;cidade\r\n001;São Paulo\r\n\r\n002;\r\n"
 
@@ -209,3 +214,22 @@ def test_a_zip_with_a_password_is_named(tmp_path: Path):
     path.write_bytes(locked)
     with pytest.raises(UnreadableFile, match="protected by a password"):
         read_table(path)
+
+
+class Disk(BytesIO):
+    """A file on a disk that may be full."""
+
+    full = False
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        if self.full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().seek(offset, whence)
+
+
+def test_a_disk_without_room_for_a_workbook_is_named_as_such() -> None:
+    disk = Disk()
+    with pytest.raises(OSError, match="No space left"), closing(Workbook(disk)) as book:  # type: ignore[arg-type]
+        book.begin_sheet("first", Looks((10,)))
+        disk.full = True
+        book.begin_sheet("second", Looks((10,)))

@@ -70,13 +70,14 @@ def missing_evidence_report(
         written = write_report(
             result, given_path(out), wanted, timezone=timezone, language=spoken, progress=progress, witness=told
         )
+        parts = _parts(result, written, timezone, spoken)
     counts = {
         "job": "missing_evidence_report",
         **named(result, "sales", "compliant", "incomplete", "conflict"),
         "written": [str(path) for path in written],
         "needsAttention": result.open > 0,
     }
-    return Shown(result, _parts(result, written, timezone, spoken), counts)
+    return Shown(result, parts, counts)
 
 
 def _parts(result: AuditResult, written: Sequence[Path], timezone: ZoneInfo, spoken: Language) -> list[Part]:

@@ -126,11 +126,11 @@ class Workbook:
 
     def end_sheet(self, bars: Mapping[str, str] | None = None) -> None:
         """End the sheet; ``bars`` are cells such as ``B5:B9`` that show their numbers as bars, too."""
-        if self._sheet is None:
+        sheet, self._sheet = self._sheet, None  # one that the disk has no room for is not ended again
+        if sheet is None:
             return
-        self._sheet.write(after_rows(self._sheets[-1][1], self.row, bars or {}).encode())
-        self._sheet.close()
-        self._sheet = None
+        sheet.write(after_rows(self._sheets[-1][1], self.row, bars or {}).encode())
+        sheet.close()
 
     def close(self) -> None:
         """Write the parts beside the sheets, and finish the file; a second call does nothing."""
