@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from typing import Any, cast
 
 import psutil
@@ -14,7 +15,7 @@ import pytest
 from tests.integration.scripted_server import Answer, scripted
 from tests.integration.uploaded_sales import rows
 from tests.memory_bucket import ForsakenBucket
-from tests.waiting import PATIENCE, wait_until
+from tests.waiting import wait_until
 from toolkit.errors import BucketUnavailable
 from toolkit.operations.observe.bucket_sync import listing, sync_bucket
 from toolkit.storage import listing_processes
@@ -64,11 +65,18 @@ def test_the_processes_end_with_the_command_that_started_them(
         readers = began.children()
         assert readers, "the listing went on until other processes read it"
         assert _SECRET not in str([reader.cmdline() for reader in readers])
-        command.send_signal(number)
-        command.wait(timeout=PATIENCE)
+        wait_until(lambda: _ended_by(number, command))
         wait_until(lambda: all(map(_ended, readers)))
     assert command.returncode == (130 if number is signal.SIGINT else -number)
     assert rows(database, "SELECT count(*) FROM audit.object_observations") == [(0,)]
+
+
+def _ended_by(number: signal.Signals, command: subprocess.Popen[bytes]) -> bool:
+    """Send the signal, as a person does again: Python drops an interrupt that finds it in a finalizer."""
+    command.send_signal(number)
+    with suppress(subprocess.TimeoutExpired):
+        command.wait(timeout=5)
+    return command.poll() is not None
 
 
 def _ended(process: psutil.Process) -> bool:
