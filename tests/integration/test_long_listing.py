@@ -55,11 +55,13 @@ def test_the_processes_end_with_the_command_that_started_them(
     with scripted(Answer(200, _ENDLESS, {"Content-Type": "application/xml"})) as server:
         access = {"EVIDENCE_BUCKET": "evidence", "AWS_ENDPOINT_URL": server.url, "AWS_REGION": "us-east-1"}
         access |= {"AWS_ACCESS_KEY_ID": "AKIA", "AWS_SECRET_ACCESS_KEY": _SECRET}
+        heard = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
         command = subprocess.Popen(
             [sys.executable, "-m", "toolkit", "bucket", "sync"],
             env=os.environ | embedded_environment | access,
             stderr=subprocess.DEVNULL,
         )
+        signal.signal(signal.SIGINT, heard)
         began = psutil.Process(command.pid)
         wait_until(lambda: command.poll() is not None or began.children())
         readers = began.children()
