@@ -129,7 +129,7 @@ class _Export:
     seal: str | None
     """The newest seal of the custody log at that moment."""
     told: dict[str, Any]
-    """What has to be the same when the export goes on: its files would not fit otherwise."""
+    """The facts that must be the same when the export goes on: its files would not fit otherwise."""
     done: dict[str, list[File]]
 
     @classmethod
